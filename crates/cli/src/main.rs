@@ -1,0 +1,2 @@
+//! The command `cipherlane`.
+fn main() {}

@@ -1,0 +1,61 @@
+//! What a kernel is given: jobs, each with a key, an IV and data of its own.
+//!
+//! Every kernel takes `&mut [Job]`. One job is a batch of one. Jobs of a batch
+//! are independent: they may have different keys and lengths, and a kernel is
+//! free to run them in any order or side by side in vector lanes.
+//!
+//! Kernels check nothing that the caller can check once for many jobs: lengths
+//! and limits are the framework's to enforce. A kernel is memory safe for every
+//! input all the same, and panics where a documented length rule is broken.
+
+use inout::InOutBuf;
+
+/// Which way data goes through a cipher; for a MAC, computing or checking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Direction {
+    /// Encrypt and, where there is a tag, compute it.
+    Encrypt = 0,
+    /// Decrypt and, where there is a tag, check it.
+    Decrypt = 1,
+}
+
+/// A job of an unauthenticated cipher: ECB, CBC, CTR or XTS.
+pub struct CipherJob<'a, K> {
+    /// The expanded key.
+    pub key: &'a K,
+    /// CBC: the IV, on return the last ciphertext block. CTR: the initial
+    /// 128-bit big-endian counter block, on return the next unused one.
+    /// XTS: the tweak, not yet encrypted; unchanged on return. ECB: unused.
+    pub iv: [u8; 16],
+    /// In place, or from an input to an output of the same length that do not overlap.
+    pub data: InOutBuf<'a, 'a, u8>,
+}
+
+/// A job of an AEAD, or of a cipher with a MAC.
+pub struct AeadJob<'a, K> {
+    /// The expanded key.
+    pub key: &'a K,
+    /// The nonce in the first 12 bytes (GCM, ChaCha20-Poly1305), or a 16-byte IV (CBC with HMAC).
+    pub iv: [u8; 16],
+    /// Authenticated, not encrypted.
+    pub aad: &'a [u8],
+    /// In place, or from an input to an output of the same length that do not overlap.
+    pub data: InOutBuf<'a, 'a, u8>,
+    /// Out: the whole computed tag, from the left; bytes behind it are zero.
+    /// On decryption too: comparing it in constant time with the received one, and
+    /// wiping the output if they differ, is the caller's duty.
+    pub tag: [u8; 32],
+}
+
+/// A job of a MAC over up to two pieces, as if they were one message.
+pub struct MacJob<'a, K> {
+    /// The expanded key.
+    pub key: &'a K,
+    /// The first piece; may be empty.
+    pub head: &'a [u8],
+    /// The rest of the message; may be empty.
+    pub data: &'a [u8],
+    /// Out: the whole computed MAC, from the left; bytes behind it are zero.
+    pub mac: [u8; 64],
+}

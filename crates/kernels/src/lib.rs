@@ -1,0 +1,3 @@
+//! Lane kernels: ciphers, MACs and AEADs over batches of independent jobs.
+
+pub mod job;
