@@ -1,3 +1,53 @@
 //! Lane kernels: ciphers, MACs and AEADs over batches of independent jobs.
+//!
+//! A kernel takes `&mut [Job]`: jobs with keys, IVs and lengths of their own, and
+//! keeps the vector units full across all of them. A single job is a batch of one.
+//!
+//! | layer | what stands there |
+//! |---|---|
+//! | [`job`] | what a kernel is given |
+//! | [`aes`] | the expanded key |
+//! | [`ecb`], [`cbc`], [`ctr`], [`xts`] | a mode each: the safe interface, and the choice of an implementation |
+//! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
+//! | `portable` | constant-time implementations for every machine |
+//! | `x86_64` | intrinsics: AES-NI, VAES with AVX2, VAES with AVX-512. Unsafe code is allowed only here |
+//!
+//! Nothing here branches on a secret or indexes memory by one. Lengths, batch
+//! sizes and key sizes are public.
 
+#![deny(unsafe_code)]
+
+pub mod aes;
+pub mod cbc;
+pub mod cpu;
+pub mod ctr;
+pub mod ecb;
 pub mod job;
+pub mod xts;
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod x86_64;
+
+/// Calls the best implementation of an AES mode that this processor has: first the
+/// entry of the x86-64 tiers, then the portable function.
+macro_rules! choose {
+    ($entry:ident($($arg:expr),*), $($portable:ident)::+($($same:expr),*)) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            use crate::{cpu, x86_64};
+            if let Some(token) = cpu::HaveVaes512::new() {
+                return x86_64::vaes512::$entry(token, $($arg),*);
+            }
+            if let Some(token) = cpu::HaveVaes::new() {
+                return x86_64::vaes::$entry(token, $($arg),*);
+            }
+            if let Some(token) = cpu::HaveAesNi::new() {
+                return x86_64::aes_ni::$entry(token, $($arg),*);
+            }
+        }
+        crate::portable::$($portable)::+($($same),*)
+    }};
+}
+pub(crate) use choose;
