@@ -7,8 +7,9 @@
 //! |---|---|
 //! | [`job`] | what a kernel is given |
 //! | [`aes`] | the expanded key |
+//! | [`gcm`] | AES-GCM |
 //! | [`naive`] | the reference that judges every kernel |
-| [`cpu`] | features of the processor, as proof tokens that only detection makes |
+//! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | `portable` | constant-time implementations for every machine |
 //! | `x86_64` | intrinsics: AES-NI, VAES with AVX2, VAES with AVX-512. Unsafe code is allowed only here |
 //!
@@ -19,6 +20,7 @@
 
 pub mod aes;
 pub mod cpu;
+pub mod gcm;
 pub mod job;
 pub mod naive;
 

@@ -1,4 +1,5 @@
 //! Constant-time implementations for every machine, over the RustCrypto crates.
 
 pub(crate) mod aes;
+pub(crate) mod gcm;
 pub(crate) mod key;
