@@ -8,6 +8,8 @@
 //! | [`job`] | what a kernel is given |
 //! | [`aes`] | the expanded key |
 //! | [`ecb`], [`cbc`], [`ctr`], [`xts`] | a mode each: the safe interface, and the choice of an implementation |
+//! | [`gcm`] | AES-GCM |
+//! | [`naive`] | the reference that judges every kernel |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | `portable` | constant-time implementations for every machine |
 //! | `x86_64` | intrinsics: AES-NI, VAES with AVX2, VAES with AVX-512. Unsafe code is allowed only here |
@@ -24,6 +26,8 @@ pub mod ctr;
 pub mod ecb;
 pub mod job;
 pub mod xts;
+pub mod gcm;
+pub mod naive;
 
 mod portable;
 #[cfg(target_arch = "x86_64")]

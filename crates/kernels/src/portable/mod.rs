@@ -4,5 +4,6 @@ pub(crate) mod aes;
 pub(crate) mod cbc;
 pub(crate) mod ctr;
 pub(crate) mod ecb;
+pub(crate) mod gcm;
 pub(crate) mod key;
 pub(crate) mod xts;
