@@ -1,0 +1,175 @@
+//! Features of this processor, as proof tokens.
+//!
+//! A token is a zero-sized value that only detection makes. A function that needs
+//! instructions takes the token for them, so it cannot be called on a machine
+//! without them.
+//!
+//! In debug builds the environment variable `CIPHERLANE_CPU_DISABLE` (a list of
+//! feature names with commas, read once, before the first detection) denies
+//! features, so that a test can walk every path on one machine.
+
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// The features that kernels ask for, in the order of their bits, as
+/// [`features`] shows and `CIPHERLANE_CPU_DISABLE` takes them.
+const NAMES: [&str; 7] = [
+    "aes",
+    "pclmulqdq",
+    "avx2",
+    "vaes",
+    "vpclmulqdq",
+    "avx512",
+    "sha_ni",
+];
+
+/// Set once detection has run, so that a machine without features is not asked again.
+const DETECTED: u32 = 1 << 31;
+
+static FEATURES: AtomicU32 = AtomicU32::new(0);
+
+/// Names of the features that kernels may use here, after denials.
+pub fn features() -> Vec<&'static str> {
+    let bits = bits();
+    (0..NAMES.len())
+        .filter(|i| bits & (1 << i) != 0)
+        .map(|i| NAMES[i])
+        .collect()
+}
+
+#[inline]
+fn bits() -> u32 {
+    match FEATURES.load(Relaxed) {
+        0 => detect(),
+        bits => bits,
+    }
+}
+
+/// Threads that come here together find the same bits, so the race is harmless.
+#[cold]
+fn detect() -> u32 {
+    let denied = if cfg!(debug_assertions) {
+        denied(&std::env::var("CIPHERLANE_CPU_DISABLE").unwrap_or_default())
+    } else {
+        0
+    };
+    let bits = (present() & !denied) | DETECTED;
+    FEATURES.store(bits, Relaxed);
+    bits
+}
+
+fn denied(list: &str) -> u32 {
+    list.split(',')
+        .filter_map(|name| NAMES.iter().position(|n| *n == name.trim()))
+        .fold(0, |bits, i| bits | 1 << i)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn present() -> u32 {
+    0
+}
+
+#[cfg(target_arch = "x86_64")]
+fn present() -> u32 {
+    use std::arch::is_x86_feature_detected as has;
+    let sse = has!("ssse3") && has!("sse4.1");
+    let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+    [
+        sse && has!("aes"),
+        sse && has!("pclmulqdq"),
+        has!("avx2"),
+        has!("vaes"),
+        has!("vpclmulqdq"),
+        avx512,
+        sse && has!("sha"),
+    ]
+    .iter()
+    .enumerate()
+    .fold(0, |bits, (i, &on)| bits | u32::from(on) << i)
+}
+
+#[cfg(target_arch = "x86_64")]
+pub use tokens::{HaveAesNi, HaveAvx2, HaveShaNi, HaveVaes, HaveVaes512};
+
+#[cfg(target_arch = "x86_64")]
+mod tokens {
+    const AES: u32 = 1 << 0;
+    const PCLMULQDQ: u32 = 1 << 1;
+    const AVX2: u32 = 1 << 2;
+    const VAES: u32 = 1 << 3;
+    const VPCLMULQDQ: u32 = 1 << 4;
+    const AVX512: u32 = 1 << 5;
+    const SHA_NI: u32 = 1 << 6;
+
+    macro_rules! token {
+        ($(#[$doc:meta])* $name:ident = $($bit:ident)|+) => {
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $name(());
+
+            impl $name {
+                /// The token, if this processor has the features and none is denied.
+                #[inline]
+                pub fn new() -> Option<Self> {
+                    const MASK: u32 = $($bit)|+;
+                    (super::bits() & MASK == MASK).then_some(Self(()))
+                }
+            }
+        };
+    }
+
+    token! {
+        /// AES-NI and PCLMULQDQ, with SSSE3 and SSE4.1.
+        HaveAesNi = AES | PCLMULQDQ
+    }
+    token! {
+        /// AVX2.
+        HaveAvx2 = AVX2
+    }
+    token! {
+        /// VAES and VPCLMULQDQ on 256-bit registers, with AVX2 and all of [`HaveAesNi`].
+        HaveVaes = AES | PCLMULQDQ | AVX2 | VAES | VPCLMULQDQ
+    }
+    token! {
+        /// VAES and VPCLMULQDQ on 512-bit registers, with AVX-512 F, BW, DQ and VL
+        /// and all of [`HaveVaes`].
+        HaveVaes512 = AES | PCLMULQDQ | AVX2 | VAES | VPCLMULQDQ | AVX512
+    }
+    token! {
+        /// The SHA-1 and SHA-256 instructions, with SSSE3 and SSE4.1.
+        HaveShaNi = SHA_NI
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn denial_takes_known_names_and_ignores_others() {
+        assert_eq!(denied(""), 0);
+        assert_eq!(denied("aes"), 1);
+        assert_eq!(denied(" vaes, avx512,unknown"), 1 << 3 | 1 << 5);
+        let all = NAMES.join(",");
+        assert_eq!(denied(&all), (1 << NAMES.len()) - 1);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn larger_tokens_imply_smaller_ones() {
+        if HaveVaes512::new().is_some() {
+            assert!(HaveVaes::new().is_some());
+        }
+        if HaveVaes::new().is_some() {
+            assert!(HaveAesNi::new().is_some() && HaveAvx2::new().is_some());
+        }
+    }
+
+    #[test]
+    fn features_are_the_present_ones_less_the_denied() {
+        let denied = denied(&std::env::var("CIPHERLANE_CPU_DISABLE").unwrap_or_default());
+        for (i, name) in NAMES.iter().enumerate() {
+            let expected = present() & (1 << i) != 0 && denied & (1 << i) == 0;
+            assert_eq!(features().contains(name), expected, "{name}");
+        }
+    }
+}

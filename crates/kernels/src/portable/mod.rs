@@ -1,0 +1,4 @@
+//! Constant-time implementations for every machine, over the RustCrypto crates.
+
+pub(crate) mod aes;
+pub(crate) mod key;

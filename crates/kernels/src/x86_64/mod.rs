@@ -1,0 +1,3 @@
+//! Intrinsics of x86-64. Each entry takes the token of the instructions it needs.
+
+pub(crate) mod key;
