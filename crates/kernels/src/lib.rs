@@ -19,8 +19,12 @@
 
 pub mod aes;
 pub mod cpu;
+mod hash_lanes;
+pub mod hmac;
 pub mod job;
 pub mod naive;
+
+pub mod sha2;
 
 mod portable;
 #[cfg(target_arch = "x86_64")]

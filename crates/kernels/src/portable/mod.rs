@@ -2,3 +2,4 @@
 
 pub(crate) mod aes;
 pub(crate) mod key;
+pub(crate) mod sha2;
