@@ -18,6 +18,7 @@
 #![deny(unsafe_code)]
 
 pub mod aes;
+pub mod chacha;
 pub mod cpu;
 mod hash_lanes;
 pub mod hmac;
