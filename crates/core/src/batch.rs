@@ -15,7 +15,10 @@ pub struct Batch {
 impl Batch {
     /// An empty batch.
     pub fn new(direction: Direction) -> Self {
-        Batch { direction, requests: Vec::new() }
+        Batch {
+            direction,
+            requests: Vec::new(),
+        }
     }
 
     /// Adds a request.
@@ -96,7 +99,7 @@ pub enum Payload {
 }
 
 impl OwnedRequest {
-    /// A request without IV, additional data and tag; set the fields it needs.
+    /// A request without IV, additional data and tag; add those it needs.
     pub fn new(payload: Payload) -> Self {
         OwnedRequest {
             iv: Vec::new(),
@@ -106,6 +109,24 @@ impl OwnedRequest {
             status: Status::Pending,
             flat: Vec::new(),
         }
+    }
+
+    /// Sets the IV.
+    pub fn iv(mut self, iv: Vec<u8>) -> Self {
+        self.iv = iv;
+        self
+    }
+
+    /// Sets the additional data.
+    pub fn aad(mut self, aad: Vec<u8>) -> Self {
+        self.aad = aad;
+        self
+    }
+
+    /// Sets the tag region.
+    pub fn tag(mut self, tag: Vec<u8>) -> Self {
+        self.tag = tag;
+        self
     }
 
     /// What became of it.
@@ -127,6 +148,15 @@ impl OwnedRequest {
         self.len() == 0
     }
 
+    pub(crate) fn output_len(&self) -> usize {
+        match &self.payload {
+            Payload::InPlace(data) => data.len(),
+            Payload::Copy { output, .. } => output.len(),
+            Payload::ScatterInPlace(list) | Payload::Scatter { output: list, .. } => total(list),
+            Payload::Mac(_) => 0,
+        }
+    }
+
     /// A flat request over this one's memory.
     ///
     /// # Safety
@@ -139,9 +169,10 @@ impl OwnedRequest {
                 (region, region)
             }
             Payload::Copy { input, output } => (input.as_slice(), output.as_mut_slice()),
-            Payload::Mac(data) => {
-                (data.as_slice(), std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0))
-            }
+            Payload::Mac(data) => (
+                data.as_slice(),
+                std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0),
+            ),
             Payload::ScatterInPlace(list) => {
                 self.flat = list.concat();
                 let region = std::ptr::from_mut(self.flat.as_mut_slice());
@@ -151,7 +182,10 @@ impl OwnedRequest {
             Payload::Scatter { input, output } => {
                 self.flat = input.concat();
                 let region = std::ptr::from_mut(self.flat.as_mut_slice());
-                (region, std::ptr::slice_from_raw_parts_mut(region.cast(), total(output)))
+                (
+                    region,
+                    std::ptr::slice_from_raw_parts_mut(region.cast(), total(output)),
+                )
             }
         };
         // SAFETY: the regions are this request's own heap memory, exclusive and alive for
@@ -160,8 +194,14 @@ impl OwnedRequest {
         unsafe {
             Request::from_raw(input.cast(), input.len(), output.cast(), output.len())
                 .iv(&self.iv)
-                .aad(std::slice::from_raw_parts(self.aad.as_ptr(), self.aad.len()))
-                .tag(std::slice::from_raw_parts_mut(self.tag.as_mut_ptr(), self.tag.len()))
+                .aad(std::slice::from_raw_parts(
+                    self.aad.as_ptr(),
+                    self.aad.len(),
+                ))
+                .tag(std::slice::from_raw_parts_mut(
+                    self.tag.as_mut_ptr(),
+                    self.tag.len(),
+                ))
         }
     }
 

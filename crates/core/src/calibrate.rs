@@ -40,7 +40,12 @@ impl Framework {
         what: &[(&'static Algorithm, usize)],
         progress: &mut dyn FnMut(CalibrationStep<'_>),
     ) -> Result<(), Error> {
-        let seconds = self.shared.config.calibration_seconds.unwrap_or(2.0).max(0.01);
+        let seconds = self
+            .shared
+            .config
+            .calibration_seconds
+            .unwrap_or(2.0)
+            .max(0.01);
         let share = Duration::from_secs_f64(seconds / what.len().max(1) as f64);
         let drivers = self.shared.entries.len();
         for (i, &(algorithm, key_len)) in what.iter().enumerate() {
@@ -48,7 +53,11 @@ impl Framework {
             for index in (0..drivers).filter(|&index| dispatch.is_eligible(index)) {
                 let driver = self.shared.entries[index].driver.name();
                 let done = (i * drivers + index) as f64 / (what.len() * drivers) as f64;
-                progress(CalibrationStep { algorithm: algorithm.name, driver, done });
+                progress(CalibrationStep {
+                    algorithm: algorithm.name,
+                    driver,
+                    done,
+                });
                 let models = self.measure(index, algorithm, key_len, share)?;
                 dispatch.set_models(index, models);
             }
@@ -71,8 +80,10 @@ impl Framework {
         };
         let mut random = Random(key_len as u64);
         let key = random.bytes(key_len);
-        let transform =
-            self.shared.entries[index].driver.transform(algorithm, &key).map_err(unusable)?;
+        let transform = self.shared.entries[index]
+            .driver
+            .transform(algorithm, &key)
+            .map_err(unusable)?;
         let session = self.session(algorithm.name, &key)?.driver(name).open()?;
         let mut models = Models::default();
         let deadline = Instant::now() + budget;
@@ -101,7 +112,12 @@ impl Framework {
 /// Nodes of the grid, those that tell the most first.
 fn nodes(algorithm: &Algorithm) -> Vec<(usize, usize)> {
     let mut order = Vec::new();
-    for (counts, stride) in [(&[0, 2][..], 5), (&[0, 2], 2), (&[1, 3], 2), (&[0, 1, 2, 3], 1)] {
+    for (counts, stride) in [
+        (&[0, 2][..], 5),
+        (&[0, 2], 2),
+        (&[1, 3], 2),
+        (&[0, 1, 2, 3], 1),
+    ] {
         for &count in counts {
             for size in (0..SIZES.len()).step_by(stride) {
                 let bytes = SIZES[size] as usize;
@@ -172,7 +188,10 @@ impl Scratch {
                 continue;
             }
             let each = |time: Duration| time.as_nanos() as f32 / repeats as f32;
-            costs.push(Cost { cpu: each(cpu).max(1.0), ..Cost::inline(each(wall)) });
+            costs.push(Cost {
+                cpu: each(cpu).max(1.0),
+                ..Cost::inline(each(wall))
+            });
         }
         median(costs)
     }
@@ -208,8 +227,9 @@ impl Scratch {
         let (count, size) = (COUNTS[count] as usize, SIZES[size] as usize);
         let rounds = (LARGEST / DEPTH / (count * size)).clamp(1, 8);
         let mut costs = Vec::new();
-        let mut idle: Vec<Batch> =
-            (0..DEPTH).map(|_| self.batch(session, direction, count, size)).collect::<Result<_, _>>()?;
+        let mut idle: Vec<Batch> = (0..DEPTH)
+            .map(|_| self.batch(session, direction, count, size))
+            .collect::<Result<_, _>>()?;
         for _ in 0..REPETITIONS {
             let (wall, cpu) = (Instant::now(), thread_time());
             let mut submitting = Duration::ZERO;
@@ -265,14 +285,13 @@ impl Scratch {
             }
             let payload = match self.algorithm.kind {
                 Kind::Mac => Payload::Mac(data),
-                _ => Payload::Copy { output: vec![0; size], input: data },
+                _ => Payload::Copy {
+                    output: vec![0; size],
+                    input: data,
+                },
             };
-            batch.push(OwnedRequest {
-                iv: self.iv.clone(),
-                aad: self.aad.clone(),
-                tag,
-                ..OwnedRequest::new(payload)
-            });
+            let request = OwnedRequest::new(payload);
+            batch.push(request.iv(self.iv.clone()).aad(self.aad.clone()).tag(tag));
         }
         Ok(batch)
     }

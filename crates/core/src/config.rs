@@ -53,7 +53,9 @@ impl Config {
                 let user = variable("XDG_CONFIG_HOME").map(PathBuf::from);
                 let user = user.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")));
                 let user = user.map(|dir| dir.join("cipherlane.toml"));
-                for path in [Some(PathBuf::from("/etc/cipherlane.toml")), user].into_iter().flatten()
+                for path in [Some(PathBuf::from("/etc/cipherlane.toml")), user]
+                    .into_iter()
+                    .flatten()
                 {
                     if path.exists() {
                         config.merge(Config::read(&path)?);
@@ -67,8 +69,10 @@ impl Config {
 
     /// One file.
     pub fn read(path: &Path) -> Result<Config, Error> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+            path: path.to_owned(),
+            source,
+        })?;
         toml::from_str(&text).map_err(|error| Error::Config {
             origin: path.display().to_string(),
             problem: error.to_string().trim_end().to_owned(),
@@ -78,7 +82,11 @@ impl Config {
     /// Where learned costs are kept: the setting, or `cipherlane/profile.json` under
     /// `XDG_CACHE_HOME` or `~/.cache`.
     pub fn profile_path(&self) -> Option<PathBuf> {
-        let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let set = |name| {
+            std::env::var_os(name)
+                .filter(|v| !v.is_empty())
+                .map(PathBuf::from)
+        };
         self.profile.clone().or_else(|| {
             let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
             Some(cache.join("cipherlane/profile.json"))
@@ -102,7 +110,10 @@ impl Config {
 
     fn apply(&mut self, variable: impl Fn(&str) -> Option<String>) -> Result<(), Error> {
         let list = |text: String| -> Vec<String> {
-            text.split(',').map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect()
+            text.split(',')
+                .map(|s| s.trim().to_owned())
+                .filter(|s| !s.is_empty())
+                .collect()
         };
         if let Some(name) = variable("CIPHERLANE_FORCE") {
             self.force = Some(name);
@@ -170,12 +181,19 @@ mod tests {
     fn truncated_and_misspelt_files_are_refused_by_name() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.toml");
-        for text in ["force = 'cor", "forse = 'cores'", "goal = 'speed'", "disable = 3"] {
+        for text in [
+            "force = 'cor",
+            "forse = 'cores'",
+            "goal = 'speed'",
+            "disable = 3",
+        ] {
             std::fs::write(&path, text).unwrap();
             let message = Config::read(&path).unwrap_err().to_string();
             assert!(message.contains("c.toml"), "{message}");
         }
-        let missing = Config::read(&dir.path().join("none.toml")).unwrap_err().to_string();
+        let missing = Config::read(&dir.path().join("none.toml"))
+            .unwrap_err()
+            .to_string();
         assert!(missing.contains("none.toml"), "{missing}");
         assert!("fast".parse::<Goal>().is_err());
     }
@@ -187,6 +205,9 @@ mod tests {
         first.merge(toml::from_str("disable=['b']\n[drivers.cores]\ncores='2'").unwrap());
         assert_eq!(first.disable, ["a", "b"]);
         let cores = &first.drivers["cores"];
-        assert_eq!((cores["cores"].as_str(), cores["spin_us"].as_integer()), (Some("2"), Some(5)));
+        assert_eq!(
+            (cores["cores"].as_str(), cores["spin_us"].as_integer()),
+            (Some("2"), Some(5))
+        );
     }
 }

@@ -130,7 +130,9 @@ pub enum Error {
     },
 
     /// A driver gave up on a request after it had begun to write the output.
-    #[error("{algorithm}: driver '{driver}' failed in the middle of a request in place; its data is lost, send it again")]
+    #[error(
+        "{algorithm}: driver '{driver}' failed in the middle of a request in place; its data is lost, send it again"
+    )]
     DriverFailed {
         /// CryptoAPI name.
         algorithm: &'static str,

@@ -6,10 +6,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use crate::Direction;
 use crate::batch::{Batch, OwnedRequest};
 use crate::request::{Request, Status};
 use crate::session::Inner;
-use crate::Direction;
 
 /// A submitted batch in the hands of a driver, which runs its requests on any thread and
 /// then calls [`finish`](Self::finish). One that is dropped unfinished is finished in
@@ -93,16 +93,29 @@ impl Flight {
             session: session.clone(),
             landing: landing.clone(),
         };
-        (Flight { cargo: Some(cargo) }, Ticket { landing, session: session.clone(), driver, taken })
+        (
+            Flight { cargo: Some(cargo) },
+            Ticket {
+                landing,
+                session: session.clone(),
+                driver,
+                taken,
+            },
+        )
     }
 
     fn cargo(&mut self) -> &mut Cargo {
-        self.cargo.as_mut().expect("a flight has its cargo until it lands")
+        self.cargo
+            .as_mut()
+            .expect("a flight has its cargo until it lands")
     }
 
     /// Which way.
     pub fn direction(&self) -> Direction {
-        self.cargo.as_ref().expect("a flight has its cargo until it lands").direction
+        self.cargo
+            .as_ref()
+            .expect("a flight has its cargo until it lands")
+            .direction
     }
 
     /// The requests to run: checked and flat.
@@ -117,9 +130,14 @@ impl Flight {
 
     /// A flight that the driver had no room for: its requests, as they were.
     pub(crate) fn turn_back(mut self) -> Vec<OwnedRequest> {
-        let cargo = self.cargo.take().expect("a flight has its cargo until it lands");
+        let cargo = self
+            .cargo
+            .take()
+            .expect("a flight has its cargo until it lands");
         cargo.session.touch_down();
-        let Cargo { armed, mut owned, .. } = cargo;
+        let Cargo {
+            armed, mut owned, ..
+        } = cargo;
         drop(armed);
         for request in &mut owned {
             let status = request.status;
@@ -129,7 +147,9 @@ impl Flight {
     }
 
     fn land(&mut self) {
-        let Some(mut cargo) = self.cargo.take() else { return };
+        let Some(mut cargo) = self.cargo.take() else {
+            return;
+        };
         let session = cargo.session.clone();
         session.settle(cargo.driver, cargo.direction, &mut cargo.armed);
         session.landed(
@@ -146,7 +166,10 @@ impl Flight {
         }
         let waker = {
             let mut state = cargo.landing.lock();
-            state.batch = Some(Batch { direction: cargo.direction, requests: cargo.owned });
+            state.batch = Some(Batch {
+                direction: cargo.direction,
+                requests: cargo.owned,
+            });
             // Release: whoever sees `landed` sees the results.
             cargo.landing.landed.store(true, Ordering::Release);
             state.waker.take()
@@ -162,7 +185,11 @@ impl Flight {
 impl Drop for Flight {
     fn drop(&mut self) {
         let Some(cargo) = &mut self.cargo else { return };
-        for request in cargo.armed.iter_mut().filter(|r| r.status() == Status::Pending) {
+        for request in cargo
+            .armed
+            .iter_mut()
+            .filter(|r| r.status() == Status::Pending)
+        {
             // What the driver did before it dropped the flight is unknown: an input that
             // is its own output may be half written.
             request.set_status(match request.is_in_place() {
@@ -195,7 +222,9 @@ pub struct Ticket {
 
 impl std::fmt::Debug for Landing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Landing").field("landed", &self.landed).finish_non_exhaustive()
+        f.debug_struct("Landing")
+            .field("landed", &self.landed)
+            .finish_non_exhaustive()
     }
 }
 
@@ -213,7 +242,12 @@ impl Ticket {
     /// The results, if they are there; otherwise the ticket again.
     pub fn poll(self) -> Result<Batch, Ticket> {
         if self.is_done() {
-            Ok(self.landing.lock().batch.take().expect("results are taken once"))
+            Ok(self
+                .landing
+                .lock()
+                .batch
+                .take()
+                .expect("results are taken once"))
         } else {
             Err(self)
         }
@@ -236,10 +270,18 @@ impl Ticket {
             let state = self.landing.lock();
             if !self.is_done() {
                 // Wakes now and then to see whether there is work to help with.
-                drop(self.landing.bell.wait_timeout(state, Duration::from_millis(1)));
+                drop(
+                    self.landing
+                        .bell
+                        .wait_timeout(state, Duration::from_millis(1)),
+                );
             }
         }
-        self.landing.lock().batch.take().expect("results are taken once")
+        self.landing
+            .lock()
+            .batch
+            .take()
+            .expect("results are taken once")
     }
 }
 

@@ -90,7 +90,11 @@ impl FrameworkBuilder {
             known: names.join(", "),
         };
         let config = self.config;
-        let named = config.disable.iter().chain(&config.auto).chain(&config.force);
+        let named = config
+            .disable
+            .iter()
+            .chain(&config.auto)
+            .chain(&config.force);
         for name in named {
             if !names.contains(name) {
                 return Err(unknown(name));
@@ -116,7 +120,12 @@ impl FrameworkBuilder {
                     Ok(()) => None,
                 };
                 let admissions = Algorithm::all().iter().map(|_| OnceLock::new()).collect();
-                Entry { driver, breaker: Breaker::default(), barred, admissions }
+                Entry {
+                    driver,
+                    breaker: Breaker::default(),
+                    barred,
+                    admissions,
+                }
             })
             .collect();
         let profile = match &config.profile {
@@ -130,7 +139,9 @@ impl FrameworkBuilder {
             dispatches: Mutex::default(),
             profile: Mutex::new(profile),
         };
-        Ok(Framework { shared: Arc::new(shared) })
+        Ok(Framework {
+            shared: Arc::new(shared),
+        })
     }
 }
 
@@ -138,7 +149,10 @@ impl Framework {
     /// Begins with the base driver: the yardstick for all others and the refuge when one
     /// fails, so it must offer every algorithm.
     pub fn builder(base: Arc<dyn Driver>) -> FrameworkBuilder {
-        FrameworkBuilder { drivers: vec![base], config: Config::default() }
+        FrameworkBuilder {
+            drivers: vec![base],
+            config: Config::default(),
+        }
     }
 
     /// A session to be, for an algorithm by CryptoAPI name and a key.
@@ -148,7 +162,11 @@ impl Framework {
 
     /// Names of the drivers, in the order of the registry.
     pub fn driver_names(&self) -> Vec<&str> {
-        self.shared.entries.iter().map(|e| e.driver.name()).collect()
+        self.shared
+            .entries
+            .iter()
+            .map(|e| e.driver.name())
+            .collect()
     }
 
     /// A row for each driver and algorithm, like `/proc/crypto`. Runs the self-tests that
@@ -211,11 +229,18 @@ impl Framework {
     /// Statistics of a driver, by name and CryptoAPI name.
     pub fn statistics(&self, driver: &str, algorithm: &str) -> Result<Totals, Error> {
         let index = self.driver_index(driver)?;
-        Ok(self.shared.stats.read(index, Algorithm::find(algorithm)?.index()))
+        Ok(self
+            .shared
+            .stats
+            .read(index, Algorithm::find(algorithm)?.index()))
     }
 
     pub(crate) fn driver_index(&self, name: &str) -> Result<usize, Error> {
-        let position = self.shared.entries.iter().position(|e| e.driver.name() == name);
+        let position = self
+            .shared
+            .entries
+            .iter()
+            .position(|e| e.driver.name() == name);
         position.ok_or_else(|| Error::UnknownDriver {
             name: name.to_owned(),
             known: self.driver_names().join(", "),
@@ -223,19 +248,21 @@ impl Framework {
     }
 
     pub(crate) fn dispatches(&self) -> MutexGuard<'_, HashMap<(usize, usize), Arc<Dispatch>>> {
-        self.shared.dispatches.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .dispatches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn profile(&self) -> MutexGuard<'_, Profile> {
-        self.shared.profile.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared
+            .profile
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is learned for an algorithm and key length; sessions share it.
-    pub(crate) fn dispatch(
-        &self,
-        algorithm: &'static Algorithm,
-        key_len: usize,
-    ) -> Arc<Dispatch> {
+    pub(crate) fn dispatch(&self, algorithm: &'static Algorithm, key_len: usize) -> Arc<Dispatch> {
         let key = (algorithm.index(), key_len);
         if let Some(dispatch) = self.dispatches().get(&key) {
             return dispatch.clone();
@@ -252,7 +279,10 @@ impl Framework {
             }
             dispatch.set_eligible(index, usable[index]);
         }
-        self.dispatches().entry(key).or_insert_with(|| Arc::new(dispatch)).clone()
+        self.dispatches()
+            .entry(key)
+            .or_insert_with(|| Arc::new(dispatch))
+            .clone()
     }
 
     /// Opens or closes a driver for `auto` in every dispatch.
@@ -274,7 +304,9 @@ impl Framework {
 
 impl std::fmt::Debug for Framework {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Framework").field("drivers", &self.driver_names()).finish_non_exhaustive()
+        f.debug_struct("Framework")
+            .field("drivers", &self.driver_names())
+            .finish_non_exhaustive()
     }
 }
 

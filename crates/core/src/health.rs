@@ -32,8 +32,14 @@ impl std::fmt::Display for Health {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Health::Working => write!(f, "working"),
-            Health::Suspended { trips, remaining_ms } => {
-                write!(f, "suspended (trip {trips}, tried again in {remaining_ms} ms)")
+            Health::Suspended {
+                trips,
+                remaining_ms,
+            } => {
+                write!(
+                    f,
+                    "suspended (trip {trips}, tried again in {remaining_ms} ms)"
+                )
             }
         }
     }
@@ -60,7 +66,12 @@ impl Breaker {
 
     /// Notes failed requests; `true` if the driver must not be used from now on.
     pub(crate) fn fail(&self, requests: u32) -> bool {
-        if self.failures.fetch_add(requests, Ordering::Relaxed).saturating_add(requests) < TRIP {
+        if self
+            .failures
+            .fetch_add(requests, Ordering::Relaxed)
+            .saturating_add(requests)
+            < TRIP
+        {
             return false;
         }
         self.failures.store(0, Ordering::Relaxed);
@@ -96,7 +107,10 @@ impl Breaker {
 
     pub(crate) fn health(&self) -> Health {
         let rest = self.rest();
-        match rest.until.map(|until| until.saturating_duration_since(Instant::now())) {
+        match rest
+            .until
+            .map(|until| until.saturating_duration_since(Instant::now()))
+        {
             Some(remaining) => Health::Suspended {
                 trips: rest.trips,
                 remaining_ms: remaining.as_millis() as u64,
@@ -119,12 +133,21 @@ mod tests {
         }
         assert_eq!(breaker.health(), Health::Working);
         assert!(breaker.fail(TRIP));
-        assert!(matches!(breaker.health(), Health::Suspended { trips: 1, .. }));
+        assert!(matches!(
+            breaker.health(),
+            Health::Suspended { trips: 1, .. }
+        ));
         assert!(!breaker.recovers());
         breaker.rest().until = Some(Instant::now());
         assert!(breaker.recovers() && !breaker.recovers());
         assert!(breaker.fail(TRIP));
-        let Health::Suspended { trips: 2, remaining_ms } = breaker.health() else { panic!() };
+        let Health::Suspended {
+            trips: 2,
+            remaining_ms,
+        } = breaker.health()
+        else {
+            panic!()
+        };
         assert!(remaining_ms > 100, "{remaining_ms}");
     }
 }

@@ -22,7 +22,10 @@ pub(crate) struct Profile {
 impl Profile {
     /// Reads a file; one of another format counts as empty.
     pub(crate) fn read(path: &Path) -> Result<Profile, Error> {
-        let io = |source| Error::Io { path: path.to_owned(), source };
+        let io = |source| Error::Io {
+            path: path.to_owned(),
+            source,
+        };
         let text = std::fs::read_to_string(path).map_err(io)?;
         let damaged = |error: serde_json::Error| Error::Config {
             origin: path.display().to_string(),
@@ -44,7 +47,10 @@ impl Profile {
         key_len: usize,
     ) -> Option<Models> {
         let drivers = self.processors.get(&processor())?;
-        drivers.get(&driver_key(driver))?.get(&algorithm_key(algorithm, key_len)).cloned()
+        drivers
+            .get(&driver_key(driver))?
+            .get(&algorithm_key(algorithm, key_len))
+            .cloned()
     }
 
     fn insert(
@@ -62,7 +68,10 @@ impl Profile {
 
     /// Writes beside the file and renames, so that no reader sees half a file.
     fn write(&self, path: &Path) -> Result<(), Error> {
-        let io = |source| Error::Io { path: path.to_owned(), source };
+        let io = |source| Error::Io {
+            path: path.to_owned(),
+            source,
+        };
         if let Some(dir) = path.parent() {
             std::fs::create_dir_all(dir).map_err(io)?;
         }
@@ -82,10 +91,15 @@ impl Framework {
     /// Writes everything learned to the profile file of the settings, keeping what the
     /// file holds for other processors and drivers.
     pub fn save_profile(&self) -> Result<(), Error> {
-        let path = self.shared.config.profile.as_deref().ok_or_else(|| Error::Config {
-            origin: "profile".to_owned(),
-            problem: "no profile file is set; set one to keep what was learned".to_owned(),
-        })?;
+        let path = self
+            .shared
+            .config
+            .profile
+            .as_deref()
+            .ok_or_else(|| Error::Config {
+                origin: "profile".to_owned(),
+                problem: "no profile file is set; set one to keep what was learned".to_owned(),
+            })?;
         let mut profile = match path.exists() {
             true => Profile::read(path)?,
             false => Profile::default(),
@@ -118,7 +132,8 @@ fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(name));
-        line.and_then(|line| line.split_once(':')).map_or("unknown", |(_, value)| value.trim())
+        line.and_then(|line| line.split_once(':'))
+            .map_or("unknown", |(_, value)| value.trim())
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     format!(

@@ -95,7 +95,14 @@ impl<'a> Request<'a> {
     #[inline]
     pub fn new(input: &'a [u8], output: &'a mut [u8]) -> Self {
         // SAFETY: both slices live for 'a, and the borrow checker keeps them apart.
-        unsafe { Self::from_raw(input.as_ptr(), input.len(), output.as_mut_ptr(), output.len()) }
+        unsafe {
+            Self::from_raw(
+                input.as_ptr(),
+                input.len(),
+                output.as_mut_ptr(),
+                output.len(),
+            )
+        }
     }
 
     /// For a MAC: read `input`, write nothing but the tag.
@@ -316,7 +323,10 @@ impl<'a> Request<'a> {
     /// If the request is scattered.
     #[inline]
     pub fn input(&self) -> &[u8] {
-        assert!(self.input_segments == 0, "a scattered request has no flat input");
+        assert!(
+            self.input_segments == 0,
+            "a scattered request has no flat input"
+        );
         // SAFETY: a flat request's input is readable for 'a, and no exclusive
         // borrow of the same memory is alive while `self` is shared.
         unsafe { std::slice::from_raw_parts(self.input, self.input_len) }
@@ -328,8 +338,16 @@ impl<'a> Request<'a> {
         assert!(!self.is_scattered(), "a scattered request has no flat view");
         View {
             input: self.input,
-            output: if self.output.is_null() { self.input.cast_mut() } else { self.output },
-            len: if self.output.is_null() { 0 } else { self.input_len.min(self.output_len) },
+            output: if self.output.is_null() {
+                self.input.cast_mut()
+            } else {
+                self.output
+            },
+            len: if self.output.is_null() {
+                0
+            } else {
+                self.input_len.min(self.output_len)
+            },
             iv: self.iv,
         }
     }
@@ -357,7 +375,9 @@ impl<'a> Request<'a> {
     #[cold]
     pub(crate) fn wipe_output(&mut self) {
         if self.output_segments > 0 {
-            self.output_segments_mut().iter_mut().for_each(|s| s.zeroize());
+            self.output_segments_mut()
+                .iter_mut()
+                .for_each(|s| s.zeroize());
         } else if self.has_output() {
             // SAFETY: a flat output is exclusively ours for 'a.
             unsafe { std::slice::from_raw_parts_mut(self.output, self.output_len) }.zeroize();
@@ -367,9 +387,7 @@ impl<'a> Request<'a> {
     fn output_segments_mut(&mut self) -> &mut [&'a mut [u8]] {
         assert!(self.output_segments > 0, "a flat request has no segments");
         // SAFETY: `output` was set from an exclusive slice of that many segments.
-        unsafe {
-            std::slice::from_raw_parts_mut(self.output.cast(), self.output_segments as usize)
-        }
+        unsafe { std::slice::from_raw_parts_mut(self.output.cast(), self.output_segments as usize) }
     }
 
     /// Copies the input of a scattered or flat request into `flat`, which has its length.
@@ -379,9 +397,8 @@ impl<'a> Request<'a> {
         }
         // SAFETY: `input` was set from a slice of that many segments (`&[u8]` and
         // `&mut [u8]` have one layout), borrowed for 'a.
-        let segments: &[&[u8]] = unsafe {
-            std::slice::from_raw_parts(self.input.cast(), self.input_segments as usize)
-        };
+        let segments: &[&[u8]] =
+            unsafe { std::slice::from_raw_parts(self.input.cast(), self.input_segments as usize) };
         let mut rest = flat;
         for segment in segments {
             let (head, tail) = rest.split_at_mut(segment.len());

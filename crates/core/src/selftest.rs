@@ -18,7 +18,10 @@ pub(crate) fn run(driver: &dyn Driver, algorithm: &'static Algorithm) -> Result<
     }
     for (i, key_len) in algorithm.key_lengths().into_iter().enumerate() {
         differential(driver, algorithm, key_len, 0x5eed + i as u64).map_err(|problem| {
-            format!("self-test: {} key bits: {problem}", algorithm.key_bits(key_len))
+            format!(
+                "self-test: {} key bits: {problem}",
+                algorithm.key_bits(key_len)
+            )
         })?;
     }
     Ok(())
@@ -89,15 +92,15 @@ fn notices_corruption(
         ciphertext: case.ciphertext.clone(),
         tag: case.tag.clone(),
     };
-    let (input, at) = (&mut bad.plaintext, case.plaintext.len() / 2);
-    input[at] ^= 0x10;
+    let at = case.plaintext.len() / 2;
+    bad.plaintext[at] ^= 0x10;
     if check(transform, algorithm, &bad).is_ok() {
         return Err("a flipped bit of the input went unnoticed".to_owned());
     }
     if algorithm.kind == Kind::Cipher {
         return Ok(());
     }
-    input[at] ^= 0x10;
+    bad.plaintext[at] ^= 0x10;
     bad.tag[0] ^= 0x01;
     let (status, output, _) = once(transform, algorithm, Direction::Decrypt, &bad, true);
     match status {
@@ -123,7 +126,11 @@ fn once(
         Direction::Encrypt => vec![0; case.tag.len()],
         Direction::Decrypt => case.tag.clone(),
     };
-    let mut output = if in_place { input.clone() } else { vec![0xa5; input.len()] };
+    let mut output = if in_place {
+        input.clone()
+    } else {
+        vec![0xa5; input.len()]
+    };
     let mut requests = [match (algorithm.kind, in_place) {
         (Kind::Mac, _) => Request::mac(input),
         (_, true) => Request::in_place(&mut output),
@@ -159,9 +166,21 @@ fn differential(
             };
             let plaintext = random.bytes(size);
             let direction = Direction::Encrypt;
-            let sample = Sample { direction, key: &key, iv: &iv, aad: &aad, data: &plaintext };
+            let sample = Sample {
+                direction,
+                key: &key,
+                iv: &iv,
+                aad: &aad,
+                data: &plaintext,
+            };
             let (ciphertext, tag) = (algorithm.reference)(sample);
-            Case { iv, aad, plaintext, ciphertext, tag }
+            Case {
+                iv,
+                aad,
+                plaintext,
+                ciphertext,
+                tag,
+            }
         })
         .collect();
     key.zeroize();
@@ -176,7 +195,10 @@ fn batch(transform: &dyn Transform, algorithm: &Algorithm, cases: &[Case]) -> Re
     if algorithm.kind == Kind::Mac {
         return Ok(());
     }
-    let mut data: Vec<_> = cases.iter().map(|c| (c.plaintext.clone(), c.tag.clone())).collect();
+    let mut data: Vec<_> = cases
+        .iter()
+        .map(|c| (c.plaintext.clone(), c.tag.clone()))
+        .collect();
     let mut requests: Vec<_> = data
         .iter_mut()
         .zip(cases)
@@ -185,7 +207,10 @@ fn batch(transform: &dyn Transform, algorithm: &Algorithm, cases: &[Case]) -> Re
     transform.run(Direction::Encrypt, &mut requests);
     let done = requests.iter().all(|r| r.status() == Status::Done);
     drop(requests);
-    let right = data.iter().zip(cases).all(|((d, t), c)| *d == c.ciphertext && *t == c.tag);
+    let right = data
+        .iter()
+        .zip(cases)
+        .all(|((d, t), c)| *d == c.ciphertext && *t == c.tag);
     match done && right {
         true => Ok(()),
         false => Err("requests of one batch gave wrong results".to_owned()),
@@ -210,6 +235,13 @@ impl Random {
 }
 
 fn hex(text: &str) -> Vec<u8> {
-    let digit = |c: u8| (c as char).to_digit(16).expect("known answers are hexadecimal") as u8;
-    text.as_bytes().chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+    let digit = |c: u8| {
+        (c as char)
+            .to_digit(16)
+            .expect("known answers are hexadecimal") as u8
+    };
+    text.as_bytes()
+        .chunks_exact(2)
+        .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
+        .collect()
 }

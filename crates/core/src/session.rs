@@ -40,7 +40,14 @@ impl SessionBuilder {
         let config = &framework.shared.config;
         let (goal, driver) = (config.goal, config.force.clone());
         let (key, tag_len) = (Zeroizing::new(key.to_vec()), algorithm.tag_len());
-        Ok(SessionBuilder { framework, algorithm, key, tag_len, goal, driver })
+        Ok(SessionBuilder {
+            framework,
+            algorithm,
+            key,
+            tag_len,
+            goal,
+            driver,
+        })
     }
 
     /// Bytes of the tag; the default is the algorithm's longest.
@@ -63,7 +70,14 @@ impl SessionBuilder {
 
     /// Expands the key in every driver that may serve.
     pub fn open(self) -> Result<Session, Error> {
-        let SessionBuilder { framework, algorithm, key, tag_len, goal, driver } = self;
+        let SessionBuilder {
+            framework,
+            algorithm,
+            key,
+            tag_len,
+            goal,
+            driver,
+        } = self;
         algorithm.check_tag_len(tag_len)?;
         let unusable = |driver: &str, reason| Error::DriverUnusable {
             driver: driver.to_owned(),
@@ -114,7 +128,9 @@ impl SessionBuilder {
             under_way: AtomicU32::new(0),
             idle: (Mutex::new(()), Condvar::new()),
         };
-        Ok(Session { inner: Arc::new(inner) })
+        Ok(Session {
+            inner: Arc::new(inner),
+        })
     }
 }
 
@@ -175,11 +191,7 @@ impl Session {
     /// [status](Request::status) afterwards; the error is that of the first that failed.
     /// Requests that break a rule are not run; the others are.
     #[inline]
-    pub fn process(
-        &self,
-        direction: Direction,
-        requests: &mut [Request<'_>],
-    ) -> Result<(), Error> {
+    pub fn process(&self, direction: Direction, requests: &mut [Request<'_>]) -> Result<(), Error> {
         let inner = &*self.inner;
         let mut bytes = 0;
         let mut plain = true;
@@ -208,7 +220,12 @@ impl Session {
         let inner = &self.inner;
         let (direction, requests) = (batch.direction, batch.requests.len());
         let bytes = batch.requests.iter().map(OwnedRequest::len).sum();
-        let shape = Shape { mode: Mode::Submit, direction, requests, bytes };
+        let shape = Shape {
+            mode: Mode::Submit,
+            direction,
+            requests,
+            bytes,
+        };
         let driver = match sample(shape) {
             Some(_) if inner.alone.is_none() => {
                 let chosen = inner.choose(shape);
@@ -287,7 +304,11 @@ impl Inner {
         }
         let cell = self.dispatch.cell(self.goal, shape);
         let best = usize::from(cell.best);
-        if best == BASE { BASE } else { self.choose_loaded(shape, cell.best, cell.second, cell.gain) }
+        if best == BASE {
+            BASE
+        } else {
+            self.choose_loaded(shape, cell.best, cell.second, cell.gain)
+        }
     }
 
     /// The chosen driver is not this core: what is queued there counts.
@@ -305,13 +326,22 @@ impl Inner {
             0
         };
         let waits = queue.saturating_add(load.delay_ns) > gain;
-        if waits && self.transforms[second].is_some() { second } else { best }
+        if waits && self.transforms[second].is_some() {
+            second
+        } else {
+            best
+        }
     }
 
     /// Flat requests that passed the checks.
     #[inline]
     fn run(&self, direction: Direction, requests: &mut [Request<'_>], bytes: usize) {
-        let shape = Shape { mode: Mode::Wait, direction, requests: requests.len(), bytes };
+        let shape = Shape {
+            mode: Mode::Wait,
+            direction,
+            requests: requests.len(),
+            bytes,
+        };
         let driver = self.choose(shape);
         match sample(shape) {
             None => self.run_on(driver, direction, requests),
@@ -337,9 +367,16 @@ impl Inner {
         let started = Instant::now();
         self.run_on(driver, shape.direction, requests);
         let elapsed = started.elapsed();
-        self.framework.shared.stats.time(driver, self.algorithm_index, elapsed.as_nanos() as u64);
-        let cost = Cost { cpu: 0.0, ..Cost::inline(elapsed.as_nanos() as f32) };
-        self.dispatch.learn(driver, shape, cost, share, explored.is_some());
+        self.framework
+            .shared
+            .stats
+            .time(driver, self.algorithm_index, elapsed.as_nanos() as u64);
+        let cost = Cost {
+            cpu: 0.0,
+            ..Cost::inline(elapsed.as_nanos() as f32)
+        };
+        self.dispatch
+            .learn(driver, shape, cost, share, explored.is_some());
         self.framework.revive();
     }
 
@@ -350,9 +387,9 @@ impl Inner {
             return Err(Error::EmptyBatch);
         }
         let pending = |r: &Request<'_>| r.status() == Status::Pending;
-        for group in requests.chunk_by_mut(|a, b| {
-            (pending(a), a.is_scattered()) == (pending(b), b.is_scattered())
-        }) {
+        for group in requests
+            .chunk_by_mut(|a, b| (pending(a), a.is_scattered()) == (pending(b), b.is_scattered()))
+        {
             if !pending(&group[0]) {
                 continue;
             }
@@ -368,15 +405,15 @@ impl Inner {
 
     /// After a driver: counts, and finishes in software what the driver gave up untouched.
     #[inline]
-    pub(crate) fn settle(
-        &self,
-        driver: usize,
-        direction: Direction,
-        requests: &mut [Request<'_>],
-    ) {
+    pub(crate) fn settle(&self, driver: usize, direction: Direction, requests: &mut [Request<'_>]) {
         let stats = &self.framework.shared.stats;
         let bytes: usize = requests.iter().map(Request::len).sum();
-        stats.count(driver, self.algorithm_index, requests.len() as u64, bytes as u64);
+        stats.count(
+            driver,
+            self.algorithm_index,
+            requests.len() as u64,
+            bytes as u64,
+        );
         if requests.iter().all(|r| r.status() == Status::Done) {
             if driver != BASE {
                 self.framework.shared.entries[driver].breaker.succeed();
@@ -395,11 +432,18 @@ impl Inner {
             if matches!(request.status(), Status::Untouched | Status::Pending) {
                 retries += 1;
                 request.set_status(Status::Pending);
-                self.transform(BASE).run(direction, std::slice::from_mut(request));
+                self.transform(BASE)
+                    .run(direction, std::slice::from_mut(request));
             }
         }
-        let failed = requests.iter().filter(|r| r.status() == Status::Failed).count() as u64;
-        let errors = requests.iter().filter(|r| r.status() != Status::Done).count() as u64;
+        let failed = requests
+            .iter()
+            .filter(|r| r.status() == Status::Failed)
+            .count() as u64;
+        let errors = requests
+            .iter()
+            .filter(|r| r.status() != Status::Done)
+            .count() as u64;
         if errors > 0 {
             stats.count_errors(driver, self.algorithm_index, errors);
         }
@@ -422,7 +466,9 @@ impl Inner {
         match self.transforms.get(driver) {
             Some(Some(transform)) => &**transform,
             // Never: a driver without a transform is not chosen, and the base has one.
-            _ => &**self.transforms[BASE].as_ref().expect("the base serves every session"),
+            _ => &**self.transforms[BASE]
+                .as_ref()
+                .expect("the base serves every session"),
         }
     }
 
@@ -452,13 +498,25 @@ impl Inner {
             return;
         }
         let bytes = requests.iter().map(Request::len).sum();
-        let shape = Shape { mode: Mode::Submit, direction, requests: requests.len(), bytes };
+        let shape = Shape {
+            mode: Mode::Submit,
+            direction,
+            requests: requests.len(),
+            bytes,
+        };
         let nanoseconds = elapsed.as_nanos() as f32;
-        self.framework.shared.stats.time(driver, self.algorithm_index, nanoseconds as u64);
+        self.framework
+            .shared
+            .stats
+            .time(driver, self.algorithm_index, nanoseconds as u64);
         if self.alone.is_none() || self.forced {
             // By Little's law, results come every elapsed / depth.
             let period = nanoseconds / depth as f32;
-            let cost = Cost { latency: nanoseconds, period, cpu: 0.0 };
+            let cost = Cost {
+                latency: nanoseconds,
+                period,
+                cpu: 0.0,
+            };
             self.dispatch.learn(driver, shape, cost, 1.0, false);
         }
         self.framework.revive();
@@ -466,7 +524,9 @@ impl Inner {
 
     #[cold]
     fn first_error(&self, requests: &[Request<'_>]) -> Error {
-        let mut errors = requests.iter().filter_map(|r| self.error(r.status(), &Lengths::of(r)));
+        let mut errors = requests
+            .iter()
+            .filter_map(|r| self.error(r.status(), &Lengths::of(r)));
         errors.next().expect("a request is not done")
     }
 
@@ -517,7 +577,10 @@ impl Inner {
             Status::Untouched | Status::Failed => Error::DriverFailed {
                 algorithm,
                 driver: match self.alone {
-                    Some(index) => self.framework.shared.entries[index].driver.name().to_owned(),
+                    Some(index) => self.framework.shared.entries[index]
+                        .driver
+                        .name()
+                        .to_owned(),
                     None => "auto".to_owned(),
                 },
             },

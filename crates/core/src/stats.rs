@@ -42,7 +42,10 @@ impl Counters {
 /// Adds without a locked instruction: only the owning thread writes.
 #[inline]
 fn add(counter: &AtomicU64, n: u64) {
-    counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    counter.store(
+        counter.load(Ordering::Relaxed).wrapping_add(n),
+        Ordering::Relaxed,
+    );
 }
 
 /// One thread's counters, allocated driver by driver as they are used.
@@ -52,7 +55,9 @@ struct Shard {
 
 impl Shard {
     fn new() -> Self {
-        Shard { slots: array::from_fn(|_| AtomicPtr::default()) }
+        Shard {
+            slots: array::from_fn(|_| AtomicPtr::default()),
+        }
     }
 
     #[inline]
@@ -105,7 +110,10 @@ impl Statistics {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         assert!(Algorithm::all().len() <= MAX_ALGORITHMS);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Statistics { id, shards: Mutex::default() }
+        Statistics {
+            id,
+            shards: Mutex::default(),
+        }
     }
 
     #[inline]
@@ -121,12 +129,18 @@ impl Statistics {
     fn enter(&self) -> *const Shard {
         let found = SHARDS.try_with(|shards| {
             let shards = shards.borrow();
-            shards.iter().find(|(id, _)| *id == self.id).map(|(_, shard)| Arc::as_ptr(shard))
+            shards
+                .iter()
+                .find(|(id, _)| *id == self.id)
+                .map(|(_, shard)| Arc::as_ptr(shard))
         });
         let shard = found.ok().flatten().unwrap_or_else(|| {
             let shard = Arc::new(Shard::new());
             let pointer = Arc::as_ptr(&shard);
-            self.shards.lock().unwrap_or_else(PoisonError::into_inner).push(shard.clone());
+            self.shards
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(shard.clone());
             // A thread that is ending has no locals any more; the shard is then used once.
             let _ = SHARDS.try_with(|shards| shards.borrow_mut().push((self.id, shard)));
             pointer
@@ -158,17 +172,25 @@ impl Statistics {
 
     /// Notes the time of a batch, one in some.
     pub(crate) fn time(&self, driver: usize, algorithm: usize, nanoseconds: u64) {
-        self.slot(driver, algorithm, |c| add(&c.latency[bucket(nanoseconds)], 1));
+        self.slot(driver, algorithm, |c| {
+            add(&c.latency[bucket(nanoseconds)], 1)
+        });
     }
 
     /// The sum over all threads.
     pub(crate) fn read(&self, driver: usize, algorithm: usize) -> Totals {
         let mut totals = Totals::default();
-        for shard in self.shards.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let counters =
-                shard.slots[driver * MAX_ALGORITHMS + algorithm].load(Ordering::Acquire);
+        for shard in self
+            .shards
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+        {
+            let counters = shard.slots[driver * MAX_ALGORITHMS + algorithm].load(Ordering::Acquire);
             // SAFETY: as in `Shard::slot`; null where the thread never used it.
-            let Some(c) = (unsafe { counters.as_ref() }) else { continue };
+            let Some(c) = (unsafe { counters.as_ref() }) else {
+                continue;
+            };
             totals.requests += c.requests.load(Ordering::Relaxed);
             totals.bytes += c.bytes.load(Ordering::Relaxed);
             totals.errors += c.errors.load(Ordering::Relaxed);
@@ -210,7 +232,13 @@ pub struct Totals {
 
 impl Default for Totals {
     fn default() -> Self {
-        Totals { requests: 0, bytes: 0, errors: 0, retries: 0, latency: [0; BUCKETS] }
+        Totals {
+            requests: 0,
+            bytes: 0,
+            errors: 0,
+            retries: 0,
+            latency: [0; BUCKETS],
+        }
     }
 }
 
@@ -268,7 +296,10 @@ mod tests {
         one.count(1, 2, 1, 7);
         two.count(1, 2, 1, 1);
         let totals = one.read(1, 2);
-        assert_eq!((totals.requests, totals.bytes, totals.errors), (12001, 400_007, 4));
+        assert_eq!(
+            (totals.requests, totals.bytes, totals.errors),
+            (12001, 400_007, 4)
+        );
         assert_eq!(totals.latency_ns(0.5), Some(floor(bucket(1000))));
         assert_eq!(two.read(1, 2).requests, 2);
         assert_eq!(one.read(0, 2).latency_ns(0.5), None);

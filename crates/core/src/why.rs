@@ -73,8 +73,21 @@ impl Framework {
     /// Who would serve a batch, what each driver is estimated to take, and why the others
     /// are not used.
     pub fn why(&self, question: Question) -> Result<Why, Error> {
-        let Question { algorithm, key_len, goal, mode, direction, requests, size } = question;
-        let shape = Shape { mode, direction, requests, bytes: requests * size };
+        let Question {
+            algorithm,
+            key_len,
+            goal,
+            mode,
+            direction,
+            requests,
+            size,
+        } = question;
+        let shape = Shape {
+            mode,
+            direction,
+            requests,
+            bytes: requests * size,
+        };
         let dispatch = self.dispatch(algorithm, key_len);
         let name = |index: usize| self.shared.entries[index].driver.name().to_owned();
         let serving = match &self.shared.config.force {
@@ -94,12 +107,15 @@ impl Framework {
                 let barred = self.not_used(index, algorithm);
                 let slower = || match (price(index), price(serving)) {
                     _ if index == serving => None,
-                    (Some(own), Some(best)) if own > best => {
-                        Some(format!("{:.2} times the cost of '{}'", own / best, name(serving)))
-                    }
-                    (Some(_), Some(_)) => {
-                        Some(format!("not better than '{}' by more than 2 %", name(serving)))
-                    }
+                    (Some(own), Some(best)) if own > best => Some(format!(
+                        "{:.2} times the cost of '{}'",
+                        own / best,
+                        name(serving)
+                    )),
+                    (Some(_), Some(_)) => Some(format!(
+                        "not better than '{}' by more than 2 %",
+                        name(serving)
+                    )),
                     _ => Some("never measured here; 'cipherlane calibrate' does it".to_owned()),
                 };
                 Candidate {

@@ -28,6 +28,11 @@ pub mod job;
 pub mod xts;
 pub mod gcm;
 pub mod naive;
+pub mod chacha;
+mod hash_lanes;
+pub mod hmac;
+
+pub mod sha2;
 
 mod portable;
 #[cfg(target_arch = "x86_64")]

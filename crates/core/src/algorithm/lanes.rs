@@ -3,8 +3,8 @@
 use arrayvec::ArrayVec;
 use cipherlane_kernels::job::{AeadJob, CipherJob, MacJob};
 
-use crate::request::{Request, Status};
 use crate::Direction;
+use crate::request::{Request, Status};
 
 /// More than any kernel has lanes, few enough that the jobs stay in the first-level cache.
 const LANES: usize = 32;
@@ -18,13 +18,21 @@ pub(super) fn cipher<K>(
 ) {
     if let [request] = requests {
         let iv = request.iv_block();
-        kernel(&mut [CipherJob { key, iv, data: request.data() }]);
+        kernel(&mut [CipherJob {
+            key,
+            iv,
+            data: request.data(),
+        }]);
         return request.set_status(Status::Done);
     }
     for group in requests.chunks_mut(LANES) {
         let mut jobs: ArrayVec<_, LANES> = group
             .iter_mut()
-            .map(|r| CipherJob { key, iv: r.iv_block(), data: r.data() })
+            .map(|r| CipherJob {
+                key,
+                iv: r.iv_block(),
+                data: r.data(),
+            })
             .collect();
         kernel(&mut jobs);
         drop(jobs);
@@ -42,7 +50,13 @@ pub(super) fn aead<K>(
     kernel: impl Fn(&mut [AeadJob<'_, K>]),
 ) {
     fn job<'a, K>(key: &'a K, request: &'a mut Request<'_>, iv: [u8; 16]) -> AeadJob<'a, K> {
-        AeadJob { key, iv, aad: request.aad_bytes(), data: request.data(), tag: [0; 32] }
+        AeadJob {
+            key,
+            iv,
+            aad: request.aad_bytes(),
+            data: request.data(),
+            tag: [0; 32],
+        }
     }
     if let [request] = requests {
         let iv = nonce(&request.iv_block());
@@ -79,7 +93,12 @@ pub(super) fn mac<K>(
     for group in requests.chunks_mut(LANES) {
         let mut jobs: ArrayVec<_, LANES> = group
             .iter()
-            .map(|r| MacJob { key, head: &[], data: r.input(), mac: [0; 64] })
+            .map(|r| MacJob {
+                key,
+                head: &[],
+                data: r.input(),
+                mac: [0; 64],
+            })
             .collect();
         kernel(&mut jobs);
         let macs: ArrayVec<_, LANES> = jobs.iter().map(|j| j.mac).collect();

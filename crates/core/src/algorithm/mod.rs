@@ -1,7 +1,6 @@
 //! The algorithms, by their Linux CryptoAPI names. Adding one is one entry in one
 //! file here and one kernel in `cipherlane-kernels`; everything else follows the entry.
 
-mod authenc;
 mod cbc;
 mod chacha;
 mod ctr;
@@ -15,7 +14,7 @@ use crate::request::{Request, Status};
 use crate::{Direction, Error, Transform};
 
 /// Every algorithm, in the order of lists and tables.
-static TABLE: [&Algorithm; 10] = [
+static TABLE: [&Algorithm; 9] = [
     &ecb::ECB_AES,
     &cbc::CBC_AES,
     &ctr::CTR_AES,
@@ -25,7 +24,6 @@ static TABLE: [&Algorithm; 10] = [
     &chacha::RFC7539,
     &hmac::HMAC_SHA256,
     &hmac::HMAC_SHA512,
-    &authenc::AUTHENC_SHA256_CBC_AES,
 ];
 
 /// What an algorithm takes, and the software that does it.
@@ -143,12 +141,17 @@ impl Algorithm {
             .iter()
             .find(|a| a.name == name)
             .copied()
-            .ok_or_else(|| Error::UnknownAlgorithm { name: name.to_owned() })
+            .ok_or_else(|| Error::UnknownAlgorithm {
+                name: name.to_owned(),
+            })
     }
 
     /// Position in [`all`](Self::all).
     pub fn index(&self) -> usize {
-        TABLE.iter().position(|a| a.name == self.name).expect("every algorithm is in the table")
+        TABLE
+            .iter()
+            .position(|a| a.name == self.name)
+            .expect("every algorithm is in the table")
     }
 
     /// The key lengths in bytes that tables and tests go through.
@@ -162,9 +165,10 @@ impl Algorithm {
     /// Key bits as users know them (the cipher's, for AES with a salt or two halves).
     pub fn key_bits(&self, key_len: usize) -> u32 {
         match self.keys {
-            Keys::OneOf(list) => {
-                list.iter().find(|&&(bytes, _)| bytes == key_len).map_or(0, |&(_, bits)| bits)
-            }
+            Keys::OneOf(list) => list
+                .iter()
+                .find(|&&(bytes, _)| bytes == key_len)
+                .map_or(0, |&(_, bits)| bits),
             Keys::Any { .. } => u32::try_from(key_len * 8).unwrap_or(u32::MAX),
         }
     }
@@ -172,7 +176,10 @@ impl Algorithm {
     /// The key length in bytes for so many key bits, if the algorithm has one.
     pub fn key_len(&self, bits: u32) -> Option<usize> {
         match self.keys {
-            Keys::OneOf(list) => list.iter().find(|&&(_, b)| b == bits).map(|&(bytes, _)| bytes),
+            Keys::OneOf(list) => list
+                .iter()
+                .find(|&&(_, b)| b == bits)
+                .map(|&(bytes, _)| bytes),
             Keys::Any { .. } => (bits > 0 && bits % 8 == 0).then_some(bits as usize / 8),
         }
     }
@@ -195,10 +202,16 @@ impl Algorithm {
                 }
                 Keys::Any { .. } => "1 byte or more".to_owned(),
             };
-            return Err(Error::KeyLength { algorithm: self.name, given: key.len(), expected });
+            return Err(Error::KeyLength {
+                algorithm: self.name,
+                given: key.len(),
+                expected,
+            });
         }
         if self.name == xts::XTS_AES.name && xts::halves_equal(key) {
-            return Err(Error::KeyHalvesEqual { algorithm: self.name });
+            return Err(Error::KeyHalvesEqual {
+                algorithm: self.name,
+            });
         }
         Ok(())
     }
@@ -213,7 +226,11 @@ impl Algorithm {
         } else {
             format!("it takes {}", lengths.join(", "))
         };
-        Err(Error::TagLength { algorithm: self.name, given: len, expected })
+        Err(Error::TagLength {
+            algorithm: self.name,
+            given: len,
+            expected,
+        })
     }
 }
 

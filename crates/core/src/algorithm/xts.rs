@@ -1,8 +1,8 @@
 //! AES in XTS mode (IEEE 1619, SP 800-38E) with ciphertext stealing: `xts(aes)`.
 
 use cipherlane_kernels::job::CipherJob;
-use cipherlane_kernels::xts::{self, XtsKey};
 use cipherlane_kernels::naive;
+use cipherlane_kernels::xts::{self, XtsKey};
 use inout::InOutBuf;
 use subtle::ConstantTimeEq;
 
@@ -26,25 +26,25 @@ pub(super) static XTS_AES: Algorithm = Algorithm {
     kernel: |key| Box::new(Xts(XtsKey::new(key).expect("the key's length was checked"))),
     reference,
     known_answers: &[
-    KnownAnswer {
-        source: "IEEE 1619-2007 vector 2",
-        key: "1111111111111111111111111111111122222222222222222222222222222222",
-        iv: "33333333330000000000000000000000",
-        aad: "",
-        plaintext: "4444444444444444444444444444444444444444444444444444444444444444",
-        ciphertext: "c454185e6a16936e39334038acef838bfb186fff7480adc4289382ecd6d394f0",
-        tag: "",
-    },
-    KnownAnswer {
-        source: "IEEE 1619-2007 vector 15",
-        key: "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0",
-        iv: "9a785634120000000000000000000000",
-        aad: "",
-        plaintext: "000102030405060708090a0b0c0d0e0f10",
-        ciphertext: "6c1625db4671522d3d7599601de7ca09ed",
-        tag: "",
-    },
-],
+        KnownAnswer {
+            source: "IEEE 1619-2007 vector 2",
+            key: "1111111111111111111111111111111122222222222222222222222222222222",
+            iv: "33333333330000000000000000000000",
+            aad: "",
+            plaintext: "4444444444444444444444444444444444444444444444444444444444444444",
+            ciphertext: "c454185e6a16936e39334038acef838bfb186fff7480adc4289382ecd6d394f0",
+            tag: "",
+        },
+        KnownAnswer {
+            source: "IEEE 1619-2007 vector 15",
+            key: "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0",
+            iv: "9a785634120000000000000000000000",
+            aad: "",
+            plaintext: "000102030405060708090a0b0c0d0e0f10",
+            ciphertext: "6c1625db4671522d3d7599601de7ca09ed",
+            tag: "",
+        },
+    ],
 };
 
 /// Whether the data key and the tweak key are one, which IEEE 1619 and FIPS 140-3 forbid.
@@ -90,7 +90,11 @@ impl Split for Xts {
         data: InOutBuf<'_, '_, u8>,
         _: &mut PieceState,
     ) {
-        let mut job = CipherJob { key: &self.0, iv: request.iv_block(), data };
+        let mut job = CipherJob {
+            key: &self.0,
+            iv: request.iv_block(),
+            data,
+        };
         xts::crypt_from(direction, &mut job, start as u64 / 16);
     }
 

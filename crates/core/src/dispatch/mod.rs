@@ -8,10 +8,10 @@
 pub(crate) mod model;
 pub(crate) mod table;
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -27,17 +27,15 @@ pub(crate) const BASE: usize = 0;
 const HYSTERESIS: f32 = 0.98;
 /// Share of the time spent that trying other drivers may cost.
 const EXPLORATION: f64 = 0.01;
-/// What trying a driver that was never measured here may cost, beyond three times the known one.
+/// What trying a driver that was never measured here may cost, beyond twice the known one.
 const UNKNOWN_NS: f32 = 50_000.0;
-/// The least time between two trials of one driver at one place.
-const RETRIAL: Duration = Duration::from_millis(10);
-/// The least time between two writings of a table, unless something changed a lot.
-const REWRITE: Duration = Duration::from_millis(20);
-/// Switches remembered for `why`.
-const SWITCHES: usize = 64;
+/// Nanoseconds of work between two trials of one driver at one place, at the least.
+const RETRIAL: f32 = 10e6;
+/// Nanoseconds of work between two writings of a table, unless something changed a lot.
+const REWRITE: u64 = 20_000_000;
 
 /// What a session wants of its driver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
     /// The shortest time from call to results.
@@ -50,7 +48,7 @@ pub enum Goal {
 }
 
 /// Whether the caller waits for the results or goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// [`Session::process`](crate::Session::process).
@@ -73,17 +71,22 @@ pub(crate) struct Dispatch {
     /// Bit i: driver i may be chosen.
     eligible: AtomicU32,
     learned: Mutex<Learned>,
-    /// Estimated nanoseconds spent in all, and in excess by exploring.
+    /// Estimated nanoseconds of work in all: the clock of learning, which stands still
+    /// while nobody works.
     spent: AtomicU64,
+    /// Nanoseconds of it lost by exploring.
     explored: AtomicU64,
 }
 
 struct Learned {
     models: Vec<Models>,
-    /// When a driver was last tried at a node: by driver, direction, mode, count, size.
-    tried: Vec<[[[[Option<Instant>; SIZES.len()]; COUNTS.len()]; 2]; 2]>,
-    written: [[Option<Instant>; 2]; 2],
-    switches: VecDeque<Switch>,
+    /// When a driver was last tried at a node, on the clock of work: by driver, direction,
+    /// mode, count, size.
+    tried: Vec<[[[[Option<u64>; SIZES.len()]; COUNTS.len()]; 2]; 2]>,
+    /// When a table was last written, by direction and mode.
+    written: [[Option<u64>; 2]; 2],
+    /// The last switch of each cell: by goal, mode, direction and class.
+    switches: HashMap<(Goal, Mode, Direction, Class), Switch>,
 }
 
 /// A change of driver, for `why`.
@@ -91,24 +94,12 @@ struct Learned {
 pub struct Switch {
     /// When.
     pub at: SystemTime,
-    /// For which goal.
-    pub goal: Goal,
-    /// For which kind of caller.
-    pub mode: Mode,
-    /// Whether for encryption.
-    pub encrypt: bool,
-    /// Requests in a batch there.
-    pub requests: usize,
-    /// Mean bytes of a request there.
-    pub size: usize,
     /// Index of the driver before.
     pub from: usize,
     /// Index of the driver after.
     pub to: usize,
     /// Nanoseconds of a batch by the old and by the new driver, as estimated then.
     pub estimates: (f32, f32),
-    #[serde(skip)]
-    class: Option<Class>,
 }
 
 /// A batch as dispatch sees it.
@@ -127,8 +118,12 @@ impl Shape {
 
     /// Nearest node of the grid.
     fn node(&self) -> (usize, usize) {
-        let count = COUNTS.partition_point(|&c| (c as usize) * 2 <= self.requests).min(3);
-        let size = SIZES.partition_point(|&s| (s as f32) * 2.0 <= self.mean()).min(10);
+        let count = COUNTS
+            .partition_point(|&c| (c as usize) * 2 <= self.requests)
+            .min(3);
+        let size = SIZES
+            .partition_point(|&s| (s as f32) * 2.0 <= self.mean())
+            .min(10);
         (count, size)
     }
 }
@@ -142,7 +137,7 @@ impl Dispatch {
                 models: vec![Models::default(); drivers],
                 tried: vec![Default::default(); drivers],
                 written: Default::default(),
-                switches: VecDeque::new(),
+                switches: HashMap::new(),
             }),
             spent: AtomicU64::new(0),
             explored: AtomicU64::new(0),
@@ -178,25 +173,23 @@ impl Dispatch {
         if eligible == 1 << BASE {
             return None;
         }
-        let budget = self.spent.load(Ordering::Relaxed) as f64 * EXPLORATION
-            - self.explored.load(Ordering::Relaxed) as f64;
+        let now = self.spent.load(Ordering::Relaxed);
+        let budget = now as f64 * EXPLORATION - self.explored.load(Ordering::Relaxed) as f64;
         let mut learned = self.learned.try_lock().ok()?;
         let (d, m) = (shape.direction as usize, shape.mode as usize);
         let (c, s) = shape.node();
-        let estimate = |driver: usize| {
-            learned.models[driver][d][m].estimate(shape.requests, shape.mean())
-        };
+        let estimate =
+            |driver: usize| learned.models[driver][d][m].estimate(shape.requests, shape.mean());
         let known = estimate(chosen)?.period;
-        let now = Instant::now();
         let candidate = (0..learned.models.len())
             .filter(|&driver| driver != chosen && eligible & (1 << driver) != 0)
             .filter(|&driver| {
                 let expected = estimate(driver).map(|c| c.period);
-                let excess = expected.unwrap_or(UNKNOWN_NS + 4.0 * known) - known;
+                let excess = expected.unwrap_or(UNKNOWN_NS + 2.0 * known) - known;
                 // The worse a driver was, the longer until it is tried again.
                 let patience = expected.map_or(1.0, |e| (e / known).clamp(1.0, 30.0).powi(2));
                 let rested = learned.tried[driver][d][m][c][s]
-                    .is_none_or(|at| now - at >= RETRIAL.mul_f32(patience));
+                    .is_none_or(|at| (now - at) as f32 >= RETRIAL * patience);
                 rested && f64::from(excess) <= budget
             })
             .min_by_key(|&driver| learned.tried[driver][d][m][c][s])?;
@@ -220,7 +213,8 @@ impl Dispatch {
             // Somebody else is learning: this sample is not worth waiting for.
             Err(TryLockError::WouldBlock) => return,
         };
-        self.spent.fetch_add((seen.period * share) as u64, Ordering::Relaxed);
+        let spent = (seen.period * share) as u64;
+        let now = self.spent.fetch_add(spent, Ordering::Relaxed) + spent;
         let (d, m) = (shape.direction as usize, shape.mode as usize);
         let (n, mean) = (shape.requests, shape.mean());
         if explored {
@@ -235,7 +229,7 @@ impl Dispatch {
             }
         }
         let change = learned.models[driver][d][m].learn(n, mean, seen);
-        let due = learned.written[d][m].is_none_or(|at| at.elapsed() >= REWRITE);
+        let due = learned.written[d][m].is_none_or(|at| now - at >= REWRITE);
         if change > 0.2 || change > 0.005 && due {
             self.rewrite(&mut learned, shape.direction, shape.mode);
         }
@@ -253,7 +247,7 @@ impl Dispatch {
     /// Decides every class of one direction and mode anew.
     fn rewrite(&self, learned: &mut Learned, direction: Direction, mode: Mode) {
         let (d, m) = (direction as usize, mode as usize);
-        learned.written[d][m] = Some(Instant::now());
+        learned.written[d][m] = Some(self.spent.load(Ordering::Relaxed));
         let eligible = self.eligible.load(Ordering::Relaxed);
         let drivers = learned.models.len();
         for (class, n, size) in Class::all() {
@@ -276,21 +270,15 @@ impl Dispatch {
                     let price = |driver: u8| {
                         costs[usize::from(driver)].map_or(f32::INFINITY, |c| price(goal, &c))
                     };
-                    if learned.switches.len() == SWITCHES {
-                        learned.switches.pop_front();
-                    }
-                    learned.switches.push_back(Switch {
+                    let switch = Switch {
                         at: SystemTime::now(),
-                        goal,
-                        mode,
-                        encrypt: direction == Direction::Encrypt,
-                        requests: n,
-                        size: size as usize,
                         from: old.best.into(),
                         to: cell.best.into(),
                         estimates: (price(old.best), price(cell.best)),
-                        class: Some(class),
-                    });
+                    };
+                    learned
+                        .switches
+                        .insert((goal, mode, direction, class), switch);
                 }
             }
         }
@@ -299,22 +287,21 @@ impl Dispatch {
     /// Estimated cost and samples of a driver for a batch.
     pub(crate) fn estimate(&self, driver: usize, shape: Shape) -> (Option<Cost>, u32) {
         let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        let model =
-            &learned.models[driver][shape.direction as usize][shape.mode as usize];
+        let model = &learned.models[driver][shape.direction as usize][shape.mode as usize];
         let mean = shape.mean();
-        (model.estimate(shape.requests, mean), model.samples(shape.requests, mean))
+        (
+            model.estimate(shape.requests, mean),
+            model.samples(shape.requests, mean),
+        )
     }
 
     /// The last switch in the class of a batch.
     pub(crate) fn last_switch(&self, goal: Goal, shape: Shape) -> Option<Switch> {
-        let class = Some(Class::of(shape.requests, shape.bytes));
+        let class = Class::of(shape.requests, shape.bytes);
         let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        let encrypt = shape.direction == Direction::Encrypt;
-        let mut switches = learned.switches.iter().rev();
-        switches
-            .find(|s| {
-                s.class == class && s.goal == goal && s.mode == shape.mode && s.encrypt == encrypt
-            })
+        learned
+            .switches
+            .get(&(goal, shape.mode, shape.direction, class))
             .cloned()
     }
 
@@ -344,11 +331,19 @@ fn price(goal: Goal, cost: &Cost) -> f32 {
 /// The cheapest driver for the goal, the runner-up, and the gain; the one that serves
 /// now keeps its place unless the new one is clearly better.
 fn decide(goal: Goal, costs: &[Option<Cost>], old: Cell) -> Cell {
-    let fastest =
-        costs.iter().flatten().map(|c| c.period).fold(f32::INFINITY, f32::min);
+    let fastest = costs
+        .iter()
+        .flatten()
+        .map(|c| c.period)
+        .fold(f32::INFINITY, f32::min);
     let allowed = |cost: &Cost| goal != Goal::Cpu || cost.period <= fastest / 0.9;
     let of = |driver: usize| {
-        costs.get(driver).copied().flatten().filter(allowed).map(|c| price(goal, &c))
+        costs
+            .get(driver)
+            .copied()
+            .flatten()
+            .filter(allowed)
+            .map(|c| price(goal, &c))
     };
     let cheapest = |but: Option<usize>| {
         (0..costs.len())
@@ -356,7 +351,9 @@ fn decide(goal: Goal, costs: &[Option<Cost>], old: Cell) -> Cell {
             .filter_map(|driver| Some((driver, of(driver)?)))
             .min_by(|a, b| a.1.total_cmp(&b.1))
     };
-    let Some((mut best, mut cost)) = cheapest(None) else { return Cell::default() };
+    let Some((mut best, mut cost)) = cheapest(None) else {
+        return Cell::default();
+    };
     if let Some(current) = of(old.best.into())
         && cost > current * HYSTERESIS
     {
@@ -364,7 +361,11 @@ fn decide(goal: Goal, costs: &[Option<Cost>], old: Cell) -> Cell {
     }
     let (second, second_cost) = cheapest(Some(best)).unwrap_or((BASE, cost));
     let gain = (second_cost - cost).clamp(0.0, 4e9) as u32;
-    Cell { best: best as u8, second: second as u8, gain }
+    Cell {
+        best: best as u8,
+        second: second as u8,
+        gain,
+    }
 }
 
 #[cfg(test)]

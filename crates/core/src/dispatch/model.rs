@@ -41,7 +41,11 @@ pub(crate) struct Cost {
 impl Cost {
     /// All three the same: a batch that occupies its caller from start to end.
     pub(crate) fn inline(nanoseconds: f32) -> Self {
-        Cost { latency: nanoseconds, period: nanoseconds, cpu: nanoseconds }
+        Cost {
+            latency: nanoseconds,
+            period: nanoseconds,
+            cpu: nanoseconds,
+        }
     }
 
     fn map(self, other: Cost, f: impl Fn(f32, f32) -> f32) -> Cost {
@@ -78,9 +82,15 @@ struct Place {
 
 impl Place {
     fn of(n: usize, size: f32) -> Place {
-        let count = COUNTS.partition_point(|&c| c as usize <= n).clamp(1, COUNTS.len() - 1) - 1;
+        let count = COUNTS
+            .partition_point(|&c| c as usize <= n)
+            .clamp(1, COUNTS.len() - 1)
+            - 1;
         let (c0, c1) = (COUNTS[count] as f32, COUNTS[count + 1] as f32);
-        let at = SIZES.partition_point(|&s| s as f32 <= size).clamp(1, SIZES.len() - 1) - 1;
+        let at = SIZES
+            .partition_point(|&s| s as f32 <= size)
+            .clamp(1, SIZES.len() - 1)
+            - 1;
         let (s0, s1) = (SIZES[at] as f32, SIZES[at + 1] as f32);
         Place {
             count,
@@ -121,19 +131,27 @@ impl Model {
             sum = sum.map(node.cost, |a, b| a + b * weight);
         }
         // Beyond the grid a falling slope could lead below zero.
-        Some(sum.map(self.nodes[place.count][place.size].cost, |a, b| a.max(b * 0.5)))
+        Some(sum.map(self.nodes[place.count][place.size].cost, |a, b| {
+            a.max(b * 0.5)
+        }))
     }
 
     /// Samples seen near a place.
     pub(crate) fn samples(&self, n: usize, size: f32) -> u32 {
         let corners = Place::of(n, size).corners();
         let near = corners.iter().filter(|&&(_, _, weight)| weight > 0.2);
-        near.map(|&(c, s, _)| self.nodes[c][s].samples).max().unwrap_or(0)
+        near.map(|&(c, s, _)| self.nodes[c][s].samples)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Sets a node by a careful measurement.
     pub(crate) fn set(&mut self, count: usize, size: usize, cost: Cost, samples: u32) {
-        self.nodes[count][size] = Node { cost, samples, suspicious: false };
+        self.nodes[count][size] = Node {
+            cost,
+            samples,
+            suspicious: false,
+        };
         self.fill();
     }
 
@@ -141,10 +159,17 @@ impl Model {
     pub(crate) fn learn(&mut self, n: usize, size: f32, seen: Cost) -> f32 {
         let place = Place::of(n, size);
         let Some(expected) = self.estimate(n, size) else {
-            let nearest = place.corners().into_iter().max_by(|a, b| a.2.total_cmp(&b.2));
+            let nearest = place
+                .corners()
+                .into_iter()
+                .max_by(|a, b| a.2.total_cmp(&b.2));
             let (c, s, _) = nearest.expect("four corners");
             let scale = COUNTS[c] as f32 * SIZES[s] as f32 / (n as f32 * size.max(16.0));
-            let cpu = if seen.cpu > 0.0 { seen.cpu } else { seen.latency };
+            let cpu = if seen.cpu > 0.0 {
+                seen.cpu
+            } else {
+                seen.latency
+            };
             let seen = Cost { cpu, ..seen };
             self.set(c, s, seen.map(seen, |a, _| a * scale.max(1.0)), 1);
             return f32::INFINITY;
@@ -186,7 +211,9 @@ impl Model {
             .collect();
         for (c, row) in self.nodes.iter_mut().enumerate() {
             for (s, node) in row.iter_mut().enumerate().filter(|(_, n)| n.samples == 0) {
-                let near = measured.iter().min_by_key(|m| m.0.abs_diff(c) + m.1.abs_diff(s));
+                let near = measured
+                    .iter()
+                    .min_by_key(|m| m.0.abs_diff(c) + m.1.abs_diff(s));
                 let Some(&(mc, ms, cost)) = near else { return };
                 let volume = |c: usize, s: usize| COUNTS[c] as f32 * SIZES[s] as f32;
                 let scale = (volume(c, s) / volume(mc, ms)).max(1.0);
@@ -242,7 +269,10 @@ mod tests {
         for n in [1, 2, 3, 7, 16, 40, 64, 200] {
             for size in [16.0, 20.0, 100.0, 1400.0, 9000.0, 1e6, 3e7] {
                 let (found, want) = (model.estimate(n, size).unwrap(), linear(n, size));
-                assert!((found.period / want.period - 1.0).abs() < 1e-3, "{n} x {size}");
+                assert!(
+                    (found.period / want.period - 1.0).abs() < 1e-3,
+                    "{n} x {size}"
+                );
             }
         }
     }
@@ -250,7 +280,10 @@ mod tests {
     #[test]
     fn the_line_gives_fixed_cost_and_rate_back() {
         let (fixed, rate) = trained().line().unwrap();
-        assert!((fixed - 520.0).abs() < 5.0 && (rate - 4.0).abs() < 0.05, "{fixed} {rate}");
+        assert!(
+            (fixed - 520.0).abs() < 5.0 && (rate - 4.0).abs() < 0.05,
+            "{fixed} {rate}"
+        );
         assert!(Model::default().line().is_none());
     }
 

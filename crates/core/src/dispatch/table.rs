@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 /// Indices of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Class {
     count: u8,
     size: u8,
@@ -44,7 +44,10 @@ impl Class {
         let mean = mean.clamp(16, 16 << 20);
         let octave = mean.ilog2() as usize;
         let size = (octave - 4) * 4 + ((mean >> (octave - 2)) & 3);
-        Class { count: count as u8, size: size as u8 }
+        Class {
+            count: count as u8,
+            size: size as u8,
+        }
     }
 
     /// Every class, with a batch length and mean size in its middle.
@@ -59,7 +62,14 @@ impl Class {
                 let octave = size / 4;
                 let low = (4 + size % 4) << (octave + 2);
                 let middle = low as f32 + (1 << (octave + 1)) as f32;
-                (Class { count: count as u8, size: size as u8 }, n, middle)
+                (
+                    Class {
+                        count: count as u8,
+                        size: size as u8,
+                    },
+                    n,
+                    middle,
+                )
             })
         })
     }
@@ -69,7 +79,9 @@ impl Table {
     pub(crate) fn new() -> Self {
         // All zeros: the base driver serves.
         let zeros = || std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0)));
-        Table { cells: [zeros(), zeros()] }
+        Table {
+            cells: [zeros(), zeros()],
+        }
     }
 
     #[inline]
@@ -80,12 +92,15 @@ impl Table {
     #[inline]
     pub(crate) fn load(&self, direction: Direction, class: Class) -> Cell {
         let word = self.cell(direction, class).load(Ordering::Relaxed);
-        Cell { best: word as u8, second: (word >> 8) as u8, gain: (word >> 32) as u32 }
+        Cell {
+            best: word as u8,
+            second: (word >> 8) as u8,
+            gain: (word >> 32) as u32,
+        }
     }
 
     pub(crate) fn store(&self, direction: Direction, class: Class, cell: Cell) {
-        let word =
-            u64::from(cell.gain) << 32 | u64::from(cell.second) << 8 | u64::from(cell.best);
+        let word = u64::from(cell.gain) << 32 | u64::from(cell.second) << 8 | u64::from(cell.best);
         self.cell(direction, class).store(word, Ordering::Relaxed);
     }
 }
@@ -111,7 +126,11 @@ mod tests {
         let table = Table::new();
         let class = Class::of(16, 16 * 1400);
         assert_eq!(table.load(Direction::Encrypt, class), Cell::default());
-        let cell = Cell { best: 3, second: 1, gain: 70_000 };
+        let cell = Cell {
+            best: 3,
+            second: 1,
+            gain: 70_000,
+        };
         table.store(Direction::Decrypt, class, cell);
         assert_eq!(table.load(Direction::Decrypt, class), cell);
         assert_eq!(table.load(Direction::Encrypt, class), Cell::default());

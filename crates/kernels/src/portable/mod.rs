@@ -7,3 +7,5 @@ pub(crate) mod ecb;
 pub(crate) mod gcm;
 pub(crate) mod key;
 pub(crate) mod xts;
+pub(crate) mod chacha;
+pub(crate) mod sha2;

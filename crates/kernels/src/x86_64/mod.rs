@@ -19,3 +19,4 @@ mod ecb;
 mod xts;
 
 pub(crate) use tier::{aes_ni, vaes, vaes512};
+pub(crate) mod sha256;

@@ -1,0 +1,266 @@
+//! The lanes that SHA-2 messages run in, side by side.
+//!
+//! A message is cut into runs of whole blocks: those of its head, the block
+//! where the head meets the data, those of the data, its padded tail, and for
+//! HMAC the outer block. All lanes are compressed together by as many blocks as
+//! the shortest run has; then the lane that is through takes its next run, or
+//! the next message. So messages of different lengths keep all lanes busy until
+//! the last of them.
+
+use core::array::from_fn;
+
+use zeroize::optimization_barrier;
+
+use crate::sha2::{Hash, Sha256, Sha512};
+
+/// A message to hash, in two pieces.
+pub(crate) struct Message<'j, H: Hash> {
+    /// HMAC: the states after the inner and the outer padded key.
+    pub(crate) states: Option<(&'j H::State, &'j H::State)>,
+    pub(crate) head: &'j [u8],
+    pub(crate) data: &'j [u8],
+    /// Gets the digest, and zeros behind it.
+    pub(crate) digest: &'j mut [u8],
+}
+
+/// A compression function over several messages at once.
+pub(crate) trait Compress<H: Hash>: Copy {
+    /// Compresses `blocks[i]`, whole blocks, into `states[i]`. All have the same length.
+    fn compress(self, states: &mut [H::State], blocks: &[&[u8]]);
+}
+
+/// The portable compression functions, a message after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct OneByOne;
+
+impl<H: Hash> Compress<H> for OneByOne {
+    fn compress(self, states: &mut [H::State], blocks: &[&[u8]]) {
+        for (state, blocks) in states.iter_mut().zip(blocks) {
+            H::compress(state, blocks);
+        }
+    }
+}
+
+/// Hashes all messages with SHA-256 by the best means of this machine.
+#[inline]
+pub(crate) fn sha256<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(sha_ni) = crate::cpu::HaveShaNi::new() {
+        if messages.len() == 1 {
+            return run::<Sha256, _, 1>(sha_ni, messages);
+        }
+        return run::<Sha256, _, 4>(sha_ni, messages);
+    }
+    run::<Sha256, _, 1>(OneByOne, messages);
+}
+
+/// Hashes all messages with SHA-512 by the best means of this machine.
+#[inline]
+pub(crate) fn sha512<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha512>>) {
+    run::<Sha512, _, 1>(OneByOne, messages);
+}
+
+/// Runs all messages through `N` lanes.
+pub(crate) fn run<'j, H: Hash, C: Compress<H>, const N: usize>(
+    compress: C,
+    mut messages: impl Iterator<Item = Message<'j, H>>,
+) {
+    let mut states = [H::INITIAL; N];
+    let mut lanes: [Lane<'j, H>; N] = from_fn(|_| Lane::idle());
+    let mut active = 0;
+    for message in messages.by_ref().take(N) {
+        states[active] = lanes[active].start(message);
+        active += 1;
+    }
+    while active > 0 {
+        let lens = lanes[..active].iter().map(|lane| lane.blocks().len());
+        let len = lens.min().unwrap_or(0);
+        let blocks: [&[u8]; N] = from_fn(|i| lanes[i].blocks().get(..len).unwrap_or_default());
+        compress.compress(&mut states[..active], &blocks[..active]);
+        for i in (0..active).rev() {
+            if lanes[i].advance(len) || lanes[i].next_run(&mut states[i]) {
+                continue;
+            }
+            if let Some(message) = messages.next() {
+                states[i] = lanes[i].start(message);
+            } else {
+                active -= 1;
+                lanes.swap(i, active);
+                states.swap(i, active);
+            }
+        }
+    }
+    wipe(&mut states, H::ZERO);
+    for lane in &mut lanes {
+        wipe(&mut lane.made.0, 0);
+    }
+}
+
+/// Overwrites key-dependent memory; unlike `zeroize` in whole registers.
+#[inline(always)]
+fn wipe<T: Copy>(memory: &mut [T], zero: T) {
+    memory.fill(zero);
+    optimization_barrier(memory);
+}
+
+/// What the present run of a lane is part of.
+#[derive(Clone, Copy)]
+enum Stage {
+    Message,
+    Tail,
+    Outer,
+}
+
+/// A message on its way. The present run lies in the message (`run`) or, if
+/// `run` is empty, in `made[from..to]`.
+struct Lane<'j, H: Hash> {
+    stage: Stage,
+    outer: Option<&'j H::State>,
+    /// What has not yet become a run.
+    head: &'j [u8],
+    data: &'j [u8],
+    /// Bytes of the message and, for HMAC, the padded key before it.
+    len: u64,
+    digest: &'j mut [u8],
+    run: &'j [u8],
+    from: usize,
+    to: usize,
+    made: Made,
+}
+
+/// Room for two blocks that do not stand in the message as they are.
+#[repr(align(64))]
+struct Made([u8; 256]);
+
+impl<'j, H: Hash> Lane<'j, H> {
+    fn idle() -> Self {
+        Lane {
+            stage: Stage::Outer,
+            outer: None,
+            head: &[],
+            data: &[],
+            len: 0,
+            digest: &mut [],
+            run: &[],
+            from: 0,
+            to: 0,
+            made: Made([0; 256]),
+        }
+    }
+
+    /// Takes a message and gives the state that it starts from.
+    #[inline(always)]
+    fn start(&mut self, message: Message<'j, H>) -> H::State {
+        self.stage = Stage::Message;
+        (self.head, self.data) = (message.head, message.data);
+        self.digest = message.digest;
+        self.len = (message.head.len() + message.data.len()) as u64;
+        let mut state = H::INITIAL;
+        self.outer = None;
+        if let Some((inner, outer)) = message.states {
+            state = *inner;
+            self.outer = Some(outer);
+            self.len += H::BLOCK as u64;
+        }
+        self.next_run(&mut state);
+        state
+    }
+
+    /// What is left of the present run.
+    #[inline(always)]
+    fn blocks(&self) -> &[u8] {
+        if self.run.is_empty() {
+            &self.made.0[self.from..self.to]
+        } else {
+            self.run
+        }
+    }
+
+    /// Drops the first `len` bytes of the run; false if nothing is left.
+    #[inline(always)]
+    fn advance(&mut self, len: usize) -> bool {
+        if self.run.is_empty() {
+            self.from += len;
+            self.from < self.to
+        } else {
+            self.run = &self.run[len..];
+            self.from = self.to;
+            !self.run.is_empty()
+        }
+    }
+
+    /// Goes on to the next run; false if the digest is out.
+    #[inline(always)]
+    fn next_run(&mut self, state: &mut H::State) -> bool {
+        match self.stage {
+            Stage::Message => self.next_of_message(),
+            Stage::Tail => {
+                let Some(outer) = self.outer else {
+                    return self.finish(state);
+                };
+                self.make_outer(state);
+                *state = *outer;
+            }
+            Stage::Outer => return self.finish(state),
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn next_of_message(&mut self) {
+        let pending = self.head.len();
+        if pending + self.data.len() < H::BLOCK {
+            return self.make_tail();
+        }
+        if pending == 0 {
+            let whole = self.data.len() - self.data.len() % H::BLOCK;
+            (self.run, self.data) = self.data.split_at(whole);
+        } else if pending >= H::BLOCK {
+            let whole = pending - pending % H::BLOCK;
+            (self.run, self.head) = self.head.split_at(whole);
+        } else {
+            let (first, rest) = self.data.split_at(H::BLOCK - pending);
+            self.made.0[..pending].copy_from_slice(self.head);
+            self.made.0[pending..H::BLOCK].copy_from_slice(first);
+            (self.head, self.data) = (&[], rest);
+            (self.from, self.to) = (0, H::BLOCK);
+        }
+    }
+
+    /// Padding, FIPS 180-4 section 5.1.
+    #[inline(always)]
+    fn make_tail(&mut self) {
+        let (pending, used) = (self.head.len(), self.head.len() + self.data.len());
+        self.stage = Stage::Tail;
+        self.from = 0;
+        self.to = if used + 1 + H::LENGTH > H::BLOCK {
+            2 * H::BLOCK
+        } else {
+            H::BLOCK
+        };
+        self.made.0[..2 * H::BLOCK].fill(0);
+        self.made.0[..pending].copy_from_slice(self.head);
+        self.made.0[pending..used].copy_from_slice(self.data);
+        self.made.0[used] = 0x80;
+        self.made.0[self.to - 8..self.to].copy_from_slice(&(8 * self.len).to_be_bytes());
+    }
+
+    /// The outer message of HMAC behind its padded key: the inner digest.
+    #[inline(always)]
+    fn make_outer(&mut self, inner: &H::State) {
+        self.stage = Stage::Outer;
+        (self.from, self.to) = (0, H::BLOCK);
+        H::digest(inner, &mut self.made.0);
+        self.made.0[H::DIGEST..H::BLOCK].fill(0);
+        self.made.0[H::DIGEST] = 0x80;
+        let bits = 8 * (H::BLOCK + H::DIGEST) as u64;
+        self.made.0[H::BLOCK - 8..H::BLOCK].copy_from_slice(&bits.to_be_bytes());
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, state: &H::State) -> bool {
+        H::digest(state, self.digest);
+        self.digest[H::DIGEST..].fill(0);
+        false
+    }
+}
