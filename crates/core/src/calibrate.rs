@@ -13,7 +13,7 @@ use crate::selftest::Random;
 use crate::{Algorithm, Direction, Error, Framework, Kind, Transform};
 
 /// Most bytes in one measured batch; larger nodes follow the slope.
-const LARGEST: usize = 16 << 20;
+const LARGEST: usize = 4 << 20;
 /// Batches under way when the caller does not wait.
 const DEPTH: usize = 4;
 /// Repetitions at a node, of which the median counts.

@@ -310,7 +310,7 @@ impl<'a> Request<'a> {
     /// The payload of a flat request.
     ///
     /// # Panics
-    /// If the request is scattered, or input and output differ in length.
+    /// If the request is scattered, or is a MAC's, which has no output.
     #[inline]
     pub fn data(&mut self) -> InOutBuf<'_, '_, u8> {
         // SAFETY: the result borrows the request exclusively, so no other access exists.
