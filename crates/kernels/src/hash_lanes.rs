@@ -45,19 +45,28 @@ impl<H: Hash> Compress<H> for OneByOne {
 #[inline]
 pub(crate) fn sha256<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
     #[cfg(target_arch = "x86_64")]
-    if let Some(sha_ni) = crate::cpu::HaveShaNi::new() {
-        if messages.len() == 1 {
-            return run::<Sha256, _, 1>(sha_ni, messages);
-        }
-        return run::<Sha256, _, 4>(sha_ni, messages);
+    let means = crate::x86_64::sha2::Means256::new();
+    #[cfg(not(target_arch = "x86_64"))]
+    let means = OneByOne;
+    match messages.len() {
+        1 => run::<Sha256, _, 1>(means, messages),
+        2..=4 => run::<Sha256, _, 4>(means, messages),
+        _ => run::<Sha256, _, 16>(means, messages),
     }
-    run::<Sha256, _, 1>(OneByOne, messages);
 }
 
 /// Hashes all messages with SHA-512 by the best means of this machine.
 #[inline]
 pub(crate) fn sha512<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha512>>) {
-    run::<Sha512, _, 1>(OneByOne, messages);
+    #[cfg(target_arch = "x86_64")]
+    let means = crate::x86_64::sha2::Means512::new();
+    #[cfg(not(target_arch = "x86_64"))]
+    let means = OneByOne;
+    match messages.len() {
+        1 => run::<Sha512, _, 1>(means, messages),
+        2..=4 => run::<Sha512, _, 4>(means, messages),
+        _ => run::<Sha512, _, 8>(means, messages),
+    }
 }
 
 /// Runs all messages through `N` lanes.

@@ -51,7 +51,7 @@ pub(crate) trait Hash {
 pub(crate) struct Sha256;
 
 /// Where the words a to h stand in the state of [`Sha256`].
-const SHA256_PLACES: [usize; 8] = [3, 2, 7, 6, 1, 0, 5, 4];
+pub(crate) const SHA256_PLACES: [usize; 8] = [3, 2, 7, 6, 1, 0, 5, 4];
 
 impl Hash for Sha256 {
     type State = [u32; 8];
