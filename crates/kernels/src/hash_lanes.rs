@@ -94,21 +94,23 @@ pub(crate) fn run<'j, H: Hash, C: Compress<H>, const N: usize>(
                 states[i] = lanes[i].start(message);
             } else {
                 active -= 1;
-                lanes.swap(i, active);
-                states.swap(i, active);
+                if i < active {
+                    lanes.swap(i, active);
+                    states.swap(i, active);
+                }
             }
         }
     }
-    wipe(&mut states, H::ZERO);
+    wipe(&mut states, [H::ZERO; N]);
     for lane in &mut lanes {
-        wipe(&mut lane.made.0, 0);
+        wipe(&mut lane.made.0, H::NO_BLOCKS);
     }
 }
 
 /// Overwrites key-dependent memory; unlike `zeroize` in whole registers.
 #[inline(always)]
-fn wipe<T: Copy>(memory: &mut [T], zero: T) {
-    memory.fill(zero);
+fn wipe<T>(memory: &mut T, zero: T) {
+    *memory = zero;
     optimization_barrier(memory);
 }
 
@@ -134,12 +136,12 @@ struct Lane<'j, H: Hash> {
     run: &'j [u8],
     from: usize,
     to: usize,
-    made: Made,
+    /// Room for two blocks that do not stand in the message as they are.
+    made: Aligned<H::TwoBlocks>,
 }
 
-/// Room for two blocks that do not stand in the message as they are.
 #[repr(align(64))]
-struct Made([u8; 256]);
+struct Aligned<T>(T);
 
 impl<'j, H: Hash> Lane<'j, H> {
     fn idle() -> Self {
@@ -153,7 +155,7 @@ impl<'j, H: Hash> Lane<'j, H> {
             run: &[],
             from: 0,
             to: 0,
-            made: Made([0; 256]),
+            made: Aligned(H::NO_BLOCKS),
         }
     }
 
@@ -179,7 +181,7 @@ impl<'j, H: Hash> Lane<'j, H> {
     #[inline(always)]
     fn blocks(&self) -> &[u8] {
         if self.run.is_empty() {
-            &self.made.0[self.from..self.to]
+            &self.made.0.as_ref()[self.from..self.to]
         } else {
             self.run
         }
@@ -229,8 +231,9 @@ impl<'j, H: Hash> Lane<'j, H> {
             (self.run, self.head) = self.head.split_at(whole);
         } else {
             let (first, rest) = self.data.split_at(H::BLOCK - pending);
-            self.made.0[..pending].copy_from_slice(self.head);
-            self.made.0[pending..H::BLOCK].copy_from_slice(first);
+            let made = self.made.0.as_mut();
+            made[..pending].copy_from_slice(self.head);
+            made[pending..H::BLOCK].copy_from_slice(first);
             (self.head, self.data) = (&[], rest);
             (self.from, self.to) = (0, H::BLOCK);
         }
@@ -240,18 +243,19 @@ impl<'j, H: Hash> Lane<'j, H> {
     #[inline(always)]
     fn make_tail(&mut self) {
         let (pending, used) = (self.head.len(), self.head.len() + self.data.len());
-        self.stage = Stage::Tail;
-        self.from = 0;
-        self.to = if used + 1 + H::LENGTH > H::BLOCK {
+        let to = if used + 1 + H::LENGTH > H::BLOCK {
             2 * H::BLOCK
         } else {
             H::BLOCK
         };
-        self.made.0[..2 * H::BLOCK].fill(0);
-        self.made.0[..pending].copy_from_slice(self.head);
-        self.made.0[pending..used].copy_from_slice(self.data);
-        self.made.0[used] = 0x80;
-        self.made.0[self.to - 8..self.to].copy_from_slice(&(8 * self.len).to_be_bytes());
+        self.stage = Stage::Tail;
+        (self.from, self.to) = (0, to);
+        self.made.0 = H::NO_BLOCKS;
+        let made = self.made.0.as_mut();
+        copy_short(&mut made[..pending], self.head);
+        copy_short(&mut made[pending..used], self.data);
+        made[used] = 0x80;
+        made[to - 8..to].copy_from_slice(&(8 * self.len).to_be_bytes());
     }
 
     /// The outer message of HMAC behind its padded key: the inner digest.
@@ -259,11 +263,12 @@ impl<'j, H: Hash> Lane<'j, H> {
     fn make_outer(&mut self, inner: &H::State) {
         self.stage = Stage::Outer;
         (self.from, self.to) = (0, H::BLOCK);
-        H::digest(inner, &mut self.made.0);
-        self.made.0[H::DIGEST..H::BLOCK].fill(0);
-        self.made.0[H::DIGEST] = 0x80;
+        let made = &mut self.made.0.as_mut()[..H::BLOCK];
+        H::digest(inner, made);
+        made[H::DIGEST..].fill(0);
+        made[H::DIGEST] = 0x80;
         let bits = 8 * (H::BLOCK + H::DIGEST) as u64;
-        self.made.0[H::BLOCK - 8..H::BLOCK].copy_from_slice(&bits.to_be_bytes());
+        made[H::BLOCK - 8..].copy_from_slice(&bits.to_be_bytes());
     }
 
     #[inline(always)]
@@ -271,5 +276,34 @@ impl<'j, H: Hash> Lane<'j, H> {
         H::digest(state, self.digest);
         self.digest[H::DIGEST..].fill(0);
         false
+    }
+}
+
+/// Copies a few bytes without a call: the ends of a message are mostly short.
+#[inline(always)]
+fn copy_short(to: &mut [u8], from: &[u8]) {
+    match from.len() {
+        0 => {}
+        1..4 => {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = *from;
+            }
+        }
+        4..8 => copy_ends::<4>(to, from),
+        8..16 => copy_ends::<8>(to, from),
+        16..32 => copy_ends::<16>(to, from),
+        32..64 => copy_ends::<32>(to, from),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+/// Copies `N` to `2 * N` bytes: the first and the last `N`, which may overlap.
+#[inline(always)]
+fn copy_ends<const N: usize>(to: &mut [u8], from: &[u8]) {
+    if let (Some(first), Some(to)) = (from.first_chunk::<N>(), to.first_chunk_mut()) {
+        *to = *first;
+    }
+    if let (Some(last), Some(to)) = (from.last_chunk::<N>(), to.last_chunk_mut()) {
+        *to = *last;
     }
 }

@@ -34,6 +34,8 @@ pub(crate) trait Hash {
     type State: Copy + Zeroize + 'static;
     const INITIAL: Self::State;
     const ZERO: Self::State;
+    type TwoBlocks: AsRef<[u8]> + AsMut<[u8]>;
+    const NO_BLOCKS: Self::TwoBlocks;
     /// Bytes of a block, of the digest, and of the length at the end of the padding.
     const BLOCK: usize;
     const DIGEST: usize;
@@ -60,6 +62,8 @@ impl Hash for Sha256 {
         0x3c6ef372,
     ];
     const ZERO: [u32; 8] = [0; 8];
+    type TwoBlocks = [u8; 128];
+    const NO_BLOCKS: [u8; 128] = [0; 128];
     const BLOCK: usize = 64;
     const DIGEST: usize = 32;
     const LENGTH: usize = 8;
@@ -98,6 +102,8 @@ impl Hash for Sha512 {
         0x5be0cd19137e2179,
     ];
     const ZERO: [u64; 8] = [0; 8];
+    type TwoBlocks = [u8; 256];
+    const NO_BLOCKS: [u8; 256] = [0; 256];
     const BLOCK: usize = 128;
     const DIGEST: usize = 64;
     const LENGTH: usize = 16;
