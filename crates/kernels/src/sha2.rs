@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn batches_agree_with_the_reference() {
-        let data: Vec<u8> = (0..700).map(|i| (i * 31 >> 3) as u8).collect();
+        let data: Vec<u8> = (0..700).map(|i| ((i * 31) >> 3) as u8).collect();
         let mut jobs: Vec<_> = (0..data.len())
             .map(|len| MacJob {
                 key: &(),

@@ -1,6 +1,21 @@
-//! Intrinsics of x86-64. Each entry takes the token of the instructions it needs.
+//! Intrinsics of x86-64. The entries, in [`tier`] and [`key`], take the token of the
+//! instructions they need; the kernels are written once over [`wide::Wide`].
 
 pub(crate) mod key;
+pub(crate) mod rounds;
 pub(crate) mod sha2;
 pub(crate) mod sha256;
 pub(crate) mod sha2_wide;
+pub(crate) mod slots;
+pub(crate) mod tier;
+pub(crate) mod wide;
+pub(crate) mod wipe;
+
+mod cbc;
+mod cbc_lanes;
+mod ctr;
+mod cursor;
+mod ecb;
+mod xts;
+
+pub(crate) use tier::{aes_ni, vaes, vaes512};

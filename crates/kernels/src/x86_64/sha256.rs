@@ -44,10 +44,10 @@ fn lanes<const L: usize>(states: &mut [[u32; 8]], blocks: &[&[u8]]) {
         let mut w = [[_mm_setzero_si128(); 4]; L];
         for l in 0..L {
             let block = &blocks[l][offset..][..64];
-            for i in 0..4 {
+            for (i, w) in w[l].iter_mut().enumerate() {
                 // SAFETY: a load of 16 of the 64 bytes.
                 let words = unsafe { _mm_loadu_si128(block.as_ptr().add(16 * i).cast()) };
-                w[l][i] = _mm_shuffle_epi8(words, big_endian);
+                *w = _mm_shuffle_epi8(words, big_endian);
             }
         }
         // Four rounds with the words of `w[$j % 4]`, which then become those of
