@@ -34,6 +34,8 @@ pub(crate) trait Hash {
     type State: Copy + Zeroize + 'static;
     const INITIAL: Self::State;
     const ZERO: Self::State;
+    type TwoBlocks: AsRef<[u8]> + AsMut<[u8]>;
+    const NO_BLOCKS: Self::TwoBlocks;
     /// Bytes of a block, of the digest, and of the length at the end of the padding.
     const BLOCK: usize;
     const DIGEST: usize;
@@ -51,7 +53,7 @@ pub(crate) trait Hash {
 pub(crate) struct Sha256;
 
 /// Where the words a to h stand in the state of [`Sha256`].
-const SHA256_PLACES: [usize; 8] = [3, 2, 7, 6, 1, 0, 5, 4];
+pub(crate) const SHA256_PLACES: [usize; 8] = [3, 2, 7, 6, 1, 0, 5, 4];
 
 impl Hash for Sha256 {
     type State = [u32; 8];
@@ -60,6 +62,8 @@ impl Hash for Sha256 {
         0x3c6ef372,
     ];
     const ZERO: [u32; 8] = [0; 8];
+    type TwoBlocks = [u8; 128];
+    const NO_BLOCKS: [u8; 128] = [0; 128];
     const BLOCK: usize = 64;
     const DIGEST: usize = 32;
     const LENGTH: usize = 8;
@@ -98,6 +102,8 @@ impl Hash for Sha512 {
         0x5be0cd19137e2179,
     ];
     const ZERO: [u64; 8] = [0; 8];
+    type TwoBlocks = [u8; 256];
+    const NO_BLOCKS: [u8; 256] = [0; 256];
     const BLOCK: usize = 128;
     const DIGEST: usize = 64;
     const LENGTH: usize = 16;
@@ -224,7 +230,7 @@ mod tests {
 
     #[test]
     fn batches_agree_with_the_reference() {
-        let data: Vec<u8> = (0..700).map(|i| (i * 31 >> 3) as u8).collect();
+        let data: Vec<u8> = (0..700).map(|i| ((i * 31) >> 3) as u8).collect();
         let mut jobs: Vec<_> = (0..data.len())
             .map(|len| MacJob {
                 key: &(),

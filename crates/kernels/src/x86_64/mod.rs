@@ -6,6 +6,9 @@ mod gcm_lane;
 pub(crate) mod ghash;
 pub(crate) mod key;
 pub(crate) mod rounds;
+pub(crate) mod sha2;
+pub(crate) mod sha256;
+pub(crate) mod sha2_wide;
 pub(crate) mod slots;
 pub(crate) mod tier;
 pub(crate) mod wide;
@@ -19,4 +22,3 @@ mod ecb;
 mod xts;
 
 pub(crate) use tier::{aes_ni, vaes, vaes512};
-pub(crate) mod sha256;

@@ -7,27 +7,25 @@
 use core::arch::x86_64::*;
 
 use crate::cpu::HaveShaNi;
-use crate::hash_lanes::Compress;
-use crate::sha2::{K256, Sha256};
+use crate::sha2::K256;
 
-impl Compress<Sha256> for HaveShaNi {
-    #[inline]
-    fn compress(self, states: &mut [[u32; 8]], blocks: &[&[u8]]) {
-        // SAFETY: the token is made only where the instructions are present.
-        unsafe {
-            match states.len() {
-                1 => lanes::<1>(states, blocks),
-                2 => lanes::<2>(states, blocks),
-                3 => lanes::<3>(states, blocks),
-                4 => lanes::<4>(states, blocks),
-                lanes => panic!("{lanes} lanes of SHA-256, of 4"),
-            }
+/// Compresses whole blocks of 1 to 4 messages; all have the same length.
+#[inline]
+pub(crate) fn compress(_: HaveShaNi, states: &mut [[u32; 8]], blocks: &[&[u8]]) {
+    // SAFETY: the token is made only where the instructions are present.
+    unsafe {
+        match states.len() {
+            1 => lanes::<1>(states, blocks),
+            2 => lanes::<2>(states, blocks),
+            3 => lanes::<3>(states, blocks),
+            4 => lanes::<4>(states, blocks),
+            lanes => panic!("{lanes} lanes of SHA-256, of 4"),
         }
     }
 }
 
 /// Compresses the blocks of `L` messages, as many as the first one has.
-#[target_feature(enable = "sha,ssse3,sse4.1")]
+#[target_feature(enable = "sha,avx2")]
 fn lanes<const L: usize>(states: &mut [[u32; 8]], blocks: &[&[u8]]) {
     let states: &mut [[u32; 8]; L] = states.try_into().expect("a state for each lane");
     let blocks: &[&[u8]; L] = blocks.try_into().expect("blocks for each lane");
@@ -35,19 +33,23 @@ fn lanes<const L: usize>(states: &mut [[u32; 8]], blocks: &[&[u8]]) {
     assert!(blocks.iter().all(|b| b.len() == len));
 
     let big_endian = _mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203);
-    let mut feba = states.map(|state| load(&state[..4]));
-    let mut hgdc = states.map(|state| load(&state[4..]));
+    let mut feba = [_mm_setzero_si128(); L];
+    let mut hgdc = [_mm_setzero_si128(); L];
+    for l in 0..L {
+        feba[l] = load(&states[l][..4]);
+        hgdc[l] = load(&states[l][4..]);
+    }
     for offset in (0..len).step_by(64) {
         let (feba_before, hgdc_before) = (feba, hgdc);
-        let mut w = blocks.map(|blocks| {
-            let block: &[u8; 64] = blocks[offset..][..64].try_into().expect("a whole block");
-            let (quarters, _) = block.as_chunks::<16>();
-            [0, 1, 2, 3].map(|i| {
-                // SAFETY: a load of 16 bytes from 16 bytes.
-                let words = unsafe { _mm_loadu_si128((&raw const quarters[i]).cast()) };
-                _mm_shuffle_epi8(words, big_endian)
-            })
-        });
+        let mut w = [[_mm_setzero_si128(); 4]; L];
+        for l in 0..L {
+            let block = &blocks[l][offset..][..64];
+            for (i, w) in w[l].iter_mut().enumerate() {
+                // SAFETY: a load of 16 of the 64 bytes.
+                let words = unsafe { _mm_loadu_si128(block.as_ptr().add(16 * i).cast()) };
+                *w = _mm_shuffle_epi8(words, big_endian);
+            }
+        }
         // Four rounds with the words of `w[$j % 4]`, which then become those of
         // four quarters later.
         macro_rules! four_rounds {
@@ -82,7 +84,7 @@ fn lanes<const L: usize>(states: &mut [[u32; 8]], blocks: &[&[u8]]) {
 }
 
 #[inline]
-#[target_feature(enable = "sse2")]
+#[target_feature(enable = "avx2")]
 fn load(words: &[u32]) -> __m128i {
     let words: &[u32; 4] = words.try_into().expect("four words");
     // SAFETY: a load of 16 bytes from four words.
@@ -90,7 +92,7 @@ fn load(words: &[u32]) -> __m128i {
 }
 
 #[inline]
-#[target_feature(enable = "sse2")]
+#[target_feature(enable = "avx2")]
 fn store(words: &mut [u32], register: __m128i) {
     let words: &mut [u32; 4] = words.try_into().expect("four words");
     // SAFETY: a store of 16 bytes to four words.
