@@ -8,6 +8,7 @@
 //! | [`job`] | what a kernel is given |
 //! | [`aes`] | the expanded key |
 //! | [`ecb`], [`cbc`], [`ctr`], [`xts`] | a mode each: the safe interface, and the choice of an implementation |
+//! | [`naive`] | the reference that judges every kernel |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | `portable` | constant-time implementations for every machine |
 //! | `x86_64` | intrinsics: AES-NI, VAES with AVX2, VAES with AVX-512. Unsafe code is allowed only here |
@@ -23,9 +24,12 @@ pub mod cpu;
 pub mod ctr;
 pub mod ecb;
 pub mod job;
+pub mod naive;
 pub mod xts;
 
 mod portable;
+#[cfg(test)]
+mod testing;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86_64;
