@@ -40,6 +40,8 @@ mod hash_lanes;
 #[cfg(test)]
 mod aead_batches;
 mod portable;
+#[cfg(test)]
+mod testing;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86_64;
