@@ -8,6 +8,9 @@
 //! - [`run`], [`latency`]: what a measurement gives back
 //! - [`stats`]: medians, confidence intervals, verdicts
 //! - [`crossover`]: from which size on a candidate wins, in figures and in words
+//! - [`machine`], [`record`]: where it was measured, and the JSON and CSV it is written to;
+//!   [`recorder`] makes that record of measurements
+//! - [`report`]: the record as a page to look at
 //! - [`units`]: sizes, rates and times as people read them
 
 pub mod clock;
@@ -15,6 +18,10 @@ pub mod counters;
 pub mod crossover;
 pub mod interleave;
 pub mod latency;
+pub mod machine;
+pub mod record;
+pub mod recorder;
+pub mod report;
 pub mod run;
 pub mod stats;
 pub mod subject;

@@ -86,9 +86,19 @@ impl Run {
 
     /// What all blocks have used together.
     pub fn usage(&self) -> Usage {
-        self.blocks
-            .iter()
-            .fold(Usage::default(), |sum, block| sum + block.bill.usage)
+        sum(&self.blocks)
+    }
+
+    /// Operations and usage of the middle half of the blocks by rate, the
+    /// companions of the median rate: what the operations cost when nothing
+    /// unusual happened.
+    pub fn typical_usage(&self) -> (u64, Usage) {
+        let mut blocks = self.blocks.clone();
+        blocks.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+        let quarter = blocks.len() / 4;
+        let middle = &blocks[quarter..blocks.len() - quarter];
+        let operations = middle.iter().map(|block| block.operations).sum();
+        (operations, sum(middle))
     }
 
     /// Whether a quarter of the blocks or more were disturbed, or the interval
@@ -100,6 +110,12 @@ impl Run {
                 .rate()
                 .is_none_or(|rate| rate.relative_half_width() > NOISY_HALF_WIDTH)
     }
+}
+
+fn sum(blocks: &[Block]) -> Usage {
+    blocks
+        .iter()
+        .fold(Usage::default(), |sum, block| sum + block.bill.usage)
 }
 
 #[cfg(test)]
@@ -134,6 +150,26 @@ mod tests {
         assert_eq!(run.usage().user, Duration::from_millis(60));
         assert_eq!(run.usage().page_faults, 3);
         assert_eq!(run.rate().unwrap().median, 100.0);
+    }
+
+    #[test]
+    fn typical_usage_leaves_out_the_fastest_and_the_slowest_quarter() {
+        let mut run = run(
+            "one",
+            &[1.0, 100.0, 101.0, 99.0, 102.0, 98.0, 500.0, 2.0],
+            0,
+        );
+        for block in &mut run.blocks {
+            if !(90.0..110.0).contains(&block.rate) {
+                block.bill.usage.user = Duration::from_secs(1);
+            }
+        }
+        // Left out: 1 and 2, 102 and 500.
+        let (operations, usage) = run.typical_usage();
+        assert_eq!(operations, 40);
+        assert_eq!(usage.user, Duration::from_millis(80));
+        run.blocks.clear();
+        assert_eq!(run.typical_usage(), (0, Usage::default()));
     }
 
     #[test]

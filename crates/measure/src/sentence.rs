@@ -6,8 +6,8 @@ use crate::units;
 impl Crossover {
     /// One or two sentences on `candidate` against `base`, such as `engine
     /// beats software from about 200 bytes on (the crossover lies between 64
-    /// and 256 bytes): up to 5.4 times faster (at 8 KiB), but up to 9.5 times
-    /// slower below (at 16 bytes).`
+    /// bytes and 256 bytes): up to 5.4 times as fast (at 8 KiB), but up to 9.5
+    /// times slower (at 16 bytes).`
     pub fn sentence(&self, candidate: &str, base: &str) -> String {
         let (gain, loss) = (self.gain(), self.loss());
         let told = match (self.shape, self.lone()) {
@@ -64,7 +64,7 @@ impl Crossover {
         format!("{told}.{}", self.open_sizes())
     }
 
-    /// `up to 5.4 times faster (at 8 KiB)`.
+    /// `up to 5.4 times as fast (at 8 KiB)`.
     fn gain(&self) -> String {
         self.best().map_or_else(String::new, |best| {
             let times = units::times(best.ratio.median);

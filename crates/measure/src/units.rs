@@ -57,8 +57,8 @@ fn scaled(value: f64, units: &[(f64, &str)], smallest: &str) -> String {
     }
 }
 
-/// With trailing zeros: `1.50`.
-fn significant_kept(value: f64, digits: usize) -> String {
+/// Rounded to so many digits, with trailing zeros: `1.50`.
+pub(crate) fn significant_kept(value: f64, digits: usize) -> String {
     if value <= 0.0 || !value.is_finite() {
         return format!("{value:.0}");
     }
@@ -69,8 +69,8 @@ fn significant_kept(value: f64, digits: usize) -> String {
     format!("{rounded:.decimals$}")
 }
 
-/// Without trailing zeros behind the point: `1.5`.
-fn significant(value: f64, digits: usize) -> String {
+/// Rounded to so many digits, without trailing zeros behind the point: `1.5`.
+pub(crate) fn significant(value: f64, digits: usize) -> String {
     let text = significant_kept(value, digits);
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').into()
