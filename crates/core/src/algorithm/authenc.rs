@@ -24,11 +24,12 @@ pub(super) static AUTHENC_SHA256_CBC_AES: Algorithm = Algorithm {
     aad: Aad::Any,
     kernel: |key| {
         let (mac, enc) = key.split_at(MAC_KEY);
-        Box::new(Authenc(AuthencKey::new(mac, enc).expect("the key's length was checked")))
+        Box::new(Authenc(
+            AuthencKey::new(mac, enc).expect("the key's length was checked"),
+        ))
     },
     reference,
-    known_answers: &[
-    KnownAnswer {
+    known_answers: &[KnownAnswer {
         source: "RFC 3602 section 4 case 1, its IV as additional data; MAC by Python's hashlib",
         key: "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f06a9214036b8a15b512e03d534120006",
         iv: "3dafba429d9eb430b422da802c9fac41",
@@ -36,8 +37,7 @@ pub(super) static AUTHENC_SHA256_CBC_AES: Algorithm = Algorithm {
         plaintext: "53696e676c6520626c6f636b206d7367",
         ciphertext: "e353779c1079aeb82708942dbe77181a",
         tag: "8a89ec6c8249090f1007d08d5e6fc6f26f7c675361553ecf2e8198c53c3ab5c0",
-    },
-],
+    }],
 };
 
 fn reference(s: Sample<'_>) -> (Vec<u8>, Vec<u8>) {
@@ -55,12 +55,20 @@ struct Authenc(AuthencKey);
 impl Transform for Authenc {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         match direction {
-            Direction::Encrypt => {
-                lanes::aead(direction, &self.0, requests, |iv| *iv, |jobs| authenc::seal(jobs))
-            }
-            Direction::Decrypt => {
-                lanes::aead(direction, &self.0, requests, |iv| *iv, |jobs| authenc::open(jobs))
-            }
+            Direction::Encrypt => lanes::aead(
+                direction,
+                &self.0,
+                requests,
+                |iv| *iv,
+                |jobs| authenc::seal(jobs),
+            ),
+            Direction::Decrypt => lanes::aead(
+                direction,
+                &self.0,
+                requests,
+                |iv| *iv,
+                |jobs| authenc::open(jobs),
+            ),
         }
     }
 }

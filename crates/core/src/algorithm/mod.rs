@@ -1,6 +1,7 @@
 //! The algorithms, by their Linux CryptoAPI names. Adding one is one entry in one
 //! file here and one kernel in `cipherlane-kernels`; everything else follows the entry.
 
+mod authenc;
 mod cbc;
 mod chacha;
 mod ctr;
@@ -14,7 +15,7 @@ use crate::request::{Request, Status};
 use crate::{Direction, Error, Transform};
 
 /// Every algorithm, in the order of lists and tables.
-static TABLE: [&Algorithm; 9] = [
+static TABLE: [&Algorithm; 10] = [
     &ecb::ECB_AES,
     &cbc::CBC_AES,
     &ctr::CTR_AES,
@@ -24,6 +25,7 @@ static TABLE: [&Algorithm; 9] = [
     &chacha::RFC7539,
     &hmac::HMAC_SHA256,
     &hmac::HMAC_SHA512,
+    &authenc::AUTHENC_SHA256_CBC_AES,
 ];
 
 /// What an algorithm takes, and the software that does it.
