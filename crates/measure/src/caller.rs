@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::clock;
-use crate::counters::{self, Scope, Snapshot};
+use crate::counters::{self, Scope, Snapshot, Usage};
 use crate::error::Error;
 use crate::interleave::{Plan, Progress};
 use crate::latency::Latency;
@@ -55,8 +55,9 @@ pub(crate) struct Share {
     pub(crate) elapsed: Duration,
     /// Of this thread.
     pub(crate) involuntary_switches: u64,
-    /// Processor time spent waiting for the other threads to finish.
-    pub(crate) idle_spin: Duration,
+    /// Used by this thread while it waited for the others to finish; the
+    /// measurement's doing, so it comes off the bill.
+    pub(crate) idle: Usage,
     /// Of the process and the machine; filled in by caller thread 0 alone.
     pub(crate) bill: Bill,
 }
@@ -213,11 +214,9 @@ impl<'p, 'c> Shared<'p, 'c> {
         let process = leads.then(|| Snapshot::now(Scope::Process));
         let own = Snapshot::now(Scope::Thread);
         let (operations, elapsed) = live.run_for(self.plan.block, self.read_cost)?;
-        let used = Snapshot::now(Scope::Thread).since(&own);
-
-        let busy = clock::thread_cpu();
+        let done = Snapshot::now(Scope::Thread);
         self.rendezvous.spin()?;
-        let idle_spin = clock::thread_cpu().saturating_sub(busy);
+        let idle = Snapshot::now(Scope::Thread).since(&done);
         let mut bill = Bill::default();
         if let Some(process) = process {
             bill.usage = Snapshot::now(Scope::Process).since(&process);
@@ -230,8 +229,8 @@ impl<'p, 'c> Shared<'p, 'c> {
         Ok(Share {
             operations,
             elapsed,
-            involuntary_switches: used.involuntary_switches,
-            idle_spin,
+            involuntary_switches: done.since(&own).involuntary_switches,
+            idle,
             bill,
         })
     }

@@ -134,8 +134,7 @@ fn join(candidates: &[Candidate<'_>], callers: &[Caller]) -> Measurement {
                 block.operations += share.operations;
                 block.rate += share.operations as f64 / share.elapsed.as_secs_f64();
                 block.disturbed |= share.involuntary_switches > 0;
-                let user = &mut block.bill.usage.user;
-                *user = user.saturating_sub(share.idle_spin);
+                block.bill.usage = block.bill.usage.without(share.idle);
             }
             block.disturbed |= block.bill.steal > Duration::ZERO;
             block
