@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::clock;
-use crate::counters::{self, Scope, Snapshot};
+use crate::counters::{self, Scope, Snapshot, Usage};
 use crate::error::Error;
 use crate::interleave::{Plan, Progress};
 use crate::latency::Latency;
@@ -18,6 +18,13 @@ use crate::subject::{Candidate, Failure, Subject};
 
 /// The share of the time that timing single operations may cost.
 const SAMPLING_SHARE: f64 = 0.01;
+
+/// Nothing is believed to take fewer seconds than this: a coarse clock might
+/// otherwise find that an operation takes no time at all.
+const LEAST_COST: f64 = 1e-9;
+
+/// Rounds are limited so that no plan, however long, exhausts the memory.
+const MOST_ROUNDS: usize = 20_000;
 
 /// The part of a block's length for which it is run in, uncounted.
 const RUN_IN_PART: u32 = 20;
@@ -48,8 +55,9 @@ pub(crate) struct Share {
     pub(crate) elapsed: Duration,
     /// Of this thread.
     pub(crate) involuntary_switches: u64,
-    /// Processor time spent waiting for the other threads to finish.
-    pub(crate) idle_spin: Duration,
+    /// Used by this thread while it waited for the others to finish; the
+    /// measurement's doing, so it comes off the bill.
+    pub(crate) idle: Usage,
     /// Of the process and the machine; filled in by caller thread 0 alone.
     pub(crate) bill: Bill,
 }
@@ -129,8 +137,8 @@ impl<'p, 'c> Shared<'p, 'c> {
         if thread == 0 {
             let time = self.plan.time.as_secs_f64() * lives.len() as f64;
             let rounds = (time / round_time.as_secs_f64()) as usize;
-            self.rounds
-                .store(rounds.max(FEWEST_PAIRS), Ordering::Release);
+            let rounds = rounds.clamp(FEWEST_PAIRS, MOST_ROUNDS);
+            self.rounds.store(rounds, Ordering::Release);
         }
         self.rendezvous.wait()?;
         let rounds = self.rounds.load(Ordering::Acquire);
@@ -174,20 +182,20 @@ impl<'p, 'c> Shared<'p, 'c> {
         self.rendezvous.wait()?;
         let least = subject.least_run().max(1);
         let (begin, mut operations) = (Instant::now(), least);
-        let cost = loop {
+        // A stretch that was interrupted looks dear, and would have cheap
+        // operations timed too often: the cheapest stretch is believed.
+        let mut cost = f64::INFINITY;
+        while cost.is_infinite() || begin.elapsed() < self.plan.warm_up {
             let start = Instant::now();
             subject.run(operations)?;
             let elapsed = start.elapsed();
-            if begin.elapsed() >= self.plan.warm_up {
-                break elapsed.as_secs_f64() / operations as f64;
-            }
-            // Up to a sixteenth of the warm-up at a time, so that the last
-            // stretch, which is the one believed, is a long and warm one.
             if elapsed < self.plan.warm_up / 16 {
                 operations = operations.saturating_mul(2);
+            } else {
+                cost = cost.min(elapsed.as_secs_f64() / operations as f64);
             }
-        };
-        let stride = self.sampling_cost.as_secs_f64() / (SAMPLING_SHARE * cost.max(1e-10));
+        }
+        let stride = self.sampling_cost.as_secs_f64() / (SAMPLING_SHARE * cost.max(LEAST_COST));
         let live = Live {
             subject,
             stride: (stride.ceil() as u64).max(least),
@@ -206,11 +214,9 @@ impl<'p, 'c> Shared<'p, 'c> {
         let process = leads.then(|| Snapshot::now(Scope::Process));
         let own = Snapshot::now(Scope::Thread);
         let (operations, elapsed) = live.run_for(self.plan.block, self.read_cost)?;
-        let used = Snapshot::now(Scope::Thread).since(&own);
-
-        let busy = clock::thread_cpu();
+        let done = Snapshot::now(Scope::Thread);
         self.rendezvous.spin()?;
-        let idle_spin = clock::thread_cpu().saturating_sub(busy);
+        let idle = Snapshot::now(Scope::Thread).since(&done);
         let mut bill = Bill::default();
         if let Some(process) = process {
             bill.usage = Snapshot::now(Scope::Process).since(&process);
@@ -223,8 +229,8 @@ impl<'p, 'c> Shared<'p, 'c> {
         Ok(Share {
             operations,
             elapsed,
-            involuntary_switches: used.involuntary_switches,
-            idle_spin,
+            involuntary_switches: done.since(&own).involuntary_switches,
+            idle,
             bill,
         })
     }
@@ -263,14 +269,17 @@ impl Live<'_> {
 
 /// The cost of timing one operation and counting it in a histogram.
 fn sampling_cost() -> Duration {
+    const SAMPLES: u32 = 100;
     let mut latency = Latency::default();
-    let samples = 1000;
-    let start = Instant::now();
-    for _ in 0..samples {
-        let begin = Instant::now();
-        latency.record(begin.elapsed());
-    }
-    start.elapsed() / samples
+    let stretches = (0..10).map(|_| {
+        let start = Instant::now();
+        for _ in 0..SAMPLES {
+            let begin = Instant::now();
+            latency.record(begin.elapsed());
+        }
+        start.elapsed() / SAMPLES
+    });
+    stretches.min().unwrap_or_default()
 }
 
 #[cfg(test)]

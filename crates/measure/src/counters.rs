@@ -88,18 +88,9 @@ impl Snapshot {
 
     /// What was used between `earlier` and this snapshot of the same scope.
     pub fn since(&self, earlier: &Self) -> Usage {
-        let (now, then) = (&self.totals, &earlier.totals);
         Usage {
             wall: self.at.saturating_duration_since(earlier.at),
-            user: now.user.saturating_sub(then.user),
-            system: now.system.saturating_sub(then.system),
-            voluntary_switches: now
-                .voluntary_switches
-                .saturating_sub(then.voluntary_switches),
-            involuntary_switches: now
-                .involuntary_switches
-                .saturating_sub(then.involuntary_switches),
-            page_faults: now.page_faults.saturating_sub(then.page_faults),
+            ..self.totals.without(earlier.totals)
         }
     }
 }
@@ -117,6 +108,22 @@ impl Usage {
     /// Processor time, user and system together.
     pub fn cpu(&self) -> Duration {
         self.user + self.system
+    }
+
+    /// Without what `part` used at the same time; never below zero.
+    pub fn without(&self, part: Self) -> Self {
+        Self {
+            wall: self.wall,
+            user: self.user.saturating_sub(part.user),
+            system: self.system.saturating_sub(part.system),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(part.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(part.involuntary_switches),
+            page_faults: self.page_faults.saturating_sub(part.page_faults),
+        }
     }
 
     /// Processors kept busy on average: 1.0 is one whole core; 0 if no time passed.
@@ -241,6 +248,14 @@ mod tests {
         assert_eq!(share.voluntary_switches, 1.0);
         assert_eq!(share.page_faults, 0.1);
         assert_eq!(both.load(), 1.5);
+        assert_eq!(
+            both.without(one),
+            Usage {
+                wall: both.wall,
+                ..one
+            }
+        );
+        assert_eq!(one.without(both).cpu(), Duration::ZERO);
         assert_eq!(both.per_operation(0).wall_seconds, 0.0);
         assert_eq!(Usage::default().load(), 0.0);
     }

@@ -26,7 +26,7 @@ pub const MOST_THREADS: usize = 1024;
 pub struct Plan {
     /// Time given to each candidate, warm-up not included; default 1 s. At
     /// least six blocks are run however long they take, since fewer allow no
-    /// verdict.
+    /// verdict; at most 20,000.
     pub time: Duration,
     /// Length of a block, default 30 ms. An operation that takes longer makes a
     /// block of its own.
@@ -134,8 +134,7 @@ fn join(candidates: &[Candidate<'_>], callers: &[Caller]) -> Measurement {
                 block.operations += share.operations;
                 block.rate += share.operations as f64 / share.elapsed.as_secs_f64();
                 block.disturbed |= share.involuntary_switches > 0;
-                let user = &mut block.bill.usage.user;
-                *user = user.saturating_sub(share.idle_spin);
+                block.bill.usage = block.bill.usage.without(share.idle);
             }
             block.disturbed |= block.bill.steal > Duration::ZERO;
             block
@@ -271,6 +270,20 @@ mod tests {
         let candidate = Candidate::new("long", |_| Ok(spin(Duration::from_millis(20))));
         let measured = measure(&plan(1), &[candidate], |_| ()).unwrap();
         assert_eq!(measured.run("long").unwrap().blocks.len(), FEWEST_PAIRS);
+    }
+
+    #[test]
+    fn a_plan_without_lengths_measures_once_a_round() {
+        let plan = Plan {
+            time: Duration::ZERO,
+            block: Duration::ZERO,
+            warm_up: Duration::ZERO,
+            ..Plan::default()
+        };
+        let candidate = Candidate::new("one", |_| Ok(spin(Duration::from_micros(1))));
+        let measured = measure(&plan, &[candidate], |_| ()).unwrap();
+        assert_eq!(measured.runs[0].blocks.len(), FEWEST_PAIRS);
+        assert!(measured.runs[0].rate().unwrap().median <= 1.01e6);
     }
 
     #[test]

@@ -71,14 +71,11 @@ pub fn median_interval(samples: &[f64]) -> Option<Interval> {
         return None;
     }
     let mut random = Random::new(SEED);
-    let mut resample = vec![0.0; sorted.len()];
+    let mut ranks = vec![0; sorted.len()];
     let mut medians: Vec<f64> = (0..RESAMPLES)
         .map(|_| {
-            for value in &mut resample {
-                *value = sorted[random.below(sorted.len())];
-            }
-            resample.sort_unstable_by(f64::total_cmp);
-            quantile_of_sorted(&resample, 0.5)
+            ranks.fill_with(|| random.below(sorted.len()));
+            median_of_ranks(&mut ranks, &sorted)
         })
         .collect();
     medians.sort_unstable_by(f64::total_cmp);
@@ -114,6 +111,17 @@ pub fn paired_ratio(candidate: &[f64], base: &[f64]) -> Option<Interval> {
 fn sort(samples: &mut [f64]) -> bool {
     samples.sort_unstable_by(f64::total_cmp);
     !samples.is_empty() && !samples.iter().any(|sample| sample.is_nan())
+}
+
+/// The median of the samples at `ranks`, which may repeat; linear in their number.
+fn median_of_ranks(ranks: &mut [usize], sorted: &[f64]) -> f64 {
+    let odd = !ranks.len().is_multiple_of(2);
+    let (below, middle, _) = ranks.select_nth_unstable(ranks.len() / 2);
+    let middle = sorted[*middle];
+    match below.iter().max() {
+        Some(below) if !odd => (sorted[*below] + middle) / 2.0,
+        _ => middle,
+    }
 }
 
 fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
@@ -186,6 +194,19 @@ mod tests {
         assert_eq!(median(&[7.0]), Some(7.0));
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn medians_by_ranks_are_medians() {
+        for count in 1..40 {
+            let mut sorted = samples(count as u64, count, 10.0, 0.9);
+            sorted.sort_unstable_by(f64::total_cmp);
+            let mut random = Random::new(9);
+            let mut ranks: Vec<usize> = (0..count).map(|_| random.below(count)).collect();
+            let resample: Vec<f64> = ranks.iter().map(|rank| sorted[*rank]).collect();
+            let (found, expected) = (median_of_ranks(&mut ranks, &sorted), median(&resample));
+            assert!((found - expected.unwrap()).abs() < 1e-12);
+        }
     }
 
     #[test]
