@@ -230,7 +230,8 @@ impl Dispatch {
         }
         let change = learned.models[driver][d][m].learn(n, mean, seen);
         let due = learned.written[d][m].is_none_or(|at| now - at >= REWRITE);
-        if change > 0.2 || change > 0.005 && due {
+        let choice = self.eligible.load(Ordering::Relaxed) != 1 << BASE;
+        if choice && (change > 0.2 || change > 0.005 && due) {
             self.rewrite(&mut learned, shape.direction, shape.mode);
         }
     }

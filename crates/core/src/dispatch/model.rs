@@ -4,6 +4,7 @@
 //! `fixed + per_request * n + per_byte * bytes` and follows kinks (a cache that overflows,
 //! a request that becomes worth splitting) at the nodes.
 
+use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 
 /// Requests in a batch, at the nodes.
@@ -204,11 +205,15 @@ impl Model {
     /// Nodes never measured take the nearest measured one's cost, scaled by bytes where
     /// they hold more of them: never cheaper than the truth on the way up.
     fn fill(&mut self) {
-        let measured: Vec<(usize, usize, Cost)> = (0..COUNTS.len())
+        let measured: ArrayVec<(usize, usize, Cost), { COUNTS.len() * SIZES.len() }> = (0..COUNTS
+            .len())
             .flat_map(|c| (0..SIZES.len()).map(move |s| (c, s)))
             .filter(|&(c, s)| self.nodes[c][s].samples > 0)
             .map(|(c, s)| (c, s, self.nodes[c][s].cost))
             .collect();
+        if measured.is_full() {
+            return;
+        }
         for (c, row) in self.nodes.iter_mut().enumerate() {
             for (s, node) in row.iter_mut().enumerate().filter(|(_, n)| n.samples == 0) {
                 let near = measured
