@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VectorError {
     /// The file could not be read at all.
-    #[error("{file}: cannot be read: {source}; check the path and its permissions")]
+    #[error("{file}: cannot be read: {source}; name a file that exists and may be read")]
     Read {
         /// The file as the user named it.
         file: String,

@@ -1,17 +1,27 @@
 //! `cipherlane check`: test vectors from files, run through the public API on every driver.
 //!
+//! - [`command`]: arguments, progress, exit status
+//! - [`run`]: vectors on drivers, alone and in company; [`trial`]: what is asked for one vector and
+//!   how the answer is judged; [`memory`]: in place, apart, scattered; [`report`]: the counts
 //! - [`case`]: one vector, whatever file it came from
 //! - [`rsp`], [`wycheproof`], [`layouts`]: the formats of files, on [`json`]
 //! - [`error`]: what can be wrong with a file
 //!
 //! The format is told by the content of the file, never by its name.
 
-pub(crate) mod case;
-pub(crate) mod error;
+mod case;
+mod command;
+mod error;
 mod json;
 mod layouts;
+mod memory;
+mod report;
 mod rsp;
+mod run;
+mod trial;
 mod wycheproof;
+
+pub(crate) use command::{Arguments, CheckError, execute};
 
 use std::fs::File;
 use std::io::Read as _;

@@ -136,7 +136,10 @@ fn unreadable_endless_and_foreign_files() {
             "f: not a vector file: it holds no vectors",
         ),
         (b"# ok\n\xff\n", "f:2: bytes that are not UTF-8 text"),
-        (b"\x7fELF\x02\x01\x01\0", "f:1: '\x7fELF"),
+        (
+            b"\x7fELF\x02\x01\x01\0",
+            "f: not a vector file: line 1, \"\\u{7f}ELF",
+        ),
     ] {
         let message = parse("f", bytes).unwrap_err().to_string();
         assert!(message.starts_with(expected), "{message}");

@@ -90,11 +90,14 @@ impl<'a> Response<'a> {
                 });
             } else {
                 let shown: String = content.chars().take(40).collect();
-                return Err(malformed(
-                    file,
-                    line,
-                    format!("'{shown}' is no comment, section or NAME = value"),
-                ));
+                let what = format!("{shown:?} is no comment, section or NAME = value");
+                return Err(match response.records.is_empty() && current.is_none() {
+                    true => VectorError::Unknown {
+                        file: file.to_owned(),
+                        what: format!("line {line}, {what}"),
+                    },
+                    false => malformed(file, line, what),
+                });
             }
         }
         response.records.extend(current);
