@@ -63,6 +63,9 @@ pub(crate) struct Pending {
     key: Schedule,
     /// Whether each slot has its own key, of the same number of rounds.
     mixed: bool,
+    /// Whether a register was filled in more than one store. Loading it whole would
+    /// wait until these have left the store buffer.
+    pieces: bool,
 }
 
 /// The slots of a batch.
@@ -84,6 +87,7 @@ impl Slots {
                 tails: 0,
                 key: Schedule::none(),
                 mixed: false,
+                pieces: false,
             },
             used: 0,
         }
@@ -143,6 +147,7 @@ impl Slots {
                 while blocks > 0 {
                     let (input, post) = feed.single(at.from);
                     self.push(input, post, at.to);
+                    self.pending.pieces = true;
                     at.advance(16);
                     blocks -= 1;
                 }
@@ -181,6 +186,7 @@ impl Slots {
             });
         }
         self.pending.tails += 1;
+        self.pending.pieces = true;
     }
 
     /// Fills as many slots as `V` has blocks, for consecutive blocks of output.
@@ -222,6 +228,7 @@ impl Slots {
             self.pending.filled = 0;
             self.pending.tails = 0;
             self.pending.mixed = false;
+            self.pending.pieces = false;
         }
     }
 
@@ -272,9 +279,11 @@ unsafe fn choose_keys<T: Tier, const W: usize, const DECRYPT: bool>(
                 first.add(slot).write(pending.key.key(0));
             }
             let rounds = pending.key.rounds();
-            run_registers::<T, _, W, DECRYPT>(store, pending, Each { first, rounds });
+            run_registers::<T, _, W, DECRYPT, true>(store, pending, Each { first, rounds });
+        } else if pending.pieces {
+            run_registers::<T, _, W, DECRYPT, true>(store, pending, pending.key);
         } else {
-            run_registers::<T, _, W, DECRYPT>(store, pending, pending.key);
+            run_registers::<T, _, W, DECRYPT, false>(store, pending, pending.key);
         }
     }
 }
@@ -282,7 +291,13 @@ unsafe fn choose_keys<T: Tier, const W: usize, const DECRYPT: bool>(
 /// # Safety
 /// As for [`choose_keys`].
 #[inline(always)]
-unsafe fn run_registers<T: Tier, K: Keys<T::V>, const W: usize, const DECRYPT: bool>(
+unsafe fn run_registers<
+    T: Tier,
+    K: Keys<T::V>,
+    const W: usize,
+    const DECRYPT: bool,
+    const PIECES: bool,
+>(
     store: *mut Store,
     pending: Pending,
     keys: K,
@@ -301,14 +316,17 @@ unsafe fn run_registers<T: Tier, K: Keys<T::V>, const W: usize, const DECRYPT: b
             __m128i::zero().store(post.add(slot).cast());
             output.add(slot).write((&raw mut sink).cast());
         }
+        let load = |from: *const Block| match PIECES {
+            true => T::V::load_pieces(from),
+            false => T::V::load(from.cast()),
+        };
         let mut state = [T::V::zero(); W];
         for (i, state) in state.iter_mut().enumerate() {
-            let input = T::V::gather(|b| input.add(i * places + b).cast());
-            *state = input.xor(keys.at(i, 0));
+            *state = load(input.add(i * places)).xor(keys.at(i, 0));
         }
         middle::<T::V, K, W, DECRYPT>(&mut state, &keys);
         for (i, state) in state.iter_mut().enumerate() {
-            let post = T::V::gather(|b| post.add(i * places + b).cast());
+            let post = load(post.add(i * places));
             *state = state.last_round::<DECRYPT>(keys.at(i, keys.rounds()).xor(post));
         }
         for (i, state) in state.iter().enumerate() {

@@ -17,6 +17,8 @@ pub(crate) trait Wide: Copy {
 
     /// `BLOCKS` consecutive blocks.
     unsafe fn load(from: *const u8) -> Self;
+    /// The same from aligned blocks, each by a load of its own.
+    unsafe fn load_pieces(from: *const Block) -> Self;
     /// To `BLOCKS` consecutive blocks.
     unsafe fn store(self, to: *mut u8);
     /// Zero.
@@ -65,6 +67,12 @@ impl Wide for __m128i {
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: as the trait says.
         unsafe { _mm_loadu_si128(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pieces(from: *const Block) -> Self {
+        // SAFETY: as the trait says.
+        unsafe { _mm_load_si128(from.cast()) }
     }
 
     #[inline(always)]
@@ -179,6 +187,16 @@ impl Wide for __m256i {
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: as the trait says.
         unsafe { _mm256_loadu_si256(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pieces(from: *const Block) -> Self {
+        // SAFETY: as the trait says.
+        unsafe {
+            // Volatile, or the compiler would join them.
+            let low = _mm256_castsi128_si256(from.cast::<__m128i>().read_volatile());
+            _mm256_inserti128_si256(low, from.add(1).cast::<__m128i>().read_volatile(), 1)
+        }
     }
 
     #[inline(always)]
@@ -311,6 +329,16 @@ impl Wide for __m512i {
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: as the trait says.
         unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pieces(from: *const Block) -> Self {
+        // SAFETY: as the trait says.
+        unsafe {
+            let low = <__m256i as Wide>::load_pieces(from);
+            let high = <__m256i as Wide>::load_pieces(from.add(2));
+            _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)
+        }
     }
 
     #[inline(always)]
