@@ -7,7 +7,7 @@ use crate::portable;
 
 /// A key of ChaCha20-Poly1305. Wiped on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub struct ChaChaKey([u8; 32]);
+pub struct ChaChaKey(pub(crate) [u8; 32]);
 
 impl ChaChaKey {
     /// Takes a key of 32 bytes; `None` for any other length.
@@ -27,6 +27,14 @@ pub fn open(jobs: &mut [AeadJob<'_, ChaChaKey>]) {
 }
 
 fn crypt(dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(avx2) = crate::cpu::HaveAvx2::new() {
+        return crate::x86_64::chacha::crypt(avx2, crate::cpu::HaveAvx512::new(), dir, jobs);
+    }
+    portable(dir, jobs);
+}
+
+fn portable(dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
     for job in jobs {
         let (nonce, _) = job.iv.split_first_chunk().expect("12 of 16 bytes");
         let tag = portable::chacha::crypt(dir, &job.key.0, nonce, job.aad, job.data.reborrow());
