@@ -21,11 +21,11 @@ pub(crate) fn crypt(
     jobs: &mut [AeadJob<'_, ChaChaKey>],
 ) {
     match avx512 {
-        Some(avx512) => run(avx2, dir, jobs, |inputs, pads| {
-            chacha_lanes::x16(avx512, inputs, pads);
+        Some(avx512) => run::<2, 16>((avx2, Some(avx512)), dir, jobs, |count, inputs, pads| {
+            chacha_lanes::avx512(avx512, count, inputs, pads);
         }),
-        None => run(avx2, dir, jobs, |inputs, pads| {
-            chacha_lanes::x8(avx2, inputs, pads);
+        None => run::<1, 8>((avx2, None), dir, jobs, |_, inputs, pads| {
+            chacha_lanes::avx2(avx2, inputs, pads);
         }),
     }
 }
@@ -56,11 +56,11 @@ impl Cursor {
 }
 
 #[inline(always)]
-fn run<const L: usize>(
-    avx2: HaveAvx2,
+fn run<const SETS: usize, const LANES: usize>(
+    tokens: (HaveAvx2, Option<HaveAvx512>),
     dir: Direction,
     jobs: &mut [AeadJob<'_, ChaChaKey>],
-    blocks: impl Fn(&[Input<'_>; L], &mut [Pad; L]),
+    blocks: impl Fn(usize, &[[Input<'_>; LANES]; SETS], &mut [[Pad; LANES]; SETS]),
 ) {
     let Some(first) = jobs.first() else {
         return;
@@ -69,24 +69,27 @@ fn run<const L: usize>(
         key: &first.key.0,
         tail: [0; 16],
     };
-    let mut inputs = [idle; L];
-    let mut pads = [[0; 64]; L];
+    let mut inputs = [[idle; LANES]; SETS];
+    let mut pads = [[[0; 64]; LANES]; SETS];
     let (mut filled, mut drained) = (Cursor::default(), Cursor::default());
-    let mut message = Message::new(avx2);
+    let mut message = Message::new(tokens);
     while filled.job < jobs.len() {
         let mut count = 0;
-        while count < L && filled.job < jobs.len() {
+        while count < SETS * LANES && filled.job < jobs.len() {
             let (job, block) = (&jobs[filled.job], filled.block);
-            let step = filled.step(L - count, job.data.len());
-            for (input, counter) in inputs[count..][..step].iter_mut().zip(block as u32..) {
+            let step = filled.step(SETS * LANES - count, job.data.len());
+            for (input, counter) in inputs.as_flattened_mut()[count..][..step]
+                .iter_mut()
+                .zip(block as u32..)
+            {
                 input.key = &job.key.0;
                 input.tail[..4].copy_from_slice(&counter.to_le_bytes());
                 input.tail[4..].copy_from_slice(&job.iv[..12]);
             }
             count += step;
         }
-        blocks(&inputs, &mut pads);
-        let mut pads = &pads[..count];
+        blocks(count, &inputs, &mut pads);
+        let mut pads = &pads.as_flattened()[..count];
         while let Some(first) = pads.first() {
             let (job, block) = (&mut jobs[drained.job], drained.block);
             let step = drained.step(pads.len(), job.data.len());
@@ -104,13 +107,13 @@ fn run<const L: usize>(
             }
         }
     }
-    pads = [[0; 64]; L];
+    pads = [[[0; 64]; LANES]; SETS];
     optimization_barrier(&pads);
 }
 
 /// The job that is under way.
 struct Message {
-    avx2: HaveAvx2,
+    tokens: (HaveAvx2, Option<HaveAvx512>),
     mac: Poly1305,
     /// Bytes that went through the cipher, and through the MAC.
     crypted: usize,
@@ -119,9 +122,9 @@ struct Message {
 
 impl Message {
     #[inline(always)]
-    fn new(avx2: HaveAvx2) -> Self {
+    fn new(tokens: (HaveAvx2, Option<HaveAvx512>)) -> Self {
         Message {
-            avx2,
+            tokens,
             mac: Poly1305::new(),
             crypted: 0,
             hashed: 0,
@@ -132,7 +135,7 @@ impl Message {
     fn start(&mut self, first_pad: &Pad, aad: &[u8]) {
         let (key, _) = first_pad.split_first_chunk().expect("half of a block");
         self.mac.start(key);
-        self.mac.update_padded(self.avx2, aad);
+        self.mac.update_padded(self.tokens, aad);
         (self.crypted, self.hashed) = (0, 0);
     }
 
@@ -145,17 +148,17 @@ impl Message {
             while self.hashed < end {
                 let piece = &data.get_in()[self.hashed..];
                 let piece = &piece[..PIECE.min(piece.len())];
-                self.mac.update_padded(self.avx2, piece);
+                self.mac.update_padded(self.tokens, piece);
                 self.hashed += piece.len();
             }
         }
         let (_, mut rest) = data.reborrow().split_at(self.crypted);
         let (now, _) = rest.reborrow().split_at(end - self.crypted);
-        chacha_lanes::xor(self.avx2, now, pads.as_flattened());
+        chacha_lanes::xor(self.tokens.0, now, pads.as_flattened());
         self.crypted = end;
         if dir == Direction::Encrypt && (end - self.hashed >= PIECE || end == data.len()) {
             let piece = &data.get_out()[self.hashed..end];
-            self.mac.update_padded(self.avx2, piece);
+            self.mac.update_padded(self.tokens, piece);
             self.hashed = end;
         }
     }

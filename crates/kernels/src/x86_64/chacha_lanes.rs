@@ -24,18 +24,32 @@ pub(crate) struct Input<'k> {
 /// "expand 32-byte k"
 const CONSTANTS: [u32; 4] = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574];
 
-/// Sixteen blocks.
+/// The blocks of up to 32 inputs, rounded up to 16 or 32.
 #[inline]
-pub(crate) fn x16(_: HaveAvx512, inputs: &[Input<'_>; 16], pads: &mut [Pad; 16]) {
+pub(crate) fn avx512(
+    _: HaveAvx512,
+    count: usize,
+    inputs: &[[Input<'_>; 16]; 2],
+    pads: &mut [[Pad; 16]; 2],
+) {
     // SAFETY: the token is made only where the instructions are present.
-    unsafe { avx512::blocks(inputs, pads) }
+    unsafe {
+        if count <= 16 {
+            wide::blocks::<1>(
+                inputs.first_chunk().expect("one of two"),
+                pads.first_chunk_mut().expect("one of two"),
+            );
+        } else {
+            wide::blocks::<2>(inputs, pads);
+        }
+    }
 }
 
-/// Eight blocks.
+/// The blocks of up to 8 inputs.
 #[inline]
-pub(crate) fn x8(_: HaveAvx2, inputs: &[Input<'_>; 8], pads: &mut [Pad; 8]) {
+pub(crate) fn avx2(_: HaveAvx2, inputs: &[[Input<'_>; 8]; 1], pads: &mut [[Pad; 8]; 1]) {
     // SAFETY: the token is made only where the instructions are present.
-    unsafe { avx2::blocks(inputs, pads) }
+    unsafe { narrow::blocks::<1>(inputs, pads) }
 }
 
 /// Adds key stream to data, no longer than it.
@@ -76,63 +90,83 @@ unsafe fn xor_bytes(from: *const u8, to: *mut u8, pad: *const u8, len: usize) {
     }
 }
 
-/// Four quarter rounds side by side.
+/// Four quarter rounds of each set side by side.
 macro_rules! quarter_rounds {
-    ($v:ident, $([$a:literal $b:literal $c:literal $d:literal])*) => {
-        $(
-            $v[$a] = add($v[$a], $v[$b]);
-            $v[$d] = rotate::<16, 16>(xor($v[$d], $v[$a]));
-        )*
-        $(
-            $v[$c] = add($v[$c], $v[$d]);
-            $v[$b] = rotate::<12, 20>(xor($v[$b], $v[$c]));
-        )*
-        $(
-            $v[$a] = add($v[$a], $v[$b]);
-            $v[$d] = rotate::<8, 24>(xor($v[$d], $v[$a]));
-        )*
-        $(
-            $v[$c] = add($v[$c], $v[$d]);
-            $v[$b] = rotate::<7, 25>(xor($v[$b], $v[$c]));
-        )*
-    };
-}
-
-/// The block function over `$lanes` blocks. The operations are functions of the
-/// module.
-macro_rules! blocks {
-    ($features:literal, $lanes:literal, $load:ident) => {
-        #[target_feature(enable = $features)]
-        pub(super) fn blocks(inputs: &[Input<'_>; $lanes], pads: &mut [Pad; $lanes]) {
-            let mut keys = [core::ptr::null::<u8>(); $lanes];
-            let mut tails = [core::ptr::null::<u8>(); $lanes];
-            for l in 0..$lanes {
-                keys[l] = inputs[l].key.as_ptr();
-                tails[l] = inputs[l].tail.as_ptr();
-            }
-            // SAFETY: a key has 32 bytes, a tail 16.
-            let ([k0, k1, k2, k3], [k4, k5, k6, k7], [t0, t1, t2, t3]) =
-                unsafe { ($load(&keys, 0), $load(&keys, 16), $load(&tails, 0)) };
-            let [c0, c1, c2, c3] = CONSTANTS;
-            let start = [
-                splat(c0), splat(c1), splat(c2), splat(c3),
-                k0, k1, k2, k3, k4, k5, k6, k7, t0, t1, t2, t3,
-            ];
-            let mut v = start;
-            for _ in 0..10 {
-                quarter_rounds!(v, [0 4 8 12] [1 5 9 13] [2 6 10 14] [3 7 11 15]);
-                quarter_rounds!(v, [0 5 10 15] [1 6 11 12] [2 7 8 13] [3 4 9 14]);
-            }
-            for i in 0..16 {
-                v[i] = add(v[i], start[i]);
-            }
-            store(pads, &v);
+    ($sets:ident, $v:ident, $([$a:literal $b:literal $c:literal $d:literal])*) => {
+        for v in 0..$sets {
+            let v = &mut $v[v];
+            $(
+                v[$a] = add(v[$a], v[$b]);
+                v[$d] = rotate::<16, 16>(xor(v[$d], v[$a]));
+            )*
+        }
+        for v in 0..$sets {
+            let v = &mut $v[v];
+            $(
+                v[$c] = add(v[$c], v[$d]);
+                v[$b] = rotate::<12, 20>(xor(v[$b], v[$c]));
+            )*
+        }
+        for v in 0..$sets {
+            let v = &mut $v[v];
+            $(
+                v[$a] = add(v[$a], v[$b]);
+                v[$d] = rotate::<8, 24>(xor(v[$d], v[$a]));
+            )*
+        }
+        for v in 0..$sets {
+            let v = &mut $v[v];
+            $(
+                v[$c] = add(v[$c], v[$d]);
+                v[$b] = rotate::<7, 25>(xor(v[$b], v[$c]));
+            )*
         }
     };
 }
 
-/// 16 blocks.
-mod avx512 {
+/// The block function over `SETS` times `$lanes` blocks. The operations are
+/// functions of the module.
+macro_rules! blocks {
+    ($features:literal, $lanes:literal, $load:ident) => {
+        #[target_feature(enable = $features)]
+        pub(super) fn blocks<const SETS: usize>(
+            inputs: &[[Input<'_>; $lanes]; SETS],
+            pads: &mut [[Pad; $lanes]; SETS],
+        ) {
+            let [c0, c1, c2, c3] = CONSTANTS;
+            let mut start = [[splat(0); 16]; SETS];
+            for set in 0..SETS {
+                let mut keys = [core::ptr::null::<u8>(); $lanes];
+                let mut tails = [core::ptr::null::<u8>(); $lanes];
+                for l in 0..$lanes {
+                    keys[l] = inputs[set][l].key.as_ptr();
+                    tails[l] = inputs[set][l].tail.as_ptr();
+                }
+                // SAFETY: a key has 32 bytes, a tail 16.
+                let ([k0, k1, k2, k3], [k4, k5, k6, k7], [t0, t1, t2, t3]) =
+                    unsafe { ($load(&keys, 0), $load(&keys, 16), $load(&tails, 0)) };
+                start[set] = [
+                    splat(c0), splat(c1), splat(c2), splat(c3),
+                    k0, k1, k2, k3, k4, k5, k6, k7, t0, t1, t2, t3,
+                ];
+            }
+            let mut v = start;
+            for _ in 0..10 {
+                quarter_rounds!(SETS, v, [0 4 8 12] [1 5 9 13] [2 6 10 14] [3 7 11 15]);
+                quarter_rounds!(SETS, v, [0 5 10 15] [1 6 11 12] [2 7 8 13] [3 4 9 14]);
+            }
+            for set in 0..SETS {
+                for i in 0..16 {
+                    v[set][i] = add(v[set][i], start[set][i]);
+                }
+                store(&mut pads[set], &v[set]);
+            }
+        }
+    };
+}
+
+/// 16 blocks a set.
+mod wide {
     use super::*;
 
     blocks!("avx512f", 16, load16);
@@ -192,8 +226,8 @@ mod avx512 {
     }
 }
 
-/// 8 blocks.
-mod avx2 {
+/// 8 blocks a set.
+mod narrow {
     use super::*;
 
     blocks!("avx2", 8, load8);

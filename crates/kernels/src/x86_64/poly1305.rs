@@ -1,10 +1,10 @@
 //! Poly1305 (RFC 8439, section 2.5): one block or two at a time in limbs of 44
 //! bits, long messages in vectors.
 
-use zeroize::Zeroize;
+use zeroize::optimization_barrier;
 
 use crate::cpu::{HaveAvx2, HaveAvx512};
-use crate::x86_64::poly1305_lanes::{self, Limbs26};
+use crate::x86_64::poly1305_lanes::{self, Limbs26, Powers};
 
 const MASK_44: u64 = (1 << 44) - 1;
 const MASK_26: u64 = (1 << 26) - 1;
@@ -15,7 +15,7 @@ const WIDE: usize = 512;
 
 /// A number modulo 2^130 - 5 in limbs of 44, 44 and 42 bits; those of a carried
 /// number are at most a bit longer.
-#[derive(Clone, Copy, Zeroize)]
+#[derive(Clone, Copy)]
 struct Limbs44([u64; 3]);
 
 impl Limbs44 {
@@ -118,7 +118,7 @@ impl Limbs44 {
 
 /// A number to multiply by, and its upper limbs times 5 * 4, which is what they
 /// weigh when a product passes 2^130.
-#[derive(Clone, Copy, Zeroize)]
+#[derive(Clone, Copy)]
 struct Factor {
     limbs: Limbs44,
     folded: [u64; 2],
@@ -139,15 +139,14 @@ impl Factor {
 }
 
 /// The state of a message.
-#[derive(Zeroize)]
 pub(crate) struct Poly1305 {
     sum: Limbs44,
     r: Factor,
     r_2: Factor,
     /// The other half of the key, added at the end.
     s: u128,
-    /// Powers of `r` for the vectors, from the first on, once they were needed.
-    powers: [Limbs26; 8],
+    /// For the vectors, once they were needed.
+    powers: Powers,
     have_powers: bool,
 }
 
@@ -157,8 +156,9 @@ impl Drop for Poly1305 {
         self.r = Factor::new(Limbs44::ZERO);
         self.r_2 = self.r;
         self.s = 0;
-        self.powers = [[0; 5]; 8];
-        zeroize::optimization_barrier(self);
+        self.powers.low = [[0; 5]; 8];
+        self.powers.step = [0; 5];
+        optimization_barrier(self);
     }
 }
 
@@ -174,7 +174,10 @@ impl Poly1305 {
             r: zero,
             r_2: zero,
             s: 0,
-            powers: [[0; 5]; 8],
+            powers: Powers {
+                low: [[0; 5]; 8],
+                step: [0; 5],
+            },
             have_powers: false,
         }
     }
@@ -193,9 +196,13 @@ impl Poly1305 {
     }
 
     /// Takes in `data` with zeros up to a whole block.
-    pub(crate) fn update_padded(&mut self, token: HaveAvx2, mut data: &[u8]) {
+    pub(crate) fn update_padded(
+        &mut self,
+        tokens: (HaveAvx2, Option<HaveAvx512>),
+        mut data: &[u8],
+    ) {
         if data.len() >= WIDE {
-            data = self.update_wide(token, data);
+            data = self.update_wide(tokens, data);
         }
         let (pairs, rest) = data.as_chunks::<32>();
         for pair in pairs {
@@ -237,19 +244,29 @@ impl Poly1305 {
     }
 
     /// Takes in as much as fills the vectors and gives the rest.
-    fn update_wide<'d>(&mut self, token: HaveAvx2, data: &'d [u8]) -> &'d [u8] {
+    fn update_wide<'d>(
+        &mut self,
+        (avx2, avx512): (HaveAvx2, Option<HaveAvx512>),
+        data: &'d [u8],
+    ) -> &'d [u8] {
         if !self.have_powers {
             let mut power = self.r;
-            for limbs in &mut self.powers {
+            let lanes = if avx512.is_some() { 8 } else { 4 };
+            for (limbs, i) in self.powers.low[..lanes].iter_mut().zip(1..) {
                 *limbs = power.limbs.to_26();
-                power = power.times(&self.r);
+                if i < lanes {
+                    power = power.times(&self.r);
+                } else if avx512.is_some() {
+                    power = power.times(&power);
+                }
             }
+            self.powers.step = power.limbs.to_26();
             self.have_powers = true;
         }
         let sum = self.sum.to_26();
-        let (sum, rest) = match HaveAvx512::new() {
+        let (sum, rest) = match avx512 {
             Some(token) => poly1305_lanes::x8(token, sum, &self.powers, data),
-            None => poly1305_lanes::x4(token, sum, &self.powers, data),
+            None => poly1305_lanes::x4(avx2, sum, &self.powers, data),
         };
         self.sum = Limbs44::from_26(sum);
         rest

@@ -11,12 +11,20 @@ use crate::cpu::{HaveAvx2, HaveAvx512};
 /// A number modulo 2^130 - 5 in limbs of 26 bits or not much more.
 pub(crate) type Limbs26 = [u64; 5];
 
+/// Powers of r.
+#[derive(Clone, Copy)]
+pub(crate) struct Powers {
+    /// From the first to that of a group of blocks, the 8th or the 4th.
+    pub(crate) low: [Limbs26; 8],
+    /// That of the groups that are taken in at once: two with AVX-512, one with AVX2.
+    pub(crate) step: Limbs26,
+}
+
 /// Takes in whole groups of 8 blocks: the new sum, and the rest of the data.
-/// `powers[i]` is r to the power `i + 1`.
 pub(crate) fn x8<'d>(
     _: HaveAvx512,
     sum: Limbs26,
-    powers: &[Limbs26; 8],
+    powers: &Powers,
     data: &'d [u8],
 ) -> (Limbs26, &'d [u8]) {
     let (groups, rest) = data.as_chunks::<128>();
@@ -28,7 +36,7 @@ pub(crate) fn x8<'d>(
 pub(crate) fn x4<'d>(
     _: HaveAvx2,
     sum: Limbs26,
-    powers: &[Limbs26; 8],
+    powers: &Powers,
     data: &'d [u8],
 ) -> (Limbs26, &'d [u8]) {
     let (groups, rest) = data.as_chunks::<64>();
@@ -36,43 +44,55 @@ pub(crate) fn x4<'d>(
     (unsafe { avx2::sum(sum, powers, groups) }, rest)
 }
 
-/// The evaluation over `$lanes` blocks; `$order` says which block of a group
-/// stands in which element. The operations are functions of the module.
+/// The evaluation over groups of `$lanes` blocks, `$sets` groups at once, since
+/// one sum alone waits for itself. `$order` says which block of a group stands in
+/// which element. The operations are functions of the module.
 macro_rules! sum {
-    ($features:literal, $lanes:literal lanes of $group:literal bytes, order $order:expr) => {
+    (
+        $features:literal, $sets:literal sets of $lanes:literal lanes of $group:literal bytes,
+        order $order:expr
+    ) => {
         #[target_feature(enable = $features)]
-        pub(super) fn sum(sum: Limbs26, powers: &[Limbs26; 8], groups: &[[u8; $group]]) -> Limbs26 {
+        pub(super) fn sum(sum: Limbs26, powers: &Powers, groups: &[[u8; $group]]) -> Limbs26 {
             const ORDER: [usize; $lanes] = $order;
-            let [first, others @ ..] = groups else {
+            let (sets, mut rest) = groups.as_chunks::<$sets>();
+            let group_step = factor(everywhere(&powers.low[$lanes - 1]));
+            let mut total = if let [first, others @ ..] = sets {
+                let mut totals = [[splat(0); 5]; $sets];
+                for set in 0..$sets {
+                    totals[set] = limbs(&first[set]);
+                }
+                totals[0] = plus(totals[0], only_first(&sum));
+                let step = factor(everywhere(&powers.step));
+                for groups in others {
+                    for set in 0..$sets {
+                        let product = carry(multiply(totals[set], &step));
+                        totals[set] = plus(product, limbs(&groups[set]));
+                    }
+                }
+                let mut total = totals[0];
+                for set in 1..$sets {
+                    total = plus(carry(multiply(total, &group_step)), totals[set]);
+                }
+                total
+            } else if let [first, others @ ..] = rest {
+                rest = others;
+                plus(limbs(first), only_first(&sum))
+            } else {
                 return sum;
             };
-            let mut lanes = limbs(first);
-            let step = factor([
-                splat(powers[$lanes - 1][0]),
-                splat(powers[$lanes - 1][1]),
-                splat(powers[$lanes - 1][2]),
-                splat(powers[$lanes - 1][3]),
-                splat(powers[$lanes - 1][4]),
-            ]);
-            for i in 0..5 {
-                lanes[i] = add(lanes[i], only_first(sum[i]));
+            for group in rest {
+                total = plus(carry(multiply(total, &group_step)), limbs(group));
             }
-            for group in others {
-                let product = carry(multiply(lanes, &step));
-                let next = limbs(group);
-                for i in 0..5 {
-                    lanes[i] = add(product[i], next[i]);
-                }
-            }
-            let mut last = [splat(0); 5];
+            let mut last = total;
             for i in 0..5 {
                 let mut of_lanes = [0; $lanes];
                 for (lane, block) in of_lanes.iter_mut().zip(ORDER) {
-                    *lane = powers[$lanes - 1 - block][i];
+                    *lane = powers.low[$lanes - 1 - block][i];
                 }
                 last[i] = from_array(of_lanes);
             }
-            let product = carry(multiply(lanes, &factor(last)));
+            let product = carry(multiply(total, &factor(last)));
             let mut sum = [0; 5];
             for i in 0..5 {
                 for lane in to_array(product[i]) {
@@ -80,6 +100,34 @@ macro_rules! sum {
                 }
             }
             sum
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn plus(mut x: [V; 5], y: [V; 5]) -> [V; 5] {
+            for i in 0..5 {
+                x[i] = add(x[i], y[i]);
+            }
+            x
+        }
+
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn everywhere(x: &Limbs26) -> [V; 5] {
+            [
+                splat(x[0]),
+                splat(x[1]),
+                splat(x[2]),
+                splat(x[3]),
+                splat(x[4]),
+            ]
+        }
+
+        /// In the first lane, with zero in the others.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn only_first(x: &Limbs26) -> [V; 5] {
+            [zext(x[0]), zext(x[1]), zext(x[2]), zext(x[3]), zext(x[4])]
         }
 
         /// The limbs of a multiplier, and the upper four times 5, which is what
@@ -164,7 +212,7 @@ mod avx512 {
 
     type V = __m512i;
 
-    sum!("avx512f", 8 lanes of 128 bytes, order [0, 4, 1, 5, 2, 6, 3, 7]);
+    sum!("avx512f", 2 sets of 8 lanes of 128 bytes, order [0, 4, 1, 5, 2, 6, 3, 7]);
 
     #[inline]
     #[target_feature(enable = "avx512f")]
@@ -222,7 +270,7 @@ mod avx512 {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn only_first(x: u64) -> V {
+    fn zext(x: u64) -> V {
         _mm512_zextsi128_si512(_mm_cvtsi64_si128(x as i64))
     }
 
@@ -262,7 +310,7 @@ mod avx2 {
 
     type V = __m256i;
 
-    sum!("avx2", 4 lanes of 64 bytes, order [0, 2, 1, 3]);
+    sum!("avx2", 1 sets of 4 lanes of 64 bytes, order [0, 2, 1, 3]);
 
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -320,7 +368,7 @@ mod avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn only_first(x: u64) -> V {
+    fn zext(x: u64) -> V {
         _mm256_zextsi128_si256(_mm_cvtsi64_si128(x as i64))
     }
 
