@@ -9,6 +9,7 @@ use crate::cpu::{HaveAvx2, HaveAvx512};
 use crate::job::{AeadJob, Direction};
 use crate::x86_64::chacha_lanes::{self, Input, Pad};
 use crate::x86_64::poly1305::Poly1305;
+use crate::x86_64::wipe;
 
 /// Bytes that the MAC takes at once: cipher and MAC find them in the first-level cache.
 const PIECE: usize = 8192;
@@ -109,6 +110,7 @@ fn run<const SETS: usize, const LANES: usize>(
     }
     pads = [[[0; 64]; LANES]; SETS];
     optimization_barrier(&pads);
+    wipe::vectors(tokens.0, tokens.1);
 }
 
 /// The job that is under way.
