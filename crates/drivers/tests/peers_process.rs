@@ -7,6 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cipherlane::{Algorithm, Config, Direction, Driver, Kind, Request, Session, Status};
+use cipherlane_drivers::gcrypt::Gcrypt;
 use cipherlane_drivers::openssl::OpenSsl;
 use zeroize::Zeroizing;
 
@@ -22,7 +23,10 @@ fn alone() -> MutexGuard<'static, ()> {
 /// The drivers whose library is here.
 fn present() -> Vec<Arc<dyn Driver>> {
     let config = Config::default();
-    let mut drivers: Vec<Arc<dyn Driver>> = vec![Arc::new(OpenSsl::new(&config).unwrap())];
+    let mut drivers: Vec<Arc<dyn Driver>> = vec![
+        Arc::new(OpenSsl::new(&config).unwrap()),
+        Arc::new(Gcrypt::new(&config).unwrap()),
+    ];
     drivers.retain(|driver| match driver.probe() {
         Ok(()) => true,
         Err(reason) => {

@@ -1,4 +1,4 @@
-//! Drivers over foreign libraries (`openssl`): every algorithm that they are admitted for gives
+//! Drivers over foreign libraries (`openssl`, `gcrypt`): every algorithm that they are admitted for gives
 //! what software gives, and an absent library is a reason that the user can read.
 
 mod against_software;
@@ -96,4 +96,19 @@ fn openssl_says_why_it_is_absent() {
 #[test]
 fn openssl_refuses_a_misspelt_setting_by_name() {
     check_misspelt("openssl");
+}
+
+#[test]
+fn gcrypt_gives_what_software_gives() {
+    check("gcrypt", &[]);
+}
+
+#[test]
+fn gcrypt_says_why_it_is_absent() {
+    check_reasons("gcrypt", "libgcrypt20", "gcry_check_version");
+}
+
+#[test]
+fn gcrypt_refuses_a_misspelt_setting_by_name() {
+    check_misspelt("gcrypt");
 }
