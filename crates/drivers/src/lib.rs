@@ -6,6 +6,14 @@
 //! | [`cores`] | the caller's core and worker threads on dedicated cores |
 
 pub mod cores;
+//! | [`openssl`] | the caller's core, by libcrypto 3 where it is present |
+//! | [`gcrypt`] | the caller's core, by libgcrypt where it is present |
+//!
+//! `foreign` is what drivers over foreign libraries share.
+
+mod foreign;
+pub mod gcrypt;
+pub mod openssl;
 pub mod software;
 
 use std::sync::Arc;
@@ -24,6 +32,11 @@ pub fn framework(config: Config) -> Result<Framework, Error> {
     let cores = cores::Cores::new(&config)?;
     Framework::builder(Arc::new(software::Software))
         .driver(Arc::new(cores))
+    let openssl = openssl::OpenSsl::new(&config)?;
+    let gcrypt = gcrypt::Gcrypt::new(&config)?;
+    Framework::builder(Arc::new(software::Software))
+        .driver(Arc::new(openssl))
+        .driver(Arc::new(gcrypt))
         .config(config)
         .build()
 }
