@@ -1,27 +1,15 @@
-//! The command `cipherlane`.
-
-mod check;
-
-use std::process::ExitCode;
-
-use cipherlane::Config;
-use clap::{Parser, Subcommand};
-
-/// Crypto acceleration that measures what each way of encrypting is worth, and takes the best.
-#[derive(Parser)]
-#[command(name = "cipherlane", version)]
-struct Cli {
 //! The command `cipherlane`: lists, explains, measures and uses every way this machine has to
 //! encrypt.
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `enc/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `enc/`, `check/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units`, `cores` | tables, JSON; sizes and times; lists of cores |
 //! | `failure` | messages and exit statuses |
 
 mod calibrate;
+mod check;
 mod cores;
 mod drivers;
 mod enc;
@@ -34,6 +22,7 @@ mod why;
 
 use std::process::ExitCode;
 
+use cipherlane::Config;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -55,59 +44,47 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Subcommand)]
-enum Command {
-    Check(check::Arguments),
-}
-
-fn main() -> ExitCode {
-    let Cli { command } = Cli::parse();
-    let done = match command {
-        Command::Check(arguments) => check(&arguments),
-    };
-    done.unwrap_or_else(|error| {
-        eprintln!("cipherlane: {error}");
-        ExitCode::from(2)
-    })
-}
-
-fn check(arguments: &check::Arguments) -> Result<ExitCode, check::CheckError> {
-    let framework = cipherlane_drivers::framework(Config::load()?)?;
-    check::execute(&framework, arguments)
 #[derive(Subcommand, Debug)]
 enum Command {
     Drivers(drivers::DriversArgs),
     Why(why::WhyArgs),
     Calibrate(calibrate::CalibrateArgs),
     Enc(enc::EncArgs),
+    Check(check::Arguments),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
 }
 
 fn main() -> ExitCode {
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(failure) => failure.report(),
     }
 }
 
-fn run() -> Result<(), Failure> {
+fn run() -> Result<ExitCode, Failure> {
     let arguments = enc::arguments::translate(std::env::args_os(), &Cli::command())?;
     let cli = Cli::parse_from(arguments);
     // Needed by no driver, so not held up by a bad setting.
-    match &cli.command {
-        Command::Completions(args) => return generate::completions(args, Cli::command()),
-        Command::Man(args) => return generate::man(args, Cli::command()),
-        _ => {}
+    let done = match &cli.command {
+        Command::Completions(args) => generate::completions(args, Cli::command()),
+        Command::Man(args) => generate::man(args, Cli::command()),
+        _ => return work(&cli.command, cli.options.settings()?),
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+/// The subcommands that use drivers.
+fn work(command: &Command, config: Config) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Drivers(args) => drivers::run(args, &start(config)?)?,
+        Command::Why(args) => why::run(args, config)?,
+        Command::Calibrate(args) => calibrate::run(args, config)?,
+        Command::Enc(args) => enc::run(args, config)?,
+        Command::Check(args) => return check::run(args, config),
+        Command::Completions(_) | Command::Man(_) => unreachable!("they use no driver"),
     }
-    let config = cli.options.settings()?;
-    match &cli.command {
-        Command::Drivers(args) => drivers::run(args, &start(config)?),
-        Command::Why(args) => why::run(args, config),
-        Command::Calibrate(args) => calibrate::run(args, config),
-        Command::Enc(args) => enc::run(args, config),
-        Command::Completions(_) | Command::Man(_) => unreachable!("done above"),
-    }
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -4,13 +4,12 @@
 //! |---|---|
 //! | [`software`] | the caller's core |
 //! | [`cores`] | the caller's core and worker threads on dedicated cores |
-
-pub mod cores;
 //! | [`openssl`] | the caller's core, by libcrypto 3 where it is present |
 //! | [`gcrypt`] | the caller's core, by libgcrypt where it is present |
 //!
 //! `foreign` is what drivers over foreign libraries share.
 
+pub mod cores;
 mod foreign;
 pub mod gcrypt;
 pub mod openssl;
@@ -21,8 +20,8 @@ use std::sync::Arc;
 use cipherlane::{Config, Error, Framework};
 
 /// [`Config::load`], and after it the variables of the drivers: `CIPHERLANE_CORES`.
-pub fn load_config() -> Result<Config, Error> {
-    let mut config = Config::load()?;
+pub fn load_config(file: Option<&std::path::Path>) -> Result<Config, Error> {
+    let mut config = Config::load(file)?;
     cores::Settings::environment(&mut config);
     Ok(config)
 }
@@ -30,11 +29,10 @@ pub fn load_config() -> Result<Config, Error> {
 /// A framework with every driver there is, under the given settings.
 pub fn framework(config: Config) -> Result<Framework, Error> {
     let cores = cores::Cores::new(&config)?;
-    Framework::builder(Arc::new(software::Software))
-        .driver(Arc::new(cores))
     let openssl = openssl::OpenSsl::new(&config)?;
     let gcrypt = gcrypt::Gcrypt::new(&config)?;
     Framework::builder(Arc::new(software::Software))
+        .driver(Arc::new(cores))
         .driver(Arc::new(openssl))
         .driver(Arc::new(gcrypt))
         .config(config)

@@ -4,12 +4,13 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use cipherlane::{Error, Framework};
+use cipherlane::{Config, Error, Framework};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::error::VectorError;
 use super::report::Report;
-use super::run::run;
+use super::run::run as run_cases;
+use crate::failure::Failure;
+use crate::options::start;
 
 /// Run test vectors from files on every driver, and say which fail.
 ///
@@ -22,38 +23,20 @@ pub(crate) struct Arguments {
     /// Files with vectors.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only this driver; may be given again.
-    #[arg(long = "driver", value_name = "NAME")]
-    drivers: Vec<String>,
     /// Print the counts and the failures as JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Why the command could not do its work.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CheckError {
-    /// A file with vectors cannot be used.
-    #[error(transparent)]
-    Vectors(#[from] VectorError),
-    /// The framework refused.
-    #[error(transparent)]
-    Framework(#[from] Error),
-    /// The report could not be written.
-    #[error("standard output: {0}")]
-    Output(#[from] std::io::Error),
-}
-
-/// Runs the command: success, or status 1 where a vector failed.
-pub(crate) fn execute(
-    framework: &Framework,
-    arguments: &Arguments,
-) -> Result<ExitCode, CheckError> {
-    let drivers = chosen(framework, &arguments.drivers)?;
+/// Runs the command, on the forced driver or on all: success, or status 1 where a vector failed.
+pub(crate) fn run(arguments: &Arguments, mut config: Config) -> Result<ExitCode, Failure> {
+    let forced = config.force.take();
+    let framework = start(config)?;
+    let drivers = chosen(&framework, forced.as_deref())?;
     let mut report = Report::default();
     let mut cases = Vec::new();
     for path in &arguments.files {
-        let vectors = super::load(path)?;
+        let vectors = super::load(path).map_err(|error| Failure::Usage(error.to_string()))?;
         report.file(&path.display().to_string(), vectors.format, vectors.total());
         vectors
             .skipped
@@ -66,38 +49,33 @@ pub(crate) fn execute(
         ProgressStyle::with_template("{bar:40} {pos}/{len} vectors  {eta}")
             .expect("a template with known fields"),
     );
-    run(framework, &drivers, &cases, &mut report, |done| {
+    run_cases(&framework, &drivers, &cases, &mut report, |done| {
         bar.inc(done as u64)
     });
     bar.finish_and_clear();
     let mut out = std::io::stdout().lock();
-    match arguments.json {
-        true => {
-            serde_json::to_writer_pretty(&mut out, &report).map_err(std::io::Error::from)?;
-            writeln!(out)?;
-        }
-        false => write!(out, "{report}")?,
-    }
+    let written = match arguments.json {
+        true => serde_json::to_writer_pretty(&mut out, &report)
+            .map_err(std::io::Error::from)
+            .and_then(|()| writeln!(out)),
+        false => write!(out, "{report}"),
+    };
+    written.map_err(|error| Failure::io("write to", "standard output", &error))?;
     Ok(match report.failed() {
         true => ExitCode::from(1),
         false => ExitCode::SUCCESS,
     })
 }
 
-/// The drivers named, or all.
-fn chosen<'f>(framework: &'f Framework, named: &[String]) -> Result<Vec<&'f str>, Error> {
+/// The driver named, or all.
+fn chosen<'f>(framework: &'f Framework, named: Option<&str>) -> Result<Vec<&'f str>, Error> {
     let known = framework.driver_names();
-    if named.is_empty() {
-        return Ok(known);
+    let Some(name) = named else { return Ok(known) };
+    match known.iter().find(|k| **k == name) {
+        Some(found) => Ok(vec![found]),
+        None => Err(Error::UnknownDriver {
+            name: name.to_owned(),
+            known: known.join(", "),
+        }),
     }
-    named
-        .iter()
-        .map(|name| {
-            let found = known.iter().find(|k| *k == name).copied();
-            found.ok_or_else(|| Error::UnknownDriver {
-                name: name.clone(),
-                known: known.join(", "),
-            })
-        })
-        .collect()
 }

@@ -21,7 +21,7 @@ mod run;
 mod trial;
 mod wycheproof;
 
-pub(crate) use command::{Arguments, CheckError, execute};
+pub(crate) use command::{Arguments, run};
 
 use std::fs::File;
 use std::io::Read as _;
