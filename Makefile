@@ -1,0 +1,47 @@
+# make run    build, then the main job: measure this machine, and encrypt a file with it
+# make test   every test; installs the Debian packages that they need, saying so
+# make lint   formatting, clippy and documentation, warnings denied
+# make bench  the benches of bench/, into bench/results/
+# make soak   long runs: many more cases of every property test, and stress
+
+.PHONY: run build test lint bench soak loom miri
+
+CIPHERLANE := target/release/cipherlane
+# One core is dedicated to the cores driver where there are two or more.
+CORES := $(shell n=$$(nproc); if [ $$n -gt 2 ]; then echo 1-$$((n - 1)); elif [ $$n -eq 2 ]; then echo 1; fi)
+DEDICATED := $(if $(CORES),--cores $(CORES))
+
+build:
+	scripts/needs build
+	cargo build --release --bin cipherlane
+
+run: build
+	$(CIPHERLANE) $(DEDICATED) speed --drivers software,cores,openssl,auto
+	scripts/encrypt-a-file $(CIPHERLANE) $(DEDICATED)
+
+test:
+	scripts/needs build test
+	cargo test --workspace
+	$(MAKE) loom miri
+
+# Every interleaving of the lock-free parts.
+loom:
+	RUSTFLAGS="--cfg loom" cargo test --target-dir target/loom -p cipherlane-drivers --release --lib loom
+
+# The framework under Miri, where the toolchain has it.
+miri:
+	scripts/miri
+
+lint:
+	scripts/needs build
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+bench: build
+	scripts/needs test
+	bench/run
+
+soak:
+	scripts/needs build test
+	PROPTEST_CASES=20000 cargo test --workspace --release
