@@ -6,12 +6,14 @@
 //! | [`cores`] | the caller's core and worker threads on dedicated cores |
 //! | [`openssl`] | the caller's core, by libcrypto 3 where it is present |
 //! | [`gcrypt`] | the caller's core, by libgcrypt where it is present |
+//! | [`ipsec_mb`] | the caller's core, by intel-ipsec-mb where it is present |
 //!
 //! `foreign` is what drivers over foreign libraries share.
 
 pub mod cores;
 mod foreign;
 pub mod gcrypt;
+pub mod ipsec_mb;
 pub mod openssl;
 pub mod software;
 
@@ -31,10 +33,12 @@ pub fn framework(config: Config) -> Result<Framework, Error> {
     let cores = cores::Cores::new(&config)?;
     let openssl = openssl::OpenSsl::new(&config)?;
     let gcrypt = gcrypt::Gcrypt::new(&config)?;
+    let ipsec_mb = ipsec_mb::IpsecMb::new(&config)?;
     Framework::builder(Arc::new(software::Software))
         .driver(Arc::new(cores))
         .driver(Arc::new(openssl))
         .driver(Arc::new(gcrypt))
+        .driver(Arc::new(ipsec_mb))
         .config(config)
         .build()
 }

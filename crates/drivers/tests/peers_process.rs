@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cipherlane::{Algorithm, Config, Direction, Driver, Kind, Request, Session, Status};
 use cipherlane_drivers::gcrypt::Gcrypt;
+use cipherlane_drivers::ipsec_mb::IpsecMb;
 use cipherlane_drivers::openssl::OpenSsl;
 use zeroize::Zeroizing;
 
@@ -26,6 +27,7 @@ fn present() -> Vec<Arc<dyn Driver>> {
     let mut drivers: Vec<Arc<dyn Driver>> = vec![
         Arc::new(OpenSsl::new(&config).unwrap()),
         Arc::new(Gcrypt::new(&config).unwrap()),
+        Arc::new(IpsecMb::new(&config).unwrap()),
     ];
     drivers.retain(|driver| match driver.probe() {
         Ok(()) => true,
@@ -63,7 +65,8 @@ fn key_byte(i: usize) -> u8 {
     (i as u8).wrapping_mul(73) ^ 0x9d
 }
 
-/// How often 16 bytes of the key stand in memory, this thread's stack aside.
+/// How often 16 bytes of the key stand in memory, this thread's stack aside. The page that
+/// memory is read into may count too, but holds them only if something else does.
 fn copies(from: usize) -> usize {
     let local = 0u8;
     let here = std::ptr::from_ref(&local).addr();
@@ -86,11 +89,8 @@ fn copies(from: usize) -> usize {
             if memory.read_exact(&mut page[..take]).is_err() {
                 break;
             }
-            let own = page.as_ptr().addr();
-            if !(own..own + page.len()).contains(&at) {
-                let matches = |w: &&[u8]| (0..16).all(|i| w[i] == key_byte(from + i));
-                found += page[..take].windows(16).filter(matches).count();
-            }
+            let matches = |w: &&[u8]| (0..16).all(|i| w[i] == key_byte(from + i));
+            found += page[..take].windows(16).filter(matches).count();
             at += take;
         }
     }
@@ -120,17 +120,18 @@ fn no_key_is_left_after_a_session() {
                         });
                     }
                 });
-                // HMAC keys are kept as hashed states only by some libraries.
+                let end = key_len.saturating_sub(16);
+                // Some libraries keep an HMAC key only as hashed states.
                 if algorithm.kind != Kind::Mac {
-                    assert_ne!(copies(0), 0, "{name}: the search finds nothing");
+                    assert_ne!(
+                        copies(0) + copies(end),
+                        0,
+                        "{name}: the search finds nothing"
+                    );
                 }
                 drop(transform);
                 assert_eq!(copies(0), 0, "{name}: key left in memory");
-                assert_eq!(
-                    copies(key_len.saturating_sub(16)),
-                    0,
-                    "{name}: end of key left"
-                );
+                assert_eq!(copies(end), 0, "{name}: end of key left");
             }
         }
     }
@@ -166,7 +167,10 @@ fn a_child_process_goes_on_with_the_sessions() {
             if driver.offers(algorithm).is_err() {
                 continue;
             }
-            let key: Vec<u8> = (0..algorithm.key_lengths()[0]).map(key_byte).collect();
+            // Another key than the one that is searched for.
+            let key: Vec<u8> = (0..algorithm.key_lengths()[0])
+                .map(|i| !key_byte(i))
+                .collect();
             let builder = framework.session(algorithm.name, &key).unwrap();
             let session = builder.driver(driver.name()).open().unwrap();
             let sealed = |session: &Session| {

@@ -16,6 +16,8 @@ pub(crate) struct Wanted {
     pub(crate) variable: &'static str,
     /// The Debian package that brings it.
     pub(crate) package: &'static str,
+    /// The driver's settings. `library` is read here.
+    pub(crate) settings: &'static [&'static str],
 }
 
 impl Wanted {
@@ -34,9 +36,10 @@ impl Wanted {
                     let problem = format!("library = {value}: write a path in quotes");
                     return Err(refused(problem));
                 }
-                _ => {
-                    let problem = format!("unknown setting '{name}'; there is only 'library'");
-                    return Err(refused(problem));
+                (name, _) if self.settings.contains(&name) => {}
+                (name, _) => {
+                    let known = self.settings.join(", ");
+                    return Err(refused(format!("unknown setting '{name}'; known: {known}")));
                 }
             }
         }
@@ -134,6 +137,7 @@ mod tests {
         names: &["libabsent.so.9", "libc.so.6"],
         variable: "CIPHERLANE_TEST_LIBC_LIBRARY",
         package: "libc6",
+        settings: &["library"],
     };
 
     #[test]

@@ -17,7 +17,7 @@ use inout::InOutBuf;
 use zeroize::Zeroizing;
 
 pub(crate) use library::{SharedLibrary, Wanted, functions};
-use per_thread::PerThread;
+pub(crate) use per_thread::PerThread;
 pub(crate) use sessions::{Authenc, Hashing, Plain, Sealing, give_back, wipe};
 
 /// The library refused a call that it should take.

@@ -35,6 +35,7 @@ const WANTED: Wanted = Wanted {
     names: &["libgcrypt.so.20"],
     variable: "CIPHERLANE_GCRYPT_LIBRARY",
     package: "libgcrypt20",
+    settings: &["library"],
 };
 
 /// How libgcrypt does an algorithm.

@@ -38,6 +38,7 @@ const WANTED: Wanted = Wanted {
     names: &["libcrypto.so.3"],
     variable: "CIPHERLANE_OPENSSL_LIBRARY",
     package: "libssl3",
+    settings: &["library"],
 };
 
 /// The ciphers of OpenSSL that each algorithm is made of, for all key lengths.

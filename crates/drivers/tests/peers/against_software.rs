@@ -68,8 +68,14 @@ impl Message {
             Aad::Any => random.below(70),
             Aad::Esp => 8 + 4 * random.below(2),
         };
+        let mut iv = random.bytes(algorithm.iv_len);
+        // Counters that carry, as far as the front of the block.
+        if random.below(4) == 0 {
+            let from = random.below(iv.len() + 1);
+            iv[from..].fill(0xff);
+        }
         Message {
-            iv: random.bytes(algorithm.iv_len),
+            iv,
             aad: random.bytes(aad_len),
             data: random.bytes(len),
             tag: vec![0; tag_len],

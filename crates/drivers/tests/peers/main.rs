@@ -1,11 +1,13 @@
-//! Drivers over foreign libraries (`openssl`, `gcrypt`): every algorithm that they are admitted for gives
+//! Drivers over foreign libraries (`openssl`, `gcrypt`, `ipsec_mb`): every algorithm that they are admitted for gives
 //! what software gives, and an absent library is a reason that the user can read.
 
 mod against_software;
 #[path = "../skip/mod.rs"]
 mod skip;
 
-use cipherlane::{Algorithm, Config, Framework, SelfTest};
+use cipherlane::{Algorithm, Config, Direction, Framework, SelfTest};
+
+use against_software::{Message, Random, process};
 
 /// Checks a driver against software in every algorithm but `lacking`, which it must refuse
 /// with a reason.
@@ -111,4 +113,87 @@ fn gcrypt_says_why_it_is_absent() {
 #[test]
 fn gcrypt_refuses_a_misspelt_setting_by_name() {
     check_misspelt("gcrypt");
+}
+
+#[test]
+fn ipsec_mb_gives_what_software_gives() {
+    check("ipsec_mb", &["xts(aes)"]);
+}
+
+#[test]
+fn ipsec_mb_says_why_it_is_absent() {
+    check_reasons("ipsec_mb", "libipsec-mb1", "imb_get_version");
+}
+
+#[test]
+fn ipsec_mb_refuses_a_misspelt_setting_by_name() {
+    check_misspelt("ipsec_mb");
+}
+
+/// What the library refuses goes back to the session, which does it in software; what stands
+/// beside it in the batch is done by the library.
+#[test]
+fn ipsec_mb_gives_back_what_is_too_long() {
+    let Some(framework) = against_software::with("ipsec_mb") else {
+        return;
+    };
+    for name in [
+        "cbc(aes)",
+        "ecb(aes)",
+        "hmac(sha256)",
+        "hmac(sha512)",
+        "authenc(hmac(sha256),cbc(aes))",
+    ] {
+        let algorithm = Algorithm::find(name).unwrap();
+        let mut random = Random(1);
+        let key = random.bytes(algorithm.key_lengths()[0]);
+        let open = |driver: &str| {
+            let builder = framework.session(name, &key).unwrap();
+            builder.driver(driver).open().unwrap()
+        };
+        let (session, software) = (open("ipsec_mb"), open("software"));
+        let plain = [64, 65_520, 65_536, 1400, 100_000].map(|len| {
+            let mut message = Message::random(&mut random, algorithm, session.tag_len(), len);
+            message.aad.clear();
+            message
+        });
+        let (mut got, mut want) = (plain.clone(), plain.clone());
+        let (result, _) = process(&session, Direction::Encrypt, &mut got);
+        result.unwrap();
+        let (result, _) = process(&software, Direction::Encrypt, &mut want);
+        result.unwrap();
+        for (got, want) in got.iter().zip(&want) {
+            assert!(got.data == want.data && got.tag == want.tag, "{name}");
+        }
+        let totals = framework.statistics("ipsec_mb", name).unwrap();
+        assert_eq!((totals.requests, totals.retries), (5, 2), "{name}");
+        let (result, _) = process(&session, Direction::Decrypt, &mut got);
+        result.unwrap();
+        for (got, plain) in got.iter().zip(&plain) {
+            assert!(got.data == plain.data, "{name}");
+        }
+    }
+}
+
+/// Every set of functions that the processor has.
+#[test]
+fn ipsec_mb_takes_an_architecture() {
+    for architecture in ["sse", "avx", "avx2", "avx512", "mmx"] {
+        let text = format!("architecture = '{architecture}'");
+        let config = Config {
+            drivers: [("ipsec_mb".to_owned(), toml::from_str(&text).unwrap())].into(),
+            ..Config::default()
+        };
+        let framework = match cipherlane_drivers::framework(config) {
+            Ok(framework) => framework,
+            Err(refused) => {
+                assert!(refused.to_string().contains("mmx"), "{refused}");
+                assert_eq!(architecture, "mmx");
+                continue;
+            }
+        };
+        for row in framework.rows().iter().filter(|r| r.driver == "ipsec_mb") {
+            assert_ne!(row.self_test, SelfTest::Failed, "{architecture} {row:?}");
+        }
+    }
 }
