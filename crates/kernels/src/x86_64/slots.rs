@@ -147,7 +147,7 @@ impl Slots {
                 while blocks > 0 {
                     let (input, post) = feed.single(at.from);
                     self.push(input, post, at.to);
-                    self.pending.pieces = true;
+                    self.pending.pieces = step > 1;
                     at.advance(16);
                     blocks -= 1;
                 }
@@ -273,12 +273,17 @@ unsafe fn choose_keys<T: Tier, const W: usize, const DECRYPT: bool>(
 ) {
     // SAFETY: as for this function. Slots up to `W * BLOCKS` get a key.
     unsafe {
+        let rounds = pending.key.rounds();
+        let first = (&raw mut (*store).key).cast::<*const Block>();
         if pending.mixed {
-            let first = (&raw mut (*store).key).cast::<*const Block>();
             for slot in pending.filled..W * T::V::BLOCKS {
                 first.add(slot).write(pending.key.key(0));
             }
-            let rounds = pending.key.rounds();
+        }
+        if pending.mixed && !pending.pieces {
+            let keys = EachRegister { first, rounds };
+            run_registers::<T, _, W, DECRYPT, false>(store, pending, keys);
+        } else if pending.mixed {
             run_registers::<T, _, W, DECRYPT, true>(store, pending, Each { first, rounds });
         } else if pending.pieces {
             run_registers::<T, _, W, DECRYPT, true>(store, pending, pending.key);
@@ -362,6 +367,25 @@ impl<V: Wide> Keys<V> for Each {
                     .cast()
             })
         }
+    }
+}
+
+/// A key for each register: that of its first block, since all have the same.
+struct EachRegister {
+    first: *const *const Block,
+    rounds: usize,
+}
+
+impl<V: Wide> Keys<V> for EachRegister {
+    #[inline(always)]
+    fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    #[inline(always)]
+    unsafe fn at(&self, register: usize, round: usize) -> V {
+        // SAFETY: as the trait says, there is a key for each register.
+        unsafe { V::splat((*self.first.add(register * V::BLOCKS)).add(round)) }
     }
 }
 
