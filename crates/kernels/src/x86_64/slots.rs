@@ -424,3 +424,54 @@ unsafe fn copy_ends<T>(from: *const u8, to: *mut u8, len: usize) {
         to.add(behind).cast::<T>().write_unaligned(last);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aes::AesKey;
+    use crate::cpu::HaveAesNi;
+    use crate::x86_64::ecb::Plain;
+    use crate::x86_64::tier::AesNi;
+
+    #[test]
+    fn wiping_leaves_zeros() {
+        if HaveAesNi::new().is_none() {
+            return;
+        }
+        let key = AesKey::new(&[1; 16]).unwrap();
+        let mut data = [0x77; 16 * 20];
+        let mut store = MaybeUninit::<Store>::uninit();
+        // SAFETY: the token proves AES-NI, the data outlives the flush, and the store is
+        // initialised as plain bytes before and read as such after it.
+        let (input, post) = unsafe {
+            let mut slots = Slots::new(&mut store);
+            // Not zero to start with, so that slots never used show which were.
+            slots
+                .store
+                .cast::<u8>()
+                .write_bytes(0xee, size_of::<Store>());
+            let schedule = Schedule::new::<false>(&key);
+            let mut at = Cursor {
+                from: data.as_ptr(),
+                to: data.as_mut_ptr(),
+                len: data.len(),
+            };
+            slots.begin::<AesNi, false>(schedule);
+            slots.stage::<AesNi, false>(&mut at, &mut Plain);
+            slots.flush::<AesNi, false>();
+            assert_eq!(
+                (*slots.store).input[0],
+                [0x77; 16],
+                "staged there before the wipe"
+            );
+            slots.wipe::<AesNi>();
+            ((*slots.store).input, (*slots.store).post)
+        };
+        assert_ne!(data, [0x77; 16 * 20]);
+        assert_eq!(
+            (&input[..8], &post[..8]),
+            (&[[0; 16]; 8][..], &[[0; 16]; 8][..])
+        );
+        assert_eq!((input[8], post[8]), ([0xee; 16], [0xee; 16]));
+    }
+}
