@@ -254,6 +254,9 @@ impl Slots {
 pub(super) unsafe fn run<T: Tier, const DECRYPT: bool>(store: *mut Store, pending: Pending) {
     // SAFETY: as for this function.
     unsafe {
+        if pending.filled == 1 && !pending.mixed {
+            return run_registers::<__m128i, _, 1, DECRYPT, false>(store, pending, pending.key);
+        }
         match pending.filled.div_ceil(T::V::BLOCKS) {
             0 | 1 => choose_keys::<T, 1, DECRYPT>(store, pending),
             2 => choose_keys::<T, 2, DECRYPT>(store, pending),
@@ -282,13 +285,13 @@ unsafe fn choose_keys<T: Tier, const W: usize, const DECRYPT: bool>(
         }
         if pending.mixed && !pending.pieces {
             let keys = EachRegister { first, rounds };
-            run_registers::<T, _, W, DECRYPT, false>(store, pending, keys);
+            run_registers::<T::V, _, W, DECRYPT, false>(store, pending, keys);
         } else if pending.mixed {
-            run_registers::<T, _, W, DECRYPT, true>(store, pending, Each { first, rounds });
+            run_registers::<T::V, _, W, DECRYPT, true>(store, pending, Each { first, rounds });
         } else if pending.pieces {
-            run_registers::<T, _, W, DECRYPT, true>(store, pending, pending.key);
+            run_registers::<T::V, _, W, DECRYPT, true>(store, pending, pending.key);
         } else {
-            run_registers::<T, _, W, DECRYPT, false>(store, pending, pending.key);
+            run_registers::<T::V, _, W, DECRYPT, false>(store, pending, pending.key);
         }
     }
 }
@@ -297,8 +300,8 @@ unsafe fn choose_keys<T: Tier, const W: usize, const DECRYPT: bool>(
 /// As for [`choose_keys`].
 #[inline(always)]
 unsafe fn run_registers<
-    T: Tier,
-    K: Keys<T::V>,
+    V: Wide,
+    K: Keys<V>,
     const W: usize,
     const DECRYPT: bool,
     const PIECES: bool,
@@ -307,7 +310,7 @@ unsafe fn run_registers<
     pending: Pending,
     keys: K,
 ) {
-    let places = T::V::BLOCKS;
+    let places = V::BLOCKS;
     let mut sink: Block = [0; 16];
     // SAFETY: slots below `filled` are staged, the others up to `W * BLOCKS` filled
     // here, and outputs are valid. A short block goes to its own slot of `post`,
@@ -322,14 +325,14 @@ unsafe fn run_registers<
             output.add(slot).write((&raw mut sink).cast());
         }
         let load = |from: *const Block| match PIECES {
-            true => T::V::load_pieces(from),
-            false => T::V::load(from.cast()),
+            true => V::load_pieces(from),
+            false => V::load(from.cast()),
         };
-        let mut state = [T::V::zero(); W];
+        let mut state = [V::zero(); W];
         for (i, state) in state.iter_mut().enumerate() {
             *state = load(input.add(i * places)).xor(keys.at(i, 0));
         }
-        middle::<T::V, K, W, DECRYPT>(&mut state, &keys);
+        middle::<V, K, W, DECRYPT>(&mut state, &keys);
         for (i, state) in state.iter_mut().enumerate() {
             let post = load(post.add(i * places));
             *state = state.last_round::<DECRYPT>(keys.at(i, keys.rounds()).xor(post));
