@@ -123,7 +123,7 @@ impl<V: Lane> Hash<V> {
             if i == 0 {
                 blocks = blocks.xor(V::first(self.y));
             }
-            self.sum.add(blocks, table, n - i * V::BLOCKS);
+            self.sum.add(blocks, table.at_power(n).lower(i * V::BLOCKS));
         }
     }
 
@@ -176,7 +176,7 @@ unsafe fn start<V: Lane>(table: &Table, aad: &[u8], n: usize) -> Hash<V> {
         let mut hash = Hash::from(zero);
         if !aad.is_empty() {
             let block = load_block(aad).reverse();
-            hash.sum.add(V::first(block), table, n + 1);
+            hash.sum.add(V::first(block), table.at_power(n + 1));
         }
         hash
     }
@@ -260,7 +260,13 @@ unsafe fn store_some<V: Lane>(text: V, to: *mut u8, i: usize, n: usize) {
 unsafe fn load_block(bytes: &[u8]) -> __m128i {
     // SAFETY: the caller enables the instructions of `__m128i`; the slice is good
     // for its length.
-    unsafe { load_some(bytes.as_ptr(), 0, bytes.len().min(16)) }
+    unsafe {
+        if bytes.len() == 16 {
+            __m128i::load(bytes.as_ptr())
+        } else {
+            __m128i::load_part(bytes.as_ptr(), bytes.len())
+        }
+    }
 }
 
 /// What stands behind the data of a message.
@@ -361,8 +367,8 @@ unsafe fn rest<V: Lane, const M: usize>(
 /// The large functions, compiled once for each vector with its instructions enabled.
 /// What [`Lane`] does is inlined into them.
 trait Kernels: Lane {
-    /// [`short`](self::short).
-    unsafe fn short<const SEAL: bool, const M: usize>(job: &mut AeadJob<'_, GcmKey>);
+    /// [`run`](self::run).
+    unsafe fn run<const SEAL: bool, const M: usize>(jobs: &mut [AeadJob<'_, GcmKey>]) -> usize;
     /// [`long`](self::long).
     unsafe fn long(dir: Direction, job: &mut AeadJob<'_, GcmKey>);
     /// [`rest`](self::rest).
@@ -466,15 +472,42 @@ fn nonce(iv: &[u8; 16]) -> __m128i {
     }
 }
 
-/// A message of a chunk at most, with one block of additional data at most. `M` is
-/// one more than the number of vectors that its blocks fill.
+/// The last round of vector `i` of the data, of which `n` bytes are left. Gives what
+/// is to be hashed, bytes reversed.
 #[inline(always)]
-unsafe fn short<V: Lane, const SEAL: bool, const M: usize>(job: &mut AeadJob<'_, GcmKey>) {
+unsafe fn last_round<V: Lane, const SEAL: bool>(
+    state: &mut V,
+    key: V,
+    from: *const u8,
+    to: *mut u8,
+    i: usize,
+    n: usize,
+) -> V {
+    // SAFETY: the caller enables the instructions of `V` and gives these bytes.
+    unsafe {
+        let data = load_some::<V>(from, i, n);
+        *state = state.aesenclast(data.xor(key));
+        store_some(*state, to, i, n);
+        let hashed = match SEAL {
+            false => data,
+            true if n == V::BYTES => *state,
+            true => state.and(V::keep(n)),
+        };
+        hashed.reverse()
+    }
+}
+
+/// Counter mode over a message of a chunk at most. `M` is one more than the number of
+/// vectors that its blocks fill. Gives what is to be hashed, bytes reversed, the
+/// lengths behind it, and the vector that has E(J0) in the same lane.
+#[inline(always)]
+unsafe fn short<V: Lane, const SEAL: bool, const M: usize>(
+    job: &mut AeadJob<'_, GcmKey>,
+) -> ([V; M], V) {
     let key = job.key;
     let len = job.data.len();
     let blocks = len.div_ceil(16);
     let behind = blocks % V::BLOCKS;
-    debug_assert_eq!(M, blocks / V::BLOCKS + 1);
     let (from, to) = job.data.reborrow().into_raw();
     // SAFETY: the caller enables the instructions of `V`. The data is good for `len`
     // bytes, and what `bytes` gives keeps inside them. The table of counters has as
@@ -496,82 +529,143 @@ unsafe fn short<V: Lane, const SEAL: bool, const M: usize>(job: &mut AeadJob<'_,
         }
         let last = late_rounds(&mut state, &key.aes);
         let mut hashed = [V::zero(); M];
-        for (i, (block, hashed)) in state.iter_mut().zip(&mut hashed).enumerate() {
-            let n = bytes::<V, M>(len, i);
-            let data = load_some::<V>(from, i, n);
-            *block = block.aesenclast(data.xor(last));
-            *hashed = if !SEAL {
-                data
-            } else if i + 2 < M {
-                *block
-            } else {
-                block.and(V::keep(n))
-            }
-            .reverse();
+        for i in 0..M.saturating_sub(2) {
+            hashed[i] = last_round::<V, SEAL>(&mut state[i], last, from, to, i, V::BYTES);
         }
-        for (i, block) in state.iter().enumerate() {
-            store_some(*block, to, i, bytes::<V, M>(len, i));
+        // What is behind M - 1 vectors, if it is anything, or what the one before lacks.
+        let tail = len.cast_signed() - ((M - 1) * V::BYTES).cast_signed();
+        if tail >= 0 {
+            if M > 1 {
+                hashed[M - 2] =
+                    last_round::<V, SEAL>(&mut state[M - 2], last, from, to, M - 2, V::BYTES);
+            }
+            if tail == 0 {
+                state[M - 1] = state[M - 1].aesenclast(last);
+            } else {
+                hashed[M - 1] = last_round::<V, SEAL>(
+                    &mut state[M - 1],
+                    last,
+                    from,
+                    to,
+                    M - 1,
+                    tail.cast_unsigned(),
+                );
+            }
+        } else {
+            let n = V::BYTES.wrapping_add_signed(tail);
+            let i = M.saturating_sub(2);
+            hashed[i] = last_round::<V, SEAL>(&mut state[i], last, from, to, i, n);
+            state[M - 1] = state[M - 1].aesenclast(last);
         }
         let lengths = _mm_set_epi64x(
             (8 * job.aad.len() as u64).cast_signed(),
             (8 * len as u64).cast_signed(),
         );
         hashed[M - 1] = hashed[M - 1].xor(V::splat(lengths).and(mask));
+        (hashed, state[M - 1].and(mask).reverse())
+    }
+}
+
+/// The tag of a message from what [`short`] gives, with one block of additional data
+/// at most.
+#[inline(always)]
+unsafe fn short_tag<V: Lane>(job: &mut AeadJob<'_, GcmKey>, hashed: &[V], pad: V) {
+    let table = &job.key.table;
+    let blocks = job.data.len().div_ceil(16);
+    let behind = blocks % V::BLOCKS;
+    let before = hashed.len() - 1;
+    // SAFETY: the caller enables the instructions of `V`. The group has
+    // blocks + 1 <= 8 * BLOCKS + 1 blocks, and one before it.
+    unsafe {
+        let powers = table.at_power(blocks + 1);
         let mut sum = Sum::<V>::zero();
-        for (i, hashed) in hashed.iter().take(M - 1).enumerate() {
-            sum.add(*hashed, &key.table, blocks + 1 - i * V::BLOCKS);
+        for (i, hashed) in hashed[..before].iter().enumerate() {
+            sum.add(*hashed, powers.lower(i * V::BLOCKS));
         }
-        let (hashed, n) = (hashed[M - 1], behind + 1);
+        let (hashed, powers) = (hashed[before], powers.lower(before * V::BLOCKS));
         if job.aad.is_empty() {
-            sum.add(hashed, &key.table, n);
+            sum.add(hashed, powers);
         } else {
             let aad = load_block(job.aad).reverse();
-            if n < V::BLOCKS {
-                sum.add_with(hashed, &key.table, n, aad, blocks + 2);
+            let first = table.at_power(blocks + 2);
+            if behind + 1 < V::BLOCKS {
+                sum.add_with(hashed, powers, behind + 1, aad, first);
             } else {
-                sum.add(hashed, &key.table, n);
-                sum.add(V::first(aad), &key.table, blocks + 2);
+                sum.add(hashed, powers);
+                sum.add(V::first(aad), first);
             }
         }
-        let pad = state[M - 1].and(mask).reverse();
         let tag = sum.reduce().xor(pad).sum_lanes().reverse();
         tag.store(job.tag.as_mut_ptr());
         job.tag[16..].fill(0);
     }
 }
 
-/// The jobs of a batch one behind the other: the processor overlaps them by itself,
-/// better than when they are interleaved here, for it is the number of instructions
-/// that limits short messages.
+/// The first messages of a batch, as many as fill the same number of vectors.
+///
+/// What limits short messages is how many instructions the processor looks ahead. So
+/// each is hashed when the next has gone through AES: nothing then waits for long.
 #[inline(always)]
-unsafe fn crypt_batch<V: Kernels, const SEAL: bool>(jobs: &mut [AeadJob<'_, GcmKey>]) {
-    for job in jobs {
-        // SAFETY: the caller enables the instructions of `V`.
-        unsafe { crypt_job::<V, SEAL>(job) }
+unsafe fn run<V: Lane, const SEAL: bool, const M: usize>(
+    jobs: &mut [AeadJob<'_, GcmKey>],
+) -> usize {
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        let mut done: Option<(&mut AeadJob<'_, GcmKey>, [V; M], V)> = None;
+        let mut n = 0;
+        for job in jobs {
+            if !is_short::<V>(job) || vectors::<V>(job) != M - 1 {
+                break;
+            }
+            let (hashed, pad) = short::<V, SEAL, M>(job);
+            if let Some((job, hashed, pad)) = done.replace((job, hashed, pad)) {
+                short_tag(job, &hashed, pad);
+            }
+            n += 1;
+        }
+        if let Some((job, hashed, pad)) = done {
+            short_tag(job, &hashed, pad);
+        }
+        n
     }
 }
 
-/// One message.
 #[inline(always)]
-unsafe fn crypt_job<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
-    let len = job.data.len();
-    // SAFETY: the caller enables the instructions of `V`.
-    unsafe {
-        if len > WIDTH * V::BYTES || job.aad.len() > 16 {
-            return V::long(dir::<SEAL>(), job);
-        }
-        match len.div_ceil(16) / V::BLOCKS {
-            0 => V::short::<SEAL, 1>(job),
-            1 => V::short::<SEAL, 2>(job),
-            2 => V::short::<SEAL, 3>(job),
-            3 => V::short::<SEAL, 4>(job),
-            4 => V::short::<SEAL, 5>(job),
-            5 => V::short::<SEAL, 6>(job),
-            6 => V::short::<SEAL, 7>(job),
-            7 => V::short::<SEAL, 8>(job),
-            _ => V::short::<SEAL, 9>(job),
-        }
+unsafe fn crypt_batch<V: Kernels, const SEAL: bool>(mut jobs: &mut [AeadJob<'_, GcmKey>]) {
+    while let Some(job) = jobs.first_mut() {
+        // SAFETY: the caller enables the instructions of `V`.
+        let done = unsafe {
+            if !is_short::<V>(job) {
+                V::long(dir::<SEAL>(), job);
+                1
+            } else {
+                match vectors::<V>(job) {
+                    0 => V::run::<SEAL, 1>(jobs),
+                    1 => V::run::<SEAL, 2>(jobs),
+                    2 => V::run::<SEAL, 3>(jobs),
+                    3 => V::run::<SEAL, 4>(jobs),
+                    4 => V::run::<SEAL, 5>(jobs),
+                    5 => V::run::<SEAL, 6>(jobs),
+                    6 => V::run::<SEAL, 7>(jobs),
+                    7 => V::run::<SEAL, 8>(jobs),
+                    _ => V::run::<SEAL, 9>(jobs),
+                }
+            }
+        };
+        jobs = &mut jobs[done..];
     }
+}
+
+/// Vectors that the blocks of a message fill.
+#[inline(always)]
+fn vectors<V: Lane>(job: &AeadJob<'_, GcmKey>) -> usize {
+    job.data.len().div_ceil(16) / V::BLOCKS
+}
+
+/// Whether [`short`] can do it.
+#[inline(always)]
+fn is_short<V: Lane>(job: &AeadJob<'_, GcmKey>) -> bool {
+    job.data.len() <= WIDTH * V::BYTES && job.aad.len() <= 16
 }
 
 /// One message of any length, with additional data of any length.
@@ -656,14 +750,19 @@ macro_rules! kernels {
 
             impl Kernels for $vector {
                 #[inline(always)]
-                unsafe fn short<const SEAL: bool, const M: usize>(job: &mut AeadJob<'_, GcmKey>) {
+                unsafe fn run<const SEAL: bool, const M: usize>(
+                    jobs: &mut [AeadJob<'_, GcmKey>],
+                ) -> usize {
                     #[target_feature(enable = $features)]
-                    unsafe fn inner<const SEAL: bool, const M: usize>(job: &mut AeadJob<'_, GcmKey>) {
-                        // SAFETY: the instructions are enabled here; else as for the caller.
-                        unsafe { super::short::<$vector, SEAL, M>(job) }
+                    #[inline(never)]
+                    fn inner<const SEAL: bool, const M: usize>(
+                        jobs: &mut [AeadJob<'_, GcmKey>],
+                    ) -> usize {
+                        // SAFETY: the instructions are enabled here.
+                        unsafe { super::run::<$vector, SEAL, M>(jobs) }
                     }
                     // SAFETY: the caller enables the instructions.
-                    unsafe { inner::<SEAL, M>(job) }
+                    unsafe { inner::<SEAL, M>(jobs) }
                 }
 
                 #[inline(always)]
