@@ -218,17 +218,6 @@ unsafe fn chunk<V: Lane, const HASH: bool>(
     }
 }
 
-/// Bytes in vector `i` of `M` when `len` bytes are left: the vectors up to M - 3 are
-/// whole, which needs no test.
-#[inline(always)]
-fn bytes<V: Lane, const M: usize>(len: usize, i: usize) -> usize {
-    if i + 2 < M {
-        V::BYTES
-    } else {
-        len.saturating_sub(i * V::BYTES).min(V::BYTES)
-    }
-}
-
 /// `n <= BYTES` bytes of vector `i`, zeros behind them.
 #[inline(always)]
 unsafe fn load_some<V: Lane>(from: *const u8, i: usize, n: usize) -> V {
@@ -269,6 +258,70 @@ unsafe fn load_block(bytes: &[u8]) -> __m128i {
     }
 }
 
+/// The last round of vector `i` of the data, of which `n` bytes are left. Gives what
+/// is to be hashed, bytes reversed.
+#[inline(always)]
+unsafe fn last_round<V: Lane, const SEAL: bool>(
+    state: &mut V,
+    key: V,
+    from: *const u8,
+    to: *mut u8,
+    i: usize,
+    n: usize,
+) -> V {
+    // SAFETY: the caller enables the instructions of `V` and gives these bytes.
+    unsafe {
+        let data = load_some::<V>(from, i, n);
+        *state = state.aesenclast(data.xor(key));
+        store_some(*state, to, i, n);
+        let hashed = match SEAL {
+            false => data,
+            true if n == V::BYTES => *state,
+            true => state.and(V::keep(n)),
+        };
+        hashed.reverse()
+    }
+}
+
+/// The last round of a group of `len` bytes, whose blocks fill M - 1 vectors and a part
+/// of one more or nothing of it. Gives what is to be hashed, bytes reversed.
+#[inline(always)]
+unsafe fn last_rounds<V: Lane, const SEAL: bool, const M: usize>(
+    state: &mut [V; M],
+    key: V,
+    from: *const u8,
+    to: *mut u8,
+    len: usize,
+) -> [V; M] {
+    // SAFETY: the caller enables the instructions of `V` and gives `len` bytes to read
+    // and to write; what is said of them leaves each vector here inside them.
+    unsafe {
+        let mut hashed = [V::zero(); M];
+        for i in 0..M.saturating_sub(2) {
+            hashed[i] = last_round::<V, SEAL>(&mut state[i], key, from, to, i, V::BYTES);
+        }
+        // What is behind M - 1 vectors or, below zero, what the last of them lacks.
+        let tail = len.cast_signed() - ((M - 1) * V::BYTES).cast_signed();
+        if tail < 0 {
+            let (i, n) = (M.saturating_sub(2), V::BYTES.wrapping_add_signed(tail));
+            hashed[i] = last_round::<V, SEAL>(&mut state[i], key, from, to, i, n);
+            state[M - 1] = state[M - 1].aesenclast(key);
+            return hashed;
+        }
+        if M > 1 {
+            let i = M - 2;
+            hashed[i] = last_round::<V, SEAL>(&mut state[i], key, from, to, i, V::BYTES);
+        }
+        if tail == 0 {
+            state[M - 1] = state[M - 1].aesenclast(key);
+        } else {
+            let (i, n) = (M - 1, tail.cast_unsigned());
+            hashed[i] = last_round::<V, SEAL>(&mut state[i], key, from, to, i, n);
+        }
+        hashed
+    }
+}
+
 /// What stands behind the data of a message.
 struct End<V> {
     /// J0 in the form for counting.
@@ -282,8 +335,7 @@ struct End<V> {
 ///
 /// `M` is one more than the number of vectors that the blocks fill.
 #[inline(always)]
-unsafe fn rest<V: Lane, const M: usize>(
-    dir: Direction,
+unsafe fn rest<V: Lane, const SEAL: bool, const M: usize>(
     key: &GcmKey,
     counter: &V,
     data: (*const u8, *mut u8, usize),
@@ -325,21 +377,7 @@ unsafe fn rest<V: Lane, const M: usize>(
             hash = hash.reduce();
         }
         let last = late_rounds(&mut state, aes);
-        let mut hashed = [V::zero(); M];
-        for (i, (block, hashed)) in state.iter_mut().zip(&mut hashed).enumerate() {
-            let n = bytes::<V, M>(len, i);
-            let data = load_some::<V>(from, i, n);
-            *block = block.aesenclast(data.xor(last));
-            *hashed = match dir {
-                Direction::Decrypt => data,
-                Direction::Encrypt if i + 2 < M => *block,
-                Direction::Encrypt => block.and(V::keep(n)),
-            }
-            .reverse();
-        }
-        for (i, block) in state.iter().enumerate() {
-            store_some(*block, to, i, bytes::<V, M>(len, i));
-        }
+        let mut hashed = last_rounds::<V, SEAL, M>(&mut state, last, from, to, len);
         match end {
             Some(end) => {
                 hashed[M - 1] = hashed[M - 1].xor(V::splat(end.lengths).and(mask));
@@ -370,10 +408,9 @@ trait Kernels: Lane {
     /// [`run`](self::run).
     unsafe fn run<const SEAL: bool, const M: usize>(jobs: &mut [AeadJob<'_, GcmKey>]) -> usize;
     /// [`long`](self::long).
-    unsafe fn long(dir: Direction, job: &mut AeadJob<'_, GcmKey>);
+    unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>);
     /// [`rest`](self::rest).
-    unsafe fn rest<const M: usize>(
-        dir: Direction,
+    unsafe fn rest<const SEAL: bool, const M: usize>(
         key: &GcmKey,
         counter: &Self,
         data: (*const u8, *mut u8, usize),
@@ -383,19 +420,9 @@ trait Kernels: Lane {
     ) -> __m128i;
 }
 
-#[inline(always)]
-const fn dir<const SEAL: bool>() -> Direction {
-    if SEAL {
-        Direction::Encrypt
-    } else {
-        Direction::Decrypt
-    }
-}
-
 /// A whole message or a piece of it, from the vector of counters of its first blocks.
 #[inline(always)]
-unsafe fn crypt<V: Kernels>(
-    dir: Direction,
+unsafe fn crypt<V: Kernels, const SEAL: bool>(
     key: &GcmKey,
     mut counter: V,
     data: (*const u8, *mut u8, usize),
@@ -408,7 +435,7 @@ unsafe fn crypt<V: Kernels>(
     // read and to write; each step takes what is left of them.
     unsafe {
         let mut pending = None;
-        if dir == Direction::Encrypt {
+        if SEAL {
             if len >= size {
                 hash = chunk::<V, false>(key, &mut counter, from, to, from, hash);
                 (from, to, len) = (from.add(size), to.add(size), len - size);
@@ -426,15 +453,15 @@ unsafe fn crypt<V: Kernels>(
         }
         let data = (from, to, len);
         match len.div_ceil(16) / V::BLOCKS {
-            0 => V::rest::<1>(dir, key, &counter, data, pending, &hash, &end),
-            1 => V::rest::<2>(dir, key, &counter, data, pending, &hash, &end),
-            2 => V::rest::<3>(dir, key, &counter, data, pending, &hash, &end),
-            3 => V::rest::<4>(dir, key, &counter, data, pending, &hash, &end),
-            4 => V::rest::<5>(dir, key, &counter, data, pending, &hash, &end),
-            5 => V::rest::<6>(dir, key, &counter, data, pending, &hash, &end),
-            6 => V::rest::<7>(dir, key, &counter, data, pending, &hash, &end),
-            7 => V::rest::<8>(dir, key, &counter, data, pending, &hash, &end),
-            _ => V::rest::<9>(dir, key, &counter, data, pending, &hash, &end),
+            0 => V::rest::<SEAL, 1>(key, &counter, data, pending, &hash, &end),
+            1 => V::rest::<SEAL, 2>(key, &counter, data, pending, &hash, &end),
+            2 => V::rest::<SEAL, 3>(key, &counter, data, pending, &hash, &end),
+            3 => V::rest::<SEAL, 4>(key, &counter, data, pending, &hash, &end),
+            4 => V::rest::<SEAL, 5>(key, &counter, data, pending, &hash, &end),
+            5 => V::rest::<SEAL, 6>(key, &counter, data, pending, &hash, &end),
+            6 => V::rest::<SEAL, 7>(key, &counter, data, pending, &hash, &end),
+            7 => V::rest::<SEAL, 8>(key, &counter, data, pending, &hash, &end),
+            _ => V::rest::<SEAL, 9>(key, &counter, data, pending, &hash, &end),
         }
     }
 }
@@ -472,31 +499,6 @@ fn nonce(iv: &[u8; 16]) -> __m128i {
     }
 }
 
-/// The last round of vector `i` of the data, of which `n` bytes are left. Gives what
-/// is to be hashed, bytes reversed.
-#[inline(always)]
-unsafe fn last_round<V: Lane, const SEAL: bool>(
-    state: &mut V,
-    key: V,
-    from: *const u8,
-    to: *mut u8,
-    i: usize,
-    n: usize,
-) -> V {
-    // SAFETY: the caller enables the instructions of `V` and gives these bytes.
-    unsafe {
-        let data = load_some::<V>(from, i, n);
-        *state = state.aesenclast(data.xor(key));
-        store_some(*state, to, i, n);
-        let hashed = match SEAL {
-            false => data,
-            true if n == V::BYTES => *state,
-            true => state.and(V::keep(n)),
-        };
-        hashed.reverse()
-    }
-}
-
 /// Counter mode over a message of a chunk at most. `M` is one more than the number of
 /// vectors that its blocks fill. Gives what is to be hashed, bytes reversed, the
 /// lengths behind it, and the vector that has E(J0) in the same lane.
@@ -528,35 +530,7 @@ unsafe fn short<V: Lane, const SEAL: bool, const M: usize>(
             round(&mut state, &key.aes, i);
         }
         let last = late_rounds(&mut state, &key.aes);
-        let mut hashed = [V::zero(); M];
-        for i in 0..M.saturating_sub(2) {
-            hashed[i] = last_round::<V, SEAL>(&mut state[i], last, from, to, i, V::BYTES);
-        }
-        // What is behind M - 1 vectors, if it is anything, or what the one before lacks.
-        let tail = len.cast_signed() - ((M - 1) * V::BYTES).cast_signed();
-        if tail >= 0 {
-            if M > 1 {
-                hashed[M - 2] =
-                    last_round::<V, SEAL>(&mut state[M - 2], last, from, to, M - 2, V::BYTES);
-            }
-            if tail == 0 {
-                state[M - 1] = state[M - 1].aesenclast(last);
-            } else {
-                hashed[M - 1] = last_round::<V, SEAL>(
-                    &mut state[M - 1],
-                    last,
-                    from,
-                    to,
-                    M - 1,
-                    tail.cast_unsigned(),
-                );
-            }
-        } else {
-            let n = V::BYTES.wrapping_add_signed(tail);
-            let i = M.saturating_sub(2);
-            hashed[i] = last_round::<V, SEAL>(&mut state[i], last, from, to, i, n);
-            state[M - 1] = state[M - 1].aesenclast(last);
-        }
+        let mut hashed = last_rounds::<V, SEAL, M>(&mut state, last, from, to, len);
         let lengths = _mm_set_epi64x(
             (8 * job.aad.len() as u64).cast_signed(),
             (8 * len as u64).cast_signed(),
@@ -636,7 +610,7 @@ unsafe fn crypt_batch<V: Kernels, const SEAL: bool>(mut jobs: &mut [AeadJob<'_, 
         // SAFETY: the caller enables the instructions of `V`.
         let done = unsafe {
             if !is_short::<V>(job) {
-                V::long(dir::<SEAL>(), job);
+                V::long::<SEAL>(job);
                 1
             } else {
                 match vectors::<V>(job) {
@@ -670,7 +644,7 @@ fn is_short<V: Lane>(job: &AeadJob<'_, GcmKey>) -> bool {
 
 /// One message of any length, with additional data of any length.
 #[inline(always)]
-unsafe fn long<V: Kernels>(dir: Direction, job: &mut AeadJob<'_, GcmKey>) {
+unsafe fn long<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
     let key = job.key;
     let len = job.data.len();
     let (from, to) = job.data.reborrow().into_raw();
@@ -690,15 +664,14 @@ unsafe fn long<V: Kernels>(dir: Direction, job: &mut AeadJob<'_, GcmKey>) {
         };
         let hash = start(&key.table, job.aad, n);
         let end = Some(End { j0, lengths });
-        let tag = crypt(dir, key, counter, (from, to, len), hash, end).reverse();
+        let tag = crypt::<V, SEAL>(key, counter, (from, to, len), hash, end).reverse();
         tag.store(job.tag.as_mut_ptr());
         job.tag[16..].fill(0);
     }
 }
 
 #[inline(always)]
-unsafe fn crypt_piece<V: Kernels>(
-    dir: Direction,
+unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
     key: &GcmKey,
     counter: &Block,
     y: &mut Block,
@@ -711,7 +684,7 @@ unsafe fn crypt_piece<V: Kernels>(
     unsafe {
         let counter = counters(V::splat_load(counter.as_ptr()).swap_counter());
         let hash = Hash::from(__m128i::load(y.as_ptr()).reverse());
-        let hash = crypt::<V>(dir, key, counter, (from, to, len), hash, None).reverse();
+        let hash = crypt::<V, SEAL>(key, counter, (from, to, len), hash, None).reverse();
         hash.store(y.as_mut_ptr());
     }
 }
@@ -766,28 +739,18 @@ macro_rules! kernels {
                 }
 
                 #[inline(always)]
-                unsafe fn long(dir: Direction, job: &mut AeadJob<'_, GcmKey>) {
+                unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
                     #[target_feature(enable = $features)]
-                    unsafe fn inner(dir: Direction, job: &mut AeadJob<'_, GcmKey>) {
+                    fn inner<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
                         // SAFETY: the instructions are enabled here.
-                        unsafe {
-                            match dir {
-                                Direction::Encrypt => {
-                                    super::long::<$vector>(Direction::Encrypt, job);
-                                }
-                                Direction::Decrypt => {
-                                    super::long::<$vector>(Direction::Decrypt, job);
-                                }
-                            }
-                        }
+                        unsafe { super::long::<$vector, SEAL>(job) }
                     }
                     // SAFETY: the caller enables the instructions.
-                    unsafe { inner(dir, job) }
+                    unsafe { inner::<SEAL>(job) }
                 }
 
                 #[inline(always)]
-                unsafe fn rest<const M: usize>(
-                    dir: Direction,
+                unsafe fn rest<const SEAL: bool, const M: usize>(
                     key: &GcmKey,
                     counter: &Self,
                     data: (*const u8, *mut u8, usize),
@@ -797,8 +760,7 @@ macro_rules! kernels {
                 ) -> __m128i {
                     #[target_feature(enable = $features)]
                     #[inline(never)]
-                    unsafe fn inner<const M: usize>(
-                        dir: Direction,
+                    unsafe fn inner<const SEAL: bool, const M: usize>(
                         key: &GcmKey,
                         counter: &$vector,
                         data: (*const u8, *mut u8, usize),
@@ -808,11 +770,11 @@ macro_rules! kernels {
                     ) -> __m128i {
                         // SAFETY: the instructions are enabled here; else as for the caller.
                         unsafe {
-                            super::rest::<$vector, M>(dir, key, counter, data, pending, hash, end)
+                            super::rest::<$vector, SEAL, M>(key, counter, data, pending, hash, end)
                         }
                     }
                     // SAFETY: the caller enables the instructions.
-                    unsafe { inner::<M>(dir, key, counter, data, pending, hash, end) }
+                    unsafe { inner::<SEAL, M>(key, counter, data, pending, hash, end) }
                 }
             }
 
@@ -879,10 +841,10 @@ macro_rules! kernels {
                     unsafe {
                         match dir {
                             Direction::Encrypt => {
-                                crypt_piece::<$vector>(Direction::Encrypt, key, counter, y, data);
+                                crypt_piece::<$vector, true>(key, counter, y, data);
                             }
                             Direction::Decrypt => {
-                                crypt_piece::<$vector>(Direction::Decrypt, key, counter, y, data);
+                                crypt_piece::<$vector, false>(key, counter, y, data);
                             }
                         }
                     }
