@@ -7,7 +7,10 @@
 //! |---|---|
 //! | [`job`] | what a kernel is given |
 //! | [`aes`] | the expanded key |
+//! | [`ecb`], [`cbc`], [`ctr`], [`xts`] | a mode each: the safe interface, and the choice of an implementation |
 //! | [`gcm`] | AES-GCM |
+//! | [`sha2`], [`hmac`], [`authenc`] | hashes and MACs over lanes, and CBC with a MAC |
+//! | [`chacha`] | ChaCha20-Poly1305 |
 //! | [`naive`] | the reference that judges every kernel |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | `portable` | constant-time implementations for every machine |
@@ -19,12 +22,48 @@
 #![deny(unsafe_code)]
 
 pub mod aes;
+pub mod authenc;
+pub mod cbc;
+pub mod chacha;
 pub mod cpu;
-pub mod gcm;
+pub mod ctr;
+pub mod ecb;
+pub mod hmac;
 pub mod job;
 pub mod naive;
+pub mod sha2;
+pub mod xts;
+pub mod gcm;
+mod hash_lanes;
 
+
+#[cfg(test)]
+mod aead_batches;
 mod portable;
+#[cfg(test)]
+mod testing;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86_64;
+
+/// Calls the best implementation of an AES mode that this processor has: first the
+/// entry of the x86-64 tiers, then the portable function.
+macro_rules! choose {
+    ($entry:ident($($arg:expr),*), $($portable:ident)::+($($same:expr),*)) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            use crate::{cpu, x86_64};
+            if let Some(token) = cpu::HaveVaes512::new() {
+                return x86_64::vaes512::$entry(token, $($arg),*);
+            }
+            if let Some(token) = cpu::HaveVaes::new() {
+                return x86_64::vaes::$entry(token, $($arg),*);
+            }
+            if let Some(token) = cpu::HaveAesNi::new() {
+                return x86_64::aes_ni::$entry(token, $($arg),*);
+            }
+        }
+        crate::portable::$($portable)::+($($same),*)
+    }};
+}
+pub(crate) use choose;

@@ -5,10 +5,11 @@ use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
 use inout::InOutBuf;
 
+use crate::aes::Block;
 use crate::job::Direction;
 
-/// A block as the `aes` crate types it.
-pub(crate) use aes::Block;
+/// Blocks that a mode hands to the cipher at a time; enough to fill it.
+pub(crate) const BATCH: usize = 16;
 
 /// A key in the form of the `aes` crate, which wipes it on drop.
 pub(crate) enum Schedule {
@@ -28,8 +29,13 @@ impl Schedule {
         }
     }
 
+    /// Every block of `blocks` through the cipher, in place.
+    pub(crate) fn crypt(&self, dir: Direction, blocks: &mut [Block]) {
+        self.crypt_in_out(dir, aes::Block::cast_slice_from_core_mut(blocks).into());
+    }
+
     /// Every block of `blocks` through the cipher.
-    pub(crate) fn crypt(&self, dir: Direction, blocks: InOutBuf<'_, '_, Block>) {
+    pub(crate) fn crypt_in_out(&self, dir: Direction, blocks: InOutBuf<'_, '_, aes::Block>) {
         match (self, dir) {
             (Schedule::Aes128(key), Direction::Encrypt) => key.encrypt_blocks_inout(blocks),
             (Schedule::Aes128(key), Direction::Decrypt) => key.decrypt_blocks_inout(blocks),

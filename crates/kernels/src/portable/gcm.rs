@@ -4,7 +4,6 @@ use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
 use inout::InOutBuf;
 
-use super::aes;
 use crate::aes::{AesKey, Block};
 use crate::gcm::{GcmKey, counter_from, first_counter, lengths};
 use crate::job::{AeadJob, Direction};
@@ -19,10 +18,9 @@ pub(crate) fn hash_key(aes: &AesKey) -> Block {
 
 /// The block cipher alone.
 pub(crate) fn encrypt(key: &AesKey, block: &Block) -> Block {
-    let mut block = [aes::Block::from(*block)];
-    key.portable()
-        .crypt(Direction::Encrypt, InOutBuf::from(&mut block[..]));
-    block[0].into()
+    let mut block = *block;
+    key.portable().crypt(Direction::Encrypt, std::slice::from_mut(&mut block));
+    block
 }
 
 /// GHASH from `y` over bytes and zeros up to a whole block.
@@ -96,12 +94,11 @@ fn apply(key: &AesKey, counter: &Block, mut data: InOutBuf<'_, '_, u8>) {
     while !data.is_empty() {
         let len = data.len().min(16 * STREAM);
         let (mut head, tail) = data.split_at(len);
-        let mut stream: [aes::Block; STREAM] =
-            core::array::from_fn(|i| counter_from(counter, done.wrapping_add(i as u32)).into());
+        let mut stream: [Block; STREAM] =
+            core::array::from_fn(|i| counter_from(counter, done.wrapping_add(i as u32)));
         let blocks = &mut stream[..len.div_ceil(16)];
-        key.portable()
-            .crypt(Direction::Encrypt, InOutBuf::from(&mut *blocks));
-        head.xor_in2out(&aes::Block::slice_as_flattened(blocks)[..len]);
+        key.portable().crypt(Direction::Encrypt, blocks);
+        head.xor_in2out(&blocks.as_flattened()[..len]);
         done = done.wrapping_add(STREAM as u32);
         data = tail;
     }

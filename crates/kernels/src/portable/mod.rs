@@ -1,5 +1,11 @@
 //! Constant-time implementations for every machine, over the RustCrypto crates.
 
 pub(crate) mod aes;
+pub(crate) mod cbc;
+pub(crate) mod chacha;
+pub(crate) mod ctr;
+pub(crate) mod ecb;
 pub(crate) mod gcm;
 pub(crate) mod key;
+pub(crate) mod sha2;
+pub(crate) mod xts;

@@ -1,0 +1,149 @@
+//! CTR: long requests eight registers at a time, the rest packed.
+
+use core::arch::x86_64::__m128i;
+use core::mem::MaybeUninit;
+
+use super::cursor::Cursor;
+use super::rounds::{Keys, Schedule, middle};
+use super::slots::{Feed, Slots};
+use super::tier::Tier;
+use super::wide::Wide;
+use crate::aes::AesKey;
+use crate::job::CipherJob;
+
+/// # Safety
+/// The instructions of `T` are there.
+#[inline(always)]
+pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
+    let mut store = MaybeUninit::uninit();
+    let mut slots = Slots::new(&mut store);
+    // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
+    unsafe {
+        for job in jobs {
+            let key = Schedule::new::<false>(job.key);
+            let mut at = Cursor::new(&mut job.data);
+            let blocks = at.len.div_ceil(16) as u64;
+            let counter = u128::from_be_bytes(job.iv);
+            // Kept with its bytes reversed, as the processor counts.
+            let first = __m128i::load(job.iv.as_ptr()).reverse();
+            let next = counter.wrapping_add(u128::from(blocks));
+            job.iv = next.to_be_bytes();
+            slots.begin::<T, false>(key);
+            // Vectors count in the lower half alone: stop where it wraps.
+            let until_wrap = (counter as u64).wrapping_neg();
+            if until_wrap != 0 && until_wrap < blocks {
+                let len = at.len;
+                at.len = 16 * until_wrap as usize;
+                segment::<T>(&mut slots, &mut at, key, first);
+                at.len = len - 16 * until_wrap as usize;
+                let wrapped = (next & !u128::from(u64::MAX)).to_le_bytes();
+                segment::<T>(&mut slots, &mut at, key, __m128i::load(wrapped.as_ptr()));
+            } else {
+                segment::<T>(&mut slots, &mut at, key, first);
+            }
+        }
+        slots.flush::<T, false>();
+        slots.wipe::<T>();
+    }
+}
+
+/// All of `at`, from a counter whose lower half does not wrap on the way.
+///
+/// # Safety
+/// The instructions of `T` are there and the data behind `at` is valid until the
+/// slots are flushed.
+#[inline(always)]
+unsafe fn segment<T: Tier>(slots: &mut Slots, at: &mut Cursor, key: Schedule, counter: __m128i) {
+    // SAFETY: as for this function.
+    unsafe {
+        let mut counters = Counters(T::V::broadcast(counter).add_halves(places()));
+        bulk::<T::V, 8>(at, key, &mut counters);
+        if T::V::BLOCKS == 4 {
+            bulk::<T::V, 4>(at, key, &mut counters);
+        }
+        slots.stage::<T, false>(at, &mut counters);
+        if at.len > 0 {
+            slots.stage_tail::<T, false>(at, &mut counters);
+        }
+    }
+}
+
+/// Successive counters with their bytes reversed.
+struct Counters<V>(V);
+
+/// 0 to `BLOCKS - 1`, each in the lower half of a block.
+///
+/// # Safety
+/// The instructions of `V` are there.
+#[inline(always)]
+unsafe fn places<V: Wide>() -> V {
+    static PLACES: [u64; 8] = [0, 0, 1, 0, 2, 0, 3, 0];
+    // SAFETY: `BLOCKS` is at most 4.
+    unsafe { V::load(PLACES.as_ptr().cast()) }
+}
+
+impl<V: Wide> Counters<V> {
+    /// These counters as AES takes them; steps to the next.
+    ///
+    /// # Safety
+    /// The instructions of `V` are there.
+    #[inline(always)]
+    unsafe fn next(&mut self) -> V {
+        static BY: [[u64; 2]; 5] = [[0, 0], [1, 0], [2, 0], [3, 0], [4, 0]];
+        // SAFETY: as for this function.
+        unsafe {
+            let these = self.0.reverse();
+            self.0 = self.0.add_halves(V::splat(BY[V::BLOCKS].as_ptr().cast()));
+            these
+        }
+    }
+}
+
+impl<V: Wide> Feed<V> for Counters<V> {
+    #[inline(always)]
+    unsafe fn wide(&mut self, from: *const u8) -> (V, V) {
+        // SAFETY: as the trait says.
+        unsafe { (self.next(), V::load(from)) }
+    }
+
+    #[inline(always)]
+    unsafe fn single(&mut self, from: *const u8) -> (__m128i, __m128i) {
+        static ONE: [u64; 2] = [1, 0];
+        // SAFETY: as the trait says.
+        unsafe {
+            let this = self.0.first().reverse();
+            self.0 = self.0.add_halves(V::splat(ONE.as_ptr().cast()));
+            (this, __m128i::load(from))
+        }
+    }
+}
+
+/// # Safety
+/// The instructions of `V` are there and the data behind `at` is valid.
+#[inline(always)]
+unsafe fn bulk<V: Wide, const W: usize>(
+    at: &mut Cursor,
+    key: Schedule,
+    counters: &mut Counters<V>,
+) {
+    let step = 16 * V::BLOCKS;
+    while at.len >= W * step {
+        // SAFETY: `W * step` bytes are left; all are read before any is written.
+        unsafe {
+            let mut state = [V::zero(); W];
+            for state in &mut state {
+                *state = counters.next().xor(key.at(0, 0));
+            }
+            middle::<V, _, W, false>(&mut state, &key);
+            let last: V = key.at(0, key.rounds());
+            for (i, state) in state.iter_mut().enumerate() {
+                let data = V::load(at.from.add(i * step));
+                *state = state.last_round::<false>(last.xor(data));
+            }
+            for (i, state) in state.iter().enumerate() {
+                state.store(at.to.add(i * step));
+            }
+            at.advance(W * step);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The rounds of AES over several registers side by side.
+
+use super::wide::Wide;
+use crate::aes::{AesKey, Block};
+
+/// The schedule of a key for one direction. A raw pointer, so that the compiler
+/// loads round keys where they are used instead of keeping copies of them all,
+/// which would not fit the registers and end on the stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Schedule {
+    keys: *const Block,
+    rounds: usize,
+}
+
+impl Schedule {
+    #[inline(always)]
+    pub(crate) fn new<const DECRYPT: bool>(key: &AesKey) -> Schedule {
+        let keys = if DECRYPT { key.dec() } else { key.enc() };
+        Schedule {
+            keys: keys.as_ptr(),
+            rounds: key.rounds(),
+        }
+    }
+
+    /// A schedule by the address of its first round key.
+    #[inline(always)]
+    pub(crate) fn from_raw(keys: *const Block, rounds: usize) -> Schedule {
+        Schedule { keys, rounds }
+    }
+
+    /// No schedule, with no rounds.
+    #[inline(always)]
+    pub(crate) fn none() -> Schedule {
+        Schedule::from_raw(core::ptr::null(), 0)
+    }
+
+    /// Whether both are the same key in memory.
+    #[inline(always)]
+    pub(crate) fn same(&self, other: &Schedule) -> bool {
+        core::ptr::eq(self.keys, other.keys)
+    }
+
+    #[inline(always)]
+    pub(crate) fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    /// The address of round key `round`, at most `rounds()`.
+    #[inline(always)]
+    pub(crate) fn key(&self, round: usize) -> *const Block {
+        self.keys.wrapping_add(round)
+    }
+}
+
+/// Where the round keys of a group of registers come from.
+pub(crate) trait Keys<V: Wide> {
+    fn rounds(&self) -> usize;
+
+    /// The key of register `register` in round `round`.
+    ///
+    /// # Safety
+    /// The instructions of `V` are there and the schedules behind `self` live.
+    unsafe fn at(&self, register: usize, round: usize) -> V;
+}
+
+/// One key for all.
+impl<V: Wide> Keys<V> for Schedule {
+    #[inline(always)]
+    fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    #[inline(always)]
+    unsafe fn at(&self, _: usize, round: usize) -> V {
+        // SAFETY: as the trait says; a schedule has `rounds() + 1` keys.
+        unsafe { V::splat(self.key(round)) }
+    }
+}
+
+/// Rounds 1 to `rounds - 1` on every register. The first exclusive or and the last
+/// round are the caller's, to merge with what its mode adds there.
+///
+/// # Safety
+/// The instructions of `V` are there and the schedules behind `keys` live.
+#[inline(always)]
+pub(crate) unsafe fn middle<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
+    state: &mut [V; W],
+    keys: &K,
+) {
+    // SAFETY: as for this function.
+    unsafe {
+        for round in 1..10 {
+            one::<V, K, W, DECRYPT>(round, state, keys);
+        }
+        if keys.rounds() > 10 {
+            one::<V, K, W, DECRYPT>(10, state, keys);
+            one::<V, K, W, DECRYPT>(11, state, keys);
+        }
+        if keys.rounds() > 12 {
+            one::<V, K, W, DECRYPT>(12, state, keys);
+            one::<V, K, W, DECRYPT>(13, state, keys);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn one<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
+        round: usize,
+        state: &mut [V; W],
+        keys: &K,
+    ) {
+        for i in 0..W {
+            // SAFETY: as for the function around.
+            state[i] = unsafe { state[i].round::<DECRYPT>(keys.at(i, round)) };
+        }
+    }
+}
