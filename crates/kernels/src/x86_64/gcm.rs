@@ -16,6 +16,7 @@ use inout::InOutBuf;
 
 use super::gcm_lane::Lane;
 use super::ghash::{Sum, Table, fill, product};
+use super::wipe;
 use crate::aes::{AesKey, Block};
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
 use crate::gcm::GcmKey;
@@ -585,6 +586,11 @@ unsafe fn run<V: Lane, const SEAL: bool, const M: usize>(
 ) -> usize {
     // SAFETY: the caller enables the instructions of `V`.
     unsafe {
+        if let [job] = jobs {
+            let (hashed, pad) = short::<V, SEAL, M>(job);
+            short_tag(job, &hashed, pad);
+            return 1;
+        }
         let mut done: Option<(&mut AeadJob<'_, GcmKey>, [V; M], V)> = None;
         let mut n = 0;
         for job in jobs {
@@ -716,7 +722,10 @@ unsafe fn encrypt_block(key: &AesKey, block: &Block) -> Block {
 
 /// The kernels for one vector, under the token of its instructions.
 macro_rules! kernels {
-    ($(#[$doc:meta])* $name:ident, $token:ty, $vector:ty, $features:literal) => {
+    (
+        $(#[$doc:meta])*
+        $name:ident, $token:ty, $vector:ty, $features:literal, wipe $wipe:expr
+    ) => {
         $(#[$doc])*
         pub(crate) mod $name {
             use super::*;
@@ -787,6 +796,7 @@ macro_rules! kernels {
                     unsafe {
                         let h = encrypt_block(aes, &[0; 16]);
                         fill::<$vector>(table, &h);
+                        $wipe;
                         h
                     }
                 }
@@ -800,7 +810,10 @@ macro_rules! kernels {
                 #[target_feature(enable = $features)]
                 fn inner(jobs: &mut [AeadJob<'_, GcmKey>]) {
                     // SAFETY: the instructions are enabled here.
-                    unsafe { crypt_batch::<$vector, true>(jobs) }
+                    unsafe {
+                        crypt_batch::<$vector, true>(jobs);
+                        $wipe;
+                    }
                 }
                 // SAFETY: the token proves the instructions.
                 unsafe { inner(jobs) }
@@ -812,7 +825,10 @@ macro_rules! kernels {
                 #[target_feature(enable = $features)]
                 fn inner(jobs: &mut [AeadJob<'_, GcmKey>]) {
                     // SAFETY: the instructions are enabled here.
-                    unsafe { crypt_batch::<$vector, false>(jobs) }
+                    unsafe {
+                        crypt_batch::<$vector, false>(jobs);
+                        $wipe;
+                    }
                 }
                 // SAFETY: the token proves the instructions.
                 unsafe { inner(jobs) }
@@ -847,6 +863,7 @@ macro_rules! kernels {
                                 crypt_piece::<$vector, false>(key, counter, y, data);
                             }
                         }
+                        $wipe;
                     }
                 }
                 // SAFETY: the token proves the instructions.
@@ -859,7 +876,10 @@ macro_rules! kernels {
                 #[target_feature(enable = $features)]
                 fn inner(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
                     // SAFETY: the instructions are enabled here.
-                    unsafe { hash_bytes::<$vector>(key, y, bytes) }
+                    unsafe {
+                        hash_bytes::<$vector>(key, y, bytes);
+                        $wipe;
+                    }
                 }
                 // SAFETY: the token proves the instructions.
                 unsafe { inner(key, y, bytes) }
@@ -871,7 +891,11 @@ macro_rules! kernels {
                 #[target_feature(enable = $features)]
                 fn inner(key: &AesKey, block: &Block) -> Block {
                     // SAFETY: the instructions are enabled here.
-                    unsafe { encrypt_block(key, block) }
+                    unsafe {
+                        let out = encrypt_block(key, block);
+                        $wipe;
+                        out
+                    }
                 }
                 // SAFETY: the token proves the instructions.
                 unsafe { inner(key, block) }
@@ -883,7 +907,11 @@ macro_rules! kernels {
                 #[target_feature(enable = $features)]
                 fn inner(a: &Block, b: &Block) -> Block {
                     // SAFETY: the instructions are enabled here.
-                    unsafe { product(a, b) }
+                    unsafe {
+                        let out = product(a, b);
+                        $wipe;
+                        out
+                    }
                 }
                 // SAFETY: the token proves the instructions.
                 unsafe { inner(a, b) }
@@ -894,14 +922,17 @@ macro_rules! kernels {
 
 kernels!(
     /// One block a vector.
-    x128, HaveAesNi, __m128i, "aes,pclmulqdq,ssse3,sse4.1"
+    x128, HaveAesNi, __m128i, "aes,pclmulqdq,ssse3,sse4.1",
+    wipe wipe::registers_128()
 );
 kernels!(
     /// Two blocks a vector.
-    x256, HaveVaes, __m256i, "aes,pclmulqdq,avx2,vaes,vpclmulqdq"
+    x256, HaveVaes, __m256i, "aes,pclmulqdq,avx2,vaes,vpclmulqdq",
+    wipe wipe::registers_256()
 );
 kernels!(
     /// Four blocks a vector.
     x512, HaveVaes512, __m512i,
-    "aes,pclmulqdq,avx2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl"
+    "aes,pclmulqdq,avx2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl",
+    wipe { wipe::registers_256(); wipe::registers_512_upper() }
 );
