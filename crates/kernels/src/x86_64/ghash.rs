@@ -12,9 +12,8 @@
 //! H, so a group that ends anywhere inside a vector finds its powers at one
 //! address, and lanes behind the group are multiplied by zero.
 
+use core::arch::asm;
 use core::arch::x86_64::*;
-
-use zeroize::Zeroize;
 
 use super::gcm_lane::Lane;
 use crate::aes::Block;
@@ -30,7 +29,6 @@ const SLACK: usize = 4;
 /// H^36 to H, each times x, then zeros; and the sum of both halves of each.
 // The multiplication of Karatsuba takes three products instead of four, and one of
 // the three is of the sums.
-#[derive(Zeroize)]
 #[repr(C, align(64))]
 pub(crate) struct Table {
     powers: [Block; POWERS + SLACK],
@@ -43,6 +41,15 @@ impl Table {
             powers: [[0; 16]; POWERS + SLACK],
             sums: [[0; 16]; POWERS + SLACK],
         }
+    }
+
+    /// Overwrites the table with zeros that the compiler must keep, in wide stores:
+    /// byte by byte it would take longer than making the table.
+    pub(crate) fn wipe(&mut self) {
+        *self = Table::new();
+        // SAFETY: an empty statement. The compiler has to assume that it reads the
+        // table, and so keeps the stores.
+        unsafe { asm!("/* {0} */", in(reg) self, options(nostack, preserves_flags)) }
     }
 
     /// Where the powers from H^n down start.
