@@ -119,7 +119,7 @@ impl<V: Lane> Hash<V> {
     /// Adds vector `i` of a group of `n` blocks, their bytes reversed.
     #[inline(always)]
     unsafe fn add(&mut self, mut blocks: V, i: usize, table: &Table, n: usize) {
-        // SAFETY: the caller enables the instructions of `V`, and n <= 8 * BLOCKS + 1.
+        // SAFETY: the caller enables the instructions of `V`, and n < POWERS.
         unsafe {
             if i == 0 {
                 blocks = blocks.xor(V::first(self.y));
@@ -168,7 +168,7 @@ unsafe fn hash<V: Lane>(table: &Table, y: __m128i, mut from: *const u8, mut len:
 /// One block of additional data, as in most protocols, joins the group.
 #[inline(always)]
 unsafe fn start<V: Lane>(table: &Table, aad: &[u8], n: usize) -> Hash<V> {
-    // SAFETY: the caller enables the instructions of `V`, and n <= 8 * BLOCKS + 1.
+    // SAFETY: the caller enables the instructions of `V`, and n < POWERS.
     unsafe {
         let zero = _mm_setzero_si128();
         if aad.len() > 16 {
@@ -183,10 +183,19 @@ unsafe fn start<V: Lane>(table: &Table, aad: &[u8], n: usize) -> Hash<V> {
     }
 }
 
-/// A chunk of eight vectors through counter mode, and if `HASH` a chunk of eight
-/// through GHASH, which may be the input of the same one.
+/// Chunks that are reduced together where there are so many: as many as the table has
+/// powers for.
 #[inline(always)]
-unsafe fn chunk<V: Lane, const HASH: bool>(
+const fn together<V: Lane>() -> usize {
+    if V::BLOCKS < 4 { 2 } else { 1 }
+}
+
+/// A chunk of eight vectors through counter mode, and a chunk of eight, which may be
+/// the input of the same one, through GHASH. That one is the first or the second of
+/// `HASH` chunks to the end of its group, where the sum is reduced; with 0 nothing is
+/// hashed.
+#[inline(always)]
+unsafe fn chunk<V: Lane, const HASH: usize>(
     key: &GcmKey,
     counter: &mut V,
     from: *const u8,
@@ -201,14 +210,16 @@ unsafe fn chunk<V: Lane, const HASH: bool>(
         let mut state: [V; WIDTH] = first_round(counter, aes);
         for i in 0..WIDTH {
             round(&mut state, aes, i + 1);
-            if HASH {
+            if HASH > 0 {
                 let blocks = V::load(hashed.add(i * V::BYTES));
-                hash.add(blocks.reverse(), i, &key.table, WIDTH * V::BLOCKS);
+                hash.add(blocks.reverse(), i, &key.table, HASH * WIDTH * V::BLOCKS);
             }
         }
         round(&mut state, aes, WIDTH + 1);
-        if HASH {
+        if HASH == 1 {
             hash = hash.reduce();
+        } else if HASH == 2 {
+            hash.y = _mm_setzero_si128();
         }
         let last = late_rounds(&mut state, aes);
         for (i, block) in state.into_iter().enumerate() {
@@ -436,20 +447,33 @@ unsafe fn crypt<V: Kernels, const SEAL: bool>(
     // read and to write; each step takes what is left of them.
     unsafe {
         let mut pending = None;
+        macro_rules! step {
+            ($chunks:literal, $hashed:expr) => {
+                hash = chunk::<V, $chunks>(key, &mut counter, from, to, $hashed, hash);
+                (from, to, len) = (from.add(size), to.add(size), len - size);
+            };
+        }
         if SEAL {
             if len >= size {
-                hash = chunk::<V, false>(key, &mut counter, from, to, from, hash);
-                (from, to, len) = (from.add(size), to.add(size), len - size);
+                step!(0, from);
                 while len >= size {
-                    hash = chunk::<V, true>(key, &mut counter, from, to, to.sub(size), hash);
-                    (from, to, len) = (from.add(size), to.add(size), len - size);
+                    // The chunk that ends the group is hashed next, here or at the end.
+                    if together::<V>() == 2 {
+                        step!(2, to.sub(size));
+                        if len < size {
+                            break;
+                        }
+                    }
+                    step!(1, to.sub(size));
                 }
                 pending = Some(to.sub(size).cast_const());
             }
         } else {
             while len >= size {
-                hash = chunk::<V, true>(key, &mut counter, from, to, from, hash);
-                (from, to, len) = (from.add(size), to.add(size), len - size);
+                if together::<V>() == 2 && len >= 2 * size {
+                    step!(2, from);
+                }
+                step!(1, from);
             }
         }
         let data = (from, to, len);
@@ -663,10 +687,9 @@ unsafe fn long<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
             (8 * job.aad.len() as u64).cast_signed(),
             (8 * len as u64).cast_signed(),
         );
-        let n = if len >= WIDTH * V::BYTES {
-            WIDTH * V::BLOCKS
-        } else {
-            len.div_ceil(16) + 1
+        let n = match len / (WIDTH * V::BYTES) {
+            0 => len.div_ceil(16) + 1,
+            chunks => chunks.min(together::<V>()) * WIDTH * V::BLOCKS,
         };
         let hash = start(&key.table, job.aad, n);
         let end = Some(End { j0, lengths });

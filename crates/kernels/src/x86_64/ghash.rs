@@ -235,15 +235,15 @@ unsafe fn block(bits: u128) -> __m128i {
     unsafe { core::mem::transmute(bits) }
 }
 
-/// Fills the table from H = E(0), up to the powers that groups of eight vectors of
-/// `V` need.
+/// Fills the table from H = E(0), up to the powers that groups of sixteen vectors of
+/// `V` need, or of eight of the widest.
 ///
 /// # Safety
 /// The instructions of `V` are enabled.
 #[inline(always)]
 pub(super) unsafe fn fill<V: Lane>(table: &mut Table, h: &Block) {
     let lanes = V::BLOCKS;
-    let group = 8 * lanes;
+    let group = (16 * lanes).min(32);
     // SAFETY: every power from `lanes` to `group + 2 <= POWERS` is put where it
     // belongs, and read after it has been put.
     unsafe {
