@@ -15,7 +15,7 @@
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-use super::gcm_lane::Lane;
+use super::gcm::Lane;
 use crate::aes::Block;
 
 /// The highest power a group may start with. Used are 34: a group of eight of the

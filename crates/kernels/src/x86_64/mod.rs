@@ -3,7 +3,6 @@
 
 pub(crate) mod chacha;
 pub(crate) mod gcm;
-mod gcm_lane;
 pub(crate) mod ghash;
 pub(crate) mod key;
 pub(crate) mod rounds;
