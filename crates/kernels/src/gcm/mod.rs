@@ -70,7 +70,7 @@ impl Drop for GcmKey {
     fn drop(&mut self) {
         // AesKey wipes itself.
         #[cfg(target_arch = "x86_64")]
-        self.table.zeroize();
+        self.table.wipe();
         self.hash_key.zeroize();
     }
 }

@@ -12,11 +12,10 @@
 //! H, so a group that ends anywhere inside a vector finds its powers at one
 //! address, and lanes behind the group are multiplied by zero.
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 
-use zeroize::Zeroize;
-
-use super::gcm_lane::Lane;
+use super::gcm::Lane;
 use crate::aes::Block;
 
 /// The highest power a group may start with. Used are 34: a group of eight of the
@@ -30,7 +29,6 @@ const SLACK: usize = 4;
 /// H^36 to H, each times x, then zeros; and the sum of both halves of each.
 // The multiplication of Karatsuba takes three products instead of four, and one of
 // the three is of the sums.
-#[derive(Zeroize)]
 #[repr(C, align(64))]
 pub(crate) struct Table {
     powers: [Block; POWERS + SLACK],
@@ -45,26 +43,24 @@ impl Table {
         }
     }
 
-    /// The powers from H^n down, as many as `V` has lanes.
-    ///
-    /// # Safety
-    /// The instructions of `V` are enabled, and 0 < n <= POWERS.
-    #[inline(always)]
-    unsafe fn powers<V: Lane>(&self, n: usize) -> V {
-        debug_assert!(0 < n && n <= POWERS);
-        // SAFETY: SLACK - 1 entries at least follow the one at POWERS - n.
-        unsafe { V::load(self.powers.as_ptr().add(POWERS - n).cast()) }
+    /// Overwrites the table with zeros that the compiler must keep, in wide stores:
+    /// byte by byte it would take longer than making the table.
+    pub(crate) fn wipe(&mut self) {
+        *self = Table::new();
+        // SAFETY: an empty statement. The compiler has to assume that it reads the
+        // table, and so keeps the stores.
+        unsafe { asm!("/* {0} */", in(reg) self, options(nostack, preserves_flags)) }
     }
 
-    /// The sums of the halves of [`powers`](Self::powers).
-    ///
-    /// # Safety
-    /// As for `powers`.
+    /// Where the powers from H^n down start.
     #[inline(always)]
-    unsafe fn sums<V: Lane>(&self, n: usize) -> V {
+    pub(super) fn at_power(&self, n: usize) -> Powers<'_> {
         debug_assert!(0 < n && n <= POWERS);
-        // SAFETY: as in `powers`.
-        unsafe { V::load(self.sums.as_ptr().add(POWERS - n).cast()) }
+        Powers {
+            // Wrapping, as bounds are the business of those who load.
+            start: self.powers.as_ptr().wrapping_add(POWERS - n),
+            table: core::marker::PhantomData,
+        }
     }
 
     /// # Safety
@@ -78,6 +74,44 @@ impl Table {
             let sums = powers.xor(powers.swap_halves());
             sums.store(self.sums.as_mut_ptr().add(POWERS - n).cast());
         }
+    }
+}
+
+/// A place in a table: some H^n, which lower powers and zeros follow.
+#[derive(Clone, Copy)]
+pub(super) struct Powers<'t> {
+    start: *const Block,
+    table: core::marker::PhantomData<&'t Table>,
+}
+
+impl Powers<'_> {
+    /// The place of H^(n - by), for by < n.
+    #[inline(always)]
+    pub(super) fn lower(self, by: usize) -> Self {
+        Powers {
+            start: self.start.wrapping_add(by),
+            ..self
+        }
+    }
+
+    /// As many powers as `V` has lanes.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled, and this is the place of some H^n, n > 0.
+    #[inline(always)]
+    unsafe fn load<V: Lane>(self) -> V {
+        // SAFETY: SLACK - 1 entries at least follow that of H^n, n > 0.
+        unsafe { V::load(self.start.cast()) }
+    }
+
+    /// The sums of their halves.
+    ///
+    /// # Safety
+    /// As for `load`.
+    #[inline(always)]
+    unsafe fn load_sums<V: Lane>(self) -> V {
+        // SAFETY: as in `load`; the sums stand behind the powers in the same order.
+        unsafe { V::load(self.start.wrapping_add(POWERS + SLACK).cast()) }
     }
 }
 
@@ -104,36 +138,37 @@ impl<V: Lane> Sum<V> {
         }
     }
 
-    /// Adds a vector of blocks times the powers from H^n down.
+    /// Adds a vector of blocks times as many powers.
     ///
     /// # Safety
-    /// The instructions of `V` are enabled, and 0 < n <= POWERS.
+    /// The instructions of `V` are enabled, and `powers` is the place of some H^n, n > 0.
     #[inline(always)]
-    pub(super) unsafe fn add(&mut self, blocks: V, table: &Table, n: usize) {
+    pub(super) unsafe fn add(&mut self, blocks: V, powers: Powers<'_>) {
         // SAFETY: the caller's contract.
-        unsafe { self.add_product(blocks, table.powers(n), table.sums(n)) }
+        unsafe { self.add_product(blocks, powers.load(), powers.load_sums()) }
     }
 
     /// Adds a vector of blocks times the powers from H^n down, and one more block in
-    /// lane `n < BLOCKS`, which is zero in `blocks`, times H^m.
+    /// lane `n < BLOCKS`, which is zero in `blocks`, times the power at `other`.
     ///
     /// # Safety
-    /// The instructions of `V` are enabled, 0 < n < BLOCKS and 0 < m <= POWERS.
+    /// The instructions of `V` are enabled, n > 0, `powers` is the place of H^n, and
+    /// `other` that of some H^m, m > 0.
     #[inline(always)]
     pub(super) unsafe fn add_with(
         &mut self,
         blocks: V,
-        table: &Table,
+        powers: Powers<'_>,
         n: usize,
         block: __m128i,
-        m: usize,
+        other: Powers<'_>,
     ) {
         // SAFETY: the caller's contract; lanes behind H are zero in the table.
         unsafe {
             let blocks = blocks.with_lane(block, n);
-            let powers = table.powers::<V>(n).with_lane(table.powers(m), n);
-            let sums = table.sums::<V>(n).with_lane(table.sums(m), n);
-            self.add_product(blocks, powers, sums);
+            let product = powers.load::<V>().with_lane(other.load(), n);
+            let sums = powers.load_sums::<V>().with_lane(other.load_sums(), n);
+            self.add_product(blocks, product, sums);
         }
     }
 
@@ -200,15 +235,15 @@ unsafe fn block(bits: u128) -> __m128i {
     unsafe { core::mem::transmute(bits) }
 }
 
-/// Fills the table from H = E(0), up to the powers that groups of eight vectors of
-/// `V` need.
+/// Fills the table from H = E(0), up to the powers that groups of sixteen vectors of
+/// `V` need, or of eight of the widest.
 ///
 /// # Safety
 /// The instructions of `V` are enabled.
 #[inline(always)]
 pub(super) unsafe fn fill<V: Lane>(table: &mut Table, h: &Block) {
     let lanes = V::BLOCKS;
-    let group = 8 * lanes;
+    let group = (16 * lanes).min(32);
     // SAFETY: every power from `lanes` to `group + 2 <= POWERS` is put where it
     // belongs, and read after it has been put.
     unsafe {
@@ -222,17 +257,23 @@ pub(super) unsafe fn fill<V: Lane>(table: &mut Table, h: &Block) {
         // H^n times H^n .. H, vector by vector: each turn doubles the table.
         let mut n = lanes;
         while n < group {
-            let top = V::splat(table.powers(n));
+            let top = V::splat(table.at_power(n).load());
             for i in (lanes..=n).step_by(lanes) {
-                table.put(n + i, multiply(table.powers::<V>(i), top));
+                table.put(n + i, multiply(table.at_power(i).load::<V>(), top));
             }
             n *= 2;
         }
-        let top = V::splat(table.powers(group - lanes));
+        let top = V::splat(table.at_power(group - lanes).load());
         if lanes == 1 {
-            table.put(group + 1, multiply(table.powers::<V>(lanes + 1), top));
+            table.put(
+                group + 1,
+                multiply(table.at_power(lanes + 1).load::<V>(), top),
+            );
         }
-        table.put(group + 2, multiply(table.powers::<V>(lanes + 2), top));
+        table.put(
+            group + 2,
+            multiply(table.at_power(lanes + 2).load::<V>(), top),
+        );
     }
 }
 

@@ -7,7 +7,7 @@
 use core::arch::x86_64::*;
 
 /// The widest vector, in bytes.
-pub(super) const WIDEST: usize = 64;
+const WIDEST: usize = 64;
 
 /// Byte `WIDEST - n` starts a mask that keeps the first `n` bytes of a vector.
 #[repr(align(64))]
@@ -40,7 +40,7 @@ static ONE_LANE: LaneTable = LaneTable({
 /// # Safety
 /// The methods may be called only where the instructions of the implementing
 /// vector are enabled; pointers must be good for the bytes that a method names.
-pub(super) trait Lane: Copy {
+pub(in crate::x86_64) trait Lane: Copy {
     /// Lanes.
     const BLOCKS: usize;
     /// Size in bytes.
@@ -170,10 +170,32 @@ unsafe fn store_short(block: __m128i, to: *mut u8, n: usize) {
     }
 }
 
+/// Methods that are one instruction on two vectors.
+macro_rules! operations {
+    ($($name:ident = $intrinsic:ident $(::<$immediate:literal>)?,)*) => {$(
+        #[inline(always)]
+        unsafe fn $name(self, other: Self) -> Self {
+            // SAFETY: the trait's contract gives the instruction.
+            unsafe { $intrinsic $(::<$immediate>)? (self, other) }
+        }
+    )*};
+}
+
 // SAFETY of the blocks below: the trait's contract gives the instructions and the
 // readable or writable bytes.
 impl Lane for __m128i {
     const BLOCKS: usize = 1;
+
+    operations! {
+        xor = _mm_xor_si128,
+        and = _mm_and_si128,
+        add32 = _mm_add_epi32,
+        aesenc = _mm_aesenc_si128,
+        aesenclast = _mm_aesenclast_si128,
+        clmul_low = _mm_clmulepi64_si128::<0x00>,
+        clmul_high = _mm_clmulepi64_si128::<0x11>,
+        clmul_low_high = _mm_clmulepi64_si128::<0x10>,
+    }
 
     #[inline(always)]
     unsafe fn zero() -> Self {
@@ -213,24 +235,9 @@ impl Lane for __m128i {
         self
     }
     #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm_xor_si128(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm_and_si128(self, other) }
-    }
-    #[inline(always)]
     unsafe fn select(self, other: Self, mask: Self) -> Self {
         // SAFETY: see above.
         unsafe { _mm_blendv_epi8(self, other, mask) }
-    }
-    #[inline(always)]
-    unsafe fn add32(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm_add_epi32(self, other) }
     }
     #[inline(always)]
     unsafe fn reverse(self) -> Self {
@@ -247,35 +254,21 @@ impl Lane for __m128i {
         // SAFETY: see above.
         unsafe { _mm_shuffle_epi32::<0x4e>(self) }
     }
-    #[inline(always)]
-    unsafe fn aesenc(self, key: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm_aesenc_si128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn aesenclast(self, key: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm_aesenclast_si128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn clmul_low(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm_clmulepi64_si128::<0x00>(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn clmul_high(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm_clmulepi64_si128::<0x11>(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn clmul_low_high(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm_clmulepi64_si128::<0x10>(self, other) }
-    }
 }
 
 impl Lane for __m256i {
     const BLOCKS: usize = 2;
+
+    operations! {
+        xor = _mm256_xor_si256,
+        and = _mm256_and_si256,
+        add32 = _mm256_add_epi32,
+        aesenc = _mm256_aesenc_epi128,
+        aesenclast = _mm256_aesenclast_epi128,
+        clmul_low = _mm256_clmulepi64_epi128::<0x00>,
+        clmul_high = _mm256_clmulepi64_epi128::<0x11>,
+        clmul_low_high = _mm256_clmulepi64_epi128::<0x10>,
+    }
 
     #[inline(always)]
     unsafe fn zero() -> Self {
@@ -342,24 +335,9 @@ impl Lane for __m256i {
         }
     }
     #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm256_xor_si256(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm256_and_si256(self, other) }
-    }
-    #[inline(always)]
     unsafe fn select(self, other: Self, mask: Self) -> Self {
         // SAFETY: see above.
         unsafe { _mm256_blendv_epi8(self, other, mask) }
-    }
-    #[inline(always)]
-    unsafe fn add32(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm256_add_epi32(self, other) }
     }
     #[inline(always)]
     unsafe fn reverse(self) -> Self {
@@ -376,35 +354,21 @@ impl Lane for __m256i {
         // SAFETY: see above.
         unsafe { _mm256_shuffle_epi32::<0x4e>(self) }
     }
-    #[inline(always)]
-    unsafe fn aesenc(self, key: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm256_aesenc_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn aesenclast(self, key: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm256_aesenclast_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn clmul_low(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm256_clmulepi64_epi128::<0x00>(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn clmul_high(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm256_clmulepi64_epi128::<0x11>(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn clmul_low_high(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm256_clmulepi64_epi128::<0x10>(self, other) }
-    }
 }
 
 impl Lane for __m512i {
     const BLOCKS: usize = 4;
+
+    operations! {
+        xor = _mm512_xor_si512,
+        and = _mm512_and_si512,
+        add32 = _mm512_add_epi32,
+        aesenc = _mm512_aesenc_epi128,
+        aesenclast = _mm512_aesenclast_epi128,
+        clmul_low = _mm512_clmulepi64_epi128::<0x00>,
+        clmul_high = _mm512_clmulepi64_epi128::<0x11>,
+        clmul_low_high = _mm512_clmulepi64_epi128::<0x10>,
+    }
 
     #[inline(always)]
     unsafe fn zero() -> Self {
@@ -458,24 +422,9 @@ impl Lane for __m512i {
         }
     }
     #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm512_xor_si512(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn and(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm512_and_si512(self, other) }
-    }
-    #[inline(always)]
     unsafe fn select(self, other: Self, mask: Self) -> Self {
         // SAFETY: see above. 0xd8 is `mask ? other : self` with mask as the last operand.
         unsafe { _mm512_ternarylogic_epi64::<0xd8>(self, other, mask) }
-    }
-    #[inline(always)]
-    unsafe fn add32(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm512_add_epi32(self, other) }
     }
     #[inline(always)]
     unsafe fn reverse(self) -> Self {
@@ -491,30 +440,5 @@ impl Lane for __m512i {
     unsafe fn swap_halves(self) -> Self {
         // SAFETY: see above.
         unsafe { _mm512_shuffle_epi32::<0x4e>(self) }
-    }
-    #[inline(always)]
-    unsafe fn aesenc(self, key: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm512_aesenc_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn aesenclast(self, key: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm512_aesenclast_epi128(self, key) }
-    }
-    #[inline(always)]
-    unsafe fn clmul_low(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm512_clmulepi64_epi128::<0x00>(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn clmul_high(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm512_clmulepi64_epi128::<0x11>(self, other) }
-    }
-    #[inline(always)]
-    unsafe fn clmul_low_high(self, other: Self) -> Self {
-        // SAFETY: see above.
-        unsafe { _mm512_clmulepi64_epi128::<0x10>(self, other) }
     }
 }

@@ -1,0 +1,99 @@
+//! GHASH from one group of blocks to the next.
+
+use core::arch::x86_64::*;
+
+use super::lane::Lane;
+use super::rounds::{WIDTH, load_block};
+use crate::x86_64::ghash::{Sum, Table};
+
+/// What is known of GHASH before a group: the value to be added to its first block,
+/// and products that are to be reduced with it.
+#[derive(Clone, Copy)]
+pub(super) struct Hash<V> {
+    pub(super) y: __m128i,
+    pub(super) sum: Sum<V>,
+}
+
+impl<V: Lane> Hash<V> {
+    #[inline(always)]
+    pub(super) unsafe fn from(y: __m128i) -> Self {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe {
+            Hash {
+                y,
+                sum: Sum::zero(),
+            }
+        }
+    }
+
+    /// Adds vector `i` of a group of `n` blocks, their bytes reversed.
+    #[inline(always)]
+    pub(super) unsafe fn add(&mut self, mut blocks: V, i: usize, table: &Table, n: usize) {
+        // SAFETY: the caller enables the instructions of `V`, and n < POWERS.
+        unsafe {
+            if i == 0 {
+                blocks = blocks.xor(V::first(self.y));
+            }
+            self.sum.add(blocks, table.at_power(n).lower(i * V::BLOCKS));
+        }
+    }
+
+    /// Ends a group.
+    #[inline(always)]
+    pub(super) unsafe fn reduce(self) -> Self {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe { Hash::from(self.sum.reduce().sum_lanes()) }
+    }
+}
+
+/// Hash of `len` bytes and zeros up to a whole block.
+#[inline(always)]
+pub(super) unsafe fn hash<V: Lane>(
+    table: &Table,
+    y: __m128i,
+    mut from: *const u8,
+    mut len: usize,
+) -> __m128i {
+    // SAFETY: the caller enables the instructions of `V` and gives `len` readable
+    // bytes; every load is of bytes inside them.
+    unsafe {
+        let mut hash = Hash::<V>::from(y);
+        while len > 0 {
+            let group = len.min(WIDTH * V::BYTES);
+            let n = group.div_ceil(16);
+            let mut i = 0;
+            while (i + 1) * V::BYTES <= group {
+                hash.add(V::load(from.add(i * V::BYTES)).reverse(), i, table, n);
+                i += 1;
+            }
+            if i * V::BYTES < group {
+                let rest = V::load_part(from.add(i * V::BYTES), group - i * V::BYTES);
+                hash.add(rest.reverse(), i, table, n);
+            }
+            hash = hash.reduce();
+            from = from.add(group);
+            len -= group;
+        }
+        hash.y
+    }
+}
+
+/// GHASH after the additional data, before a first group of `n` blocks.
+///
+/// One block of additional data, as in most protocols, joins the group.
+#[inline(always)]
+pub(super) unsafe fn start<V: Lane>(table: &Table, aad: &[u8], n: usize) -> Hash<V> {
+    // SAFETY: the caller enables the instructions of `V`, and n < POWERS.
+    unsafe {
+        let zero = _mm_setzero_si128();
+        if aad.len() > 16 {
+            return Hash::from(self::hash::<V>(table, zero, aad.as_ptr(), aad.len()));
+        }
+        let mut hash = Hash::from(zero);
+        if !aad.is_empty() {
+            let block = load_block(aad).reverse();
+            hash.sum.add(V::first(block), table.at_power(n + 1));
+        }
+        hash
+    }
+}

@@ -1,0 +1,317 @@
+//! AES-GCM (NIST SP 800-38D), counter mode and GHASH in one pass.
+//!
+//! All is written once over [`Lane`], a vector of one, two or four blocks, and
+//! compiled three times at the end of this file. [`short`] is for messages of eight
+//! vectors at most, [`long`] for all others.
+
+mod hash;
+mod lane;
+mod long;
+mod rounds;
+mod short;
+
+use core::arch::x86_64::*;
+
+use inout::InOutBuf;
+
+use self::hash::Hash;
+pub(super) use self::lane::Lane;
+use self::long::End;
+use self::rounds::{counters, encrypt_block};
+use self::short::{is_short, vectors};
+use super::ghash::{Table, fill, product};
+use super::wipe;
+use crate::aes::{AesKey, Block};
+use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
+use crate::gcm::GcmKey;
+use crate::job::{AeadJob, Direction};
+
+/// The large functions, compiled once for each vector with its instructions enabled.
+/// What [`Lane`] does is inlined into them.
+trait Kernels: Lane {
+    /// [`run`](short::run).
+    unsafe fn run<const SEAL: bool, const M: usize>(jobs: &mut [AeadJob<'_, GcmKey>]) -> usize;
+    /// [`long`](long::long).
+    unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>);
+    /// [`rest`](long::rest).
+    unsafe fn rest<const SEAL: bool, const M: usize>(
+        key: &GcmKey,
+        counter: &Self,
+        data: (*const u8, *mut u8, usize),
+        pending: Option<*const u8>,
+        hash: &Hash<Self>,
+        end: &Option<End<Self>>,
+    ) -> __m128i;
+}
+
+#[inline(always)]
+unsafe fn crypt_batch<V: Kernels, const SEAL: bool>(mut jobs: &mut [AeadJob<'_, GcmKey>]) {
+    while let Some(job) = jobs.first_mut() {
+        // SAFETY: the caller enables the instructions of `V`.
+        let done = unsafe {
+            if !is_short::<V>(job) {
+                V::long::<SEAL>(job);
+                1
+            } else {
+                match vectors::<V>(job) {
+                    0 => V::run::<SEAL, 1>(jobs),
+                    1 => V::run::<SEAL, 2>(jobs),
+                    2 => V::run::<SEAL, 3>(jobs),
+                    3 => V::run::<SEAL, 4>(jobs),
+                    4 => V::run::<SEAL, 5>(jobs),
+                    5 => V::run::<SEAL, 6>(jobs),
+                    6 => V::run::<SEAL, 7>(jobs),
+                    7 => V::run::<SEAL, 8>(jobs),
+                    _ => V::run::<SEAL, 9>(jobs),
+                }
+            }
+        };
+        jobs = &mut jobs[done..];
+    }
+}
+
+#[inline(always)]
+unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
+    key: &GcmKey,
+    counter: &Block,
+    y: &mut Block,
+    data: InOutBuf<'_, '_, u8>,
+) {
+    let len = data.len();
+    let (from, to) = data.into_raw();
+    // SAFETY: the caller enables the instructions of `V`; the buffer is good for
+    // `len` bytes, its input and output being the same or apart.
+    unsafe {
+        let counter = counters(V::splat_load(counter.as_ptr()).swap_counter());
+        let hash = Hash::from(__m128i::load(y.as_ptr()).reverse());
+        let hash = long::crypt::<V, SEAL>(key, counter, (from, to, len), hash, None).reverse();
+        hash.store(y.as_mut_ptr());
+    }
+}
+
+#[inline(always)]
+unsafe fn hash_bytes<V: Lane>(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        let before = __m128i::load(y.as_ptr()).reverse();
+        let after = hash::hash::<V>(&key.table, before, bytes.as_ptr(), bytes.len());
+        after.reverse().store(y.as_mut_ptr());
+    }
+}
+
+/// The kernels for one vector, under the token of its instructions.
+macro_rules! kernels {
+    (
+        $(#[$doc:meta])*
+        $name:ident, $token:ty, $vector:ty, $features:literal, wipe $wipe:expr
+    ) => {
+        $(#[$doc])*
+        pub(crate) mod $name {
+            use super::*;
+
+            impl Kernels for $vector {
+                #[inline(always)]
+                unsafe fn run<const SEAL: bool, const M: usize>(
+                    jobs: &mut [AeadJob<'_, GcmKey>],
+                ) -> usize {
+                    #[target_feature(enable = $features)]
+                    #[inline(never)]
+                    fn inner<const SEAL: bool, const M: usize>(
+                        jobs: &mut [AeadJob<'_, GcmKey>],
+                    ) -> usize {
+                        // SAFETY: the instructions are enabled here.
+                        unsafe { super::short::run::<$vector, SEAL, M>(jobs) }
+                    }
+                    // SAFETY: the caller enables the instructions.
+                    unsafe { inner::<SEAL, M>(jobs) }
+                }
+
+                #[inline(always)]
+                unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
+                    #[target_feature(enable = $features)]
+                    fn inner<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
+                        // SAFETY: the instructions are enabled here.
+                        unsafe { super::long::long::<$vector, SEAL>(job) }
+                    }
+                    // SAFETY: the caller enables the instructions.
+                    unsafe { inner::<SEAL>(job) }
+                }
+
+                #[inline(always)]
+                unsafe fn rest<const SEAL: bool, const M: usize>(
+                    key: &GcmKey,
+                    counter: &Self,
+                    data: (*const u8, *mut u8, usize),
+                    pending: Option<*const u8>,
+                    hash: &Hash<Self>,
+                    end: &Option<End<Self>>,
+                ) -> __m128i {
+                    #[target_feature(enable = $features)]
+                    #[inline(never)]
+                    unsafe fn inner<const SEAL: bool, const M: usize>(
+                        key: &GcmKey,
+                        counter: &$vector,
+                        data: (*const u8, *mut u8, usize),
+                        pending: Option<*const u8>,
+                        hash: &Hash<$vector>,
+                        end: &Option<End<$vector>>,
+                    ) -> __m128i {
+                        // SAFETY: the instructions are enabled here; else as for the caller.
+                        unsafe {
+                            super::long::rest::<$vector, SEAL, M>(key, counter, data, pending, hash, end)
+                        }
+                    }
+                    // SAFETY: the caller enables the instructions.
+                    unsafe { inner::<SEAL, M>(key, counter, data, pending, hash, end) }
+                }
+            }
+
+            /// E(0), and the powers of it that the kernels here need.
+            #[inline]
+            pub(crate) fn fill_table(_: $token, aes: &AesKey, table: &mut Table) -> Block {
+                #[target_feature(enable = $features)]
+                fn inner(aes: &AesKey, table: &mut Table) -> Block {
+                    // SAFETY: the instructions are enabled here.
+                    unsafe {
+                        let h = encrypt_block(aes, &[0; 16]);
+                        fill::<$vector>(table, &h);
+                        $wipe;
+                        h
+                    }
+                }
+                // SAFETY: the token proves the instructions.
+                unsafe { inner(aes, table) }
+            }
+
+            /// Encrypts every job and gives it its tag.
+            #[inline]
+            pub(crate) fn seal(_: $token, jobs: &mut [AeadJob<'_, GcmKey>]) {
+                #[target_feature(enable = $features)]
+                fn inner(jobs: &mut [AeadJob<'_, GcmKey>]) {
+                    // SAFETY: the instructions are enabled here.
+                    unsafe {
+                        crypt_batch::<$vector, true>(jobs);
+                        $wipe;
+                    }
+                }
+                // SAFETY: the token proves the instructions.
+                unsafe { inner(jobs) }
+            }
+
+            /// Decrypts every job and gives it the tag of its input.
+            #[inline]
+            pub(crate) fn open(_: $token, jobs: &mut [AeadJob<'_, GcmKey>]) {
+                #[target_feature(enable = $features)]
+                fn inner(jobs: &mut [AeadJob<'_, GcmKey>]) {
+                    // SAFETY: the instructions are enabled here.
+                    unsafe {
+                        crypt_batch::<$vector, false>(jobs);
+                        $wipe;
+                    }
+                }
+                // SAFETY: the token proves the instructions.
+                unsafe { inner(jobs) }
+            }
+
+            /// Counter mode from `counter`, and GHASH on from `y`, over a piece of data
+            /// that is followed by zeros up to a whole block.
+            #[inline]
+            pub(crate) fn crypt(
+                _: $token,
+                dir: Direction,
+                key: &GcmKey,
+                counter: &Block,
+                y: &mut Block,
+                data: InOutBuf<'_, '_, u8>,
+            ) {
+                #[target_feature(enable = $features)]
+                fn inner(
+                    dir: Direction,
+                    key: &GcmKey,
+                    counter: &Block,
+                    y: &mut Block,
+                    data: InOutBuf<'_, '_, u8>,
+                ) {
+                    // SAFETY: the instructions are enabled here.
+                    unsafe {
+                        match dir {
+                            Direction::Encrypt => {
+                                crypt_piece::<$vector, true>(key, counter, y, data);
+                            }
+                            Direction::Decrypt => {
+                                crypt_piece::<$vector, false>(key, counter, y, data);
+                            }
+                        }
+                        $wipe;
+                    }
+                }
+                // SAFETY: the token proves the instructions.
+                unsafe { inner(dir, key, counter, y, data) }
+            }
+
+            /// GHASH on from `y` over bytes and zeros up to a whole block.
+            #[inline]
+            pub(crate) fn hash(_: $token, key: &GcmKey, y: &mut Block, bytes: &[u8]) {
+                #[target_feature(enable = $features)]
+                fn inner(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
+                    // SAFETY: the instructions are enabled here.
+                    unsafe {
+                        hash_bytes::<$vector>(key, y, bytes);
+                        $wipe;
+                    }
+                }
+                // SAFETY: the token proves the instructions.
+                unsafe { inner(key, y, bytes) }
+            }
+
+            /// The block cipher alone.
+            #[inline]
+            pub(crate) fn encrypt(_: $token, key: &AesKey, block: &Block) -> Block {
+                #[target_feature(enable = $features)]
+                fn inner(key: &AesKey, block: &Block) -> Block {
+                    // SAFETY: the instructions are enabled here.
+                    unsafe {
+                        let out = encrypt_block(key, block);
+                        $wipe;
+                        out
+                    }
+                }
+                // SAFETY: the token proves the instructions.
+                unsafe { inner(key, block) }
+            }
+
+            /// The product of two blocks in the field of GHASH.
+            #[inline]
+            pub(crate) fn multiply(_: $token, a: &Block, b: &Block) -> Block {
+                #[target_feature(enable = $features)]
+                fn inner(a: &Block, b: &Block) -> Block {
+                    // SAFETY: the instructions are enabled here.
+                    unsafe {
+                        let out = product(a, b);
+                        $wipe;
+                        out
+                    }
+                }
+                // SAFETY: the token proves the instructions.
+                unsafe { inner(a, b) }
+            }
+        }
+    };
+}
+
+kernels!(
+    /// One block a vector.
+    x128, HaveAesNi, __m128i, "aes,pclmulqdq,ssse3,sse4.1",
+    wipe wipe::registers_128()
+);
+kernels!(
+    /// Two blocks a vector.
+    x256, HaveVaes, __m256i, "aes,pclmulqdq,avx2,vaes,vpclmulqdq",
+    wipe wipe::registers_256()
+);
+kernels!(
+    /// Four blocks a vector.
+    x512, HaveVaes512, __m512i,
+    "aes,pclmulqdq,avx2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl",
+    wipe { wipe::registers_256(); wipe::registers_512_upper() }
+);

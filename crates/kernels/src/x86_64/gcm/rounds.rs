@@ -1,0 +1,223 @@
+//! Counter mode a group of vectors at a time: counters, the rounds of AES, and the
+//! data that the last round meets.
+
+use core::arch::x86_64::*;
+
+use super::lane::Lane;
+use crate::aes::{AesKey, Block};
+
+/// Vectors in a chunk: with a latency of four cycles and two units, AES needs eight.
+pub(super) const WIDTH: usize = 8;
+
+/// The place of a lane in its vector, where [`Lane::add32`] counts.
+#[repr(align(64))]
+struct LaneNumbers([u32; 16]);
+static LANE_NUMBERS: LaneNumbers = LaneNumbers([0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3]);
+
+/// `n` for the counter of each lane.
+#[inline(always)]
+pub(super) unsafe fn count<V: Lane>(n: u32) -> V {
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe { V::splat(_mm_set_epi32(n.cast_signed(), 0, 0, 0)) }
+}
+
+/// The counters of a vector whose first lane has `base`, in the form for counting.
+#[inline(always)]
+pub(super) unsafe fn counters<V: Lane>(base: V) -> V {
+    // SAFETY: the caller enables the instructions of `V`; the table is 64 bytes.
+    unsafe { base.add32(V::load(LANE_NUMBERS.0.as_ptr().cast())) }
+}
+
+#[inline(always)]
+pub(super) unsafe fn round_key<V: Lane>(key: &AesKey, round: usize) -> V {
+    // SAFETY: the caller enables the instructions of `V`; a round key is 16 bytes.
+    unsafe { V::splat_load(key.enc()[round].as_ptr()) }
+}
+
+#[inline(always)]
+pub(super) unsafe fn round<V: Lane, const M: usize>(
+    state: &mut [V; M],
+    key: &AesKey,
+    round: usize,
+) {
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        let key = round_key(key, round);
+        for block in state {
+            *block = block.aesenc(key);
+        }
+    }
+}
+
+/// Rounds that only longer keys have, and the key of the last round.
+#[inline(always)]
+pub(super) unsafe fn late_rounds<V: Lane, const M: usize>(state: &mut [V; M], key: &AesKey) -> V {
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        if key.rounds() > 10 {
+            round(state, key, 10);
+            round(state, key, 11);
+            if key.rounds() > 12 {
+                round(state, key, 12);
+                round(state, key, 13);
+                return round_key(key, 14);
+            }
+            return round_key(key, 12);
+        }
+        round_key(key, 10)
+    }
+}
+
+/// `M` vectors of counters after the first round key; `counter` moves behind them.
+#[inline(always)]
+pub(super) unsafe fn first_round<V: Lane, const M: usize>(counter: &mut V, key: &AesKey) -> [V; M] {
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        let step = count(V::BLOCKS as u32);
+        let key = round_key::<V>(key, 0);
+        let mut state = [V::zero(); M];
+        for block in &mut state {
+            *block = counter.swap_counter().xor(key);
+            *counter = counter.add32(step);
+        }
+        state
+    }
+}
+
+/// `n <= BYTES` bytes of vector `i`, zeros behind them.
+#[inline(always)]
+pub(super) unsafe fn load_some<V: Lane>(from: *const u8, i: usize, n: usize) -> V {
+    // SAFETY: the caller enables the instructions of `V` and gives these bytes.
+    unsafe {
+        match n {
+            0 => V::zero(),
+            _ if n == V::BYTES => V::load(from.add(i * V::BYTES)),
+            _ => V::load_part(from.add(i * V::BYTES), n),
+        }
+    }
+}
+
+/// The first `n <= BYTES` bytes of `text` as vector `i`.
+#[inline(always)]
+unsafe fn store_some<V: Lane>(text: V, to: *mut u8, i: usize, n: usize) {
+    // SAFETY: the caller enables the instructions of `V` and gives these bytes.
+    unsafe {
+        match n {
+            0 => {}
+            _ if n == V::BYTES => text.store(to.add(i * V::BYTES)),
+            _ => text.store_part(to.add(i * V::BYTES), n),
+        }
+    }
+}
+
+/// At most 16 bytes, zeros behind them.
+#[inline(always)]
+pub(super) unsafe fn load_block(bytes: &[u8]) -> __m128i {
+    // SAFETY: the caller enables the instructions of `__m128i`; the slice is good
+    // for its length.
+    unsafe {
+        if bytes.len() == 16 {
+            __m128i::load(bytes.as_ptr())
+        } else {
+            __m128i::load_part(bytes.as_ptr(), bytes.len())
+        }
+    }
+}
+
+/// The last round of vector `i` of the data, of which `n` bytes are left. Gives what
+/// is to be hashed, bytes reversed.
+#[inline(always)]
+unsafe fn last_round<V: Lane, const SEAL: bool>(
+    state: &mut V,
+    key: V,
+    from: *const u8,
+    to: *mut u8,
+    i: usize,
+    n: usize,
+) -> V {
+    // SAFETY: the caller enables the instructions of `V` and gives these bytes.
+    unsafe {
+        let data = load_some::<V>(from, i, n);
+        *state = state.aesenclast(data.xor(key));
+        store_some(*state, to, i, n);
+        let hashed = match SEAL {
+            false => data,
+            true if n == V::BYTES => *state,
+            true => state.and(V::keep(n)),
+        };
+        hashed.reverse()
+    }
+}
+
+/// The last round of a group of `len` bytes, whose blocks fill M - 1 vectors and a part
+/// of one more or nothing of it. Gives what is to be hashed, bytes reversed.
+#[inline(always)]
+pub(super) unsafe fn last_rounds<V: Lane, const SEAL: bool, const M: usize>(
+    state: &mut [V; M],
+    key: V,
+    from: *const u8,
+    to: *mut u8,
+    len: usize,
+) -> [V; M] {
+    // SAFETY: the caller enables the instructions of `V` and gives `len` bytes to read
+    // and to write; what is said of them leaves each vector here inside them.
+    unsafe {
+        let mut hashed = [V::zero(); M];
+        for i in 0..M.saturating_sub(2) {
+            hashed[i] = last_round::<V, SEAL>(&mut state[i], key, from, to, i, V::BYTES);
+        }
+        // What is behind M - 1 vectors or, below zero, what the last of them lacks.
+        let tail = len.cast_signed() - ((M - 1) * V::BYTES).cast_signed();
+        if tail < 0 {
+            let (i, n) = (M.saturating_sub(2), V::BYTES.wrapping_add_signed(tail));
+            hashed[i] = last_round::<V, SEAL>(&mut state[i], key, from, to, i, n);
+            state[M - 1] = state[M - 1].aesenclast(key);
+            return hashed;
+        }
+        if M > 1 {
+            let i = M - 2;
+            hashed[i] = last_round::<V, SEAL>(&mut state[i], key, from, to, i, V::BYTES);
+        }
+        if tail == 0 {
+            state[M - 1] = state[M - 1].aesenclast(key);
+        } else {
+            let (i, n) = (M - 1, tail.cast_unsigned());
+            hashed[i] = last_round::<V, SEAL>(&mut state[i], key, from, to, i, n);
+        }
+        hashed
+    }
+}
+
+/// A word that may stand anywhere.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct Word(i32);
+
+/// A nonce of 12 bytes behind which stands a counter of zero.
+// Volatile, so that the loads stay three: whatever the sizes of the stores that
+// wrote the nonce a moment ago (8 and 4 bytes, or salt and IV of 4 and 8), they are
+// then forwarded, while a load over two stores would wait until both are done.
+#[inline(always)]
+pub(super) fn nonce(iv: &[u8; 16]) -> __m128i {
+    let words = iv.as_ptr().cast::<Word>();
+    // SAFETY: three words are inside the array; SSE2 is part of x86-64.
+    unsafe {
+        let [a, b, c] = [0, 1, 2].map(|i| words.add(i).read_volatile().0);
+        _mm_set_epi32(0, c, b, a)
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn encrypt_block(key: &AesKey, block: &Block) -> Block {
+    // SAFETY: the caller enables the instructions of `__m128i`.
+    unsafe {
+        let mut state = [__m128i::load(block.as_ptr()).xor(round_key(key, 0))];
+        for i in 1..10 {
+            round(&mut state, key, i);
+        }
+        let last = late_rounds(&mut state, key);
+        let mut out = [0; 16];
+        state[0].aesenclast(last).store(out.as_mut_ptr());
+        out
+    }
+}
