@@ -27,3 +27,77 @@ fn check(jobs: &[CipherJob<'_, AesKey>]) {
         assert!(job.data.len().is_multiple_of(16), "CBC takes whole blocks");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::naive;
+    use crate::testing::{
+        SP_800_38A_KEYS, SP_800_38A_PLAIN, answers, batches, judge, known, tiers,
+    };
+    use proptest::prelude::*;
+
+    fn key(hex: &str) -> AesKey {
+        AesKey::new(&hex::decode(hex).unwrap()).unwrap()
+    }
+
+    fn keys(bytes: &[Vec<u8>]) -> Vec<AesKey> {
+        bytes.iter().map(|key| AesKey::new(key).unwrap()).collect()
+    }
+
+    const IV: &str = "000102030405060708090a0b0c0d0e0f";
+
+    /// SP 800-38A sections F.2.1, F.2.3 and F.2.5.
+    const CIPHER: [&str; 3] = [
+        "7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2\
+            73bed6b8e3c1743b7116e69e222295163ff1caa1681fac09120eca307586e1a7",
+        "4f021db243bc633d7178183a9fa071e8b4d9ada9ad7dedf4e5e738763f69145a\
+            571b242012fb7ae07fa9baac3df102e008b0e27988598881d920a9e64f5615cd",
+        "f58c4c04d6e5f1ba779eabfb5f7bfbd69cfc4e967edb808d679f777bc6702c7d\
+            39f23369a9d9bacfa530e26304231461b2eb05e2c39be9fcda6c19078c6a9d1b",
+    ];
+
+    #[test]
+    fn sp_800_38a() {
+        for (bytes, cipher) in SP_800_38A_KEYS.iter().zip(CIPHER) {
+            let key = key(bytes);
+            let encrypted = (cipher.to_string(), cipher[96..].to_string());
+            let decrypted = (SP_800_38A_PLAIN.to_string(), cipher[96..].to_string());
+            for tier in tiers() {
+                assert_eq!(
+                    known(&key, IV, SP_800_38A_PLAIN, tier.cbc_encrypt),
+                    encrypted
+                );
+                assert_eq!(known(&key, IV, cipher, tier.cbc_decrypt), decrypted);
+            }
+            assert_eq!(known(&key, IV, SP_800_38A_PLAIN, encrypt), encrypted);
+            assert_eq!(known(&key, IV, cipher, decrypt), decrypted);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "whole blocks")]
+    fn part_of_a_block_is_refused() {
+        known(&key(SP_800_38A_KEYS[0]), IV, "00", encrypt);
+    }
+
+    proptest! {
+        #[test]
+        fn batches_agree_with_the_naive_reference((bytes, requests) in batches(|len| len / 16 * 16)) {
+            let keys = keys(&bytes);
+            let last = |data: &[u8], iv| data.last_chunk().copied().unwrap_or(iv);
+            let encrypted = answers(keys.len(), &requests, |r, key| {
+                let data = naive::cbc_encrypt(&bytes[key], &r.iv, &r.data);
+                let iv = last(&data, r.iv);
+                (data, iv)
+            });
+            let decrypted = answers(keys.len(), &requests, |r, key| {
+                (naive::cbc_decrypt(&bytes[key], &r.iv, &r.data), last(&r.data, r.iv))
+            });
+            for tier in tiers() {
+                judge(tier.name, &keys, &requests, tier.cbc_encrypt, &encrypted);
+                judge(tier.name, &keys, &requests, tier.cbc_decrypt, &decrypted);
+            }
+        }
+    }
+}

@@ -37,6 +37,8 @@ pub mod xts;
 mod aead_batches;
 mod hash_lanes;
 mod portable;
+#[cfg(test)]
+mod testing;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86_64;

@@ -2,18 +2,22 @@
 
 use core::arch::asm;
 
+use super::wide::Wide;
+use crate::aes::Block;
 use crate::cpu::{HaveAvx2, HaveAvx512};
 
-/// Overwrites `len` bytes with zeros that the compiler must keep.
+/// Overwrites `count` blocks, rounded up to whole registers, with zeros.
 ///
 /// # Safety
-/// The bytes are valid for writes.
+/// The instructions of `V` are there and the blocks are valid for writes.
 #[inline(always)]
-pub(crate) unsafe fn memory<T>(start: *mut T, len: usize) {
-    // SAFETY: as for this function; the empty statement reads no memory, but the
-    // compiler has to assume that it does.
+pub(crate) unsafe fn blocks<V: Wide>(start: *mut Block, count: usize) {
+    // SAFETY: as for this function. The empty statement reads nothing, but the
+    // compiler has to assume that it does, and so keeps the stores.
     unsafe {
-        core::ptr::write_bytes(start.cast::<u8>(), 0, len);
+        for i in (0..count).step_by(V::BLOCKS) {
+            V::zero().store(start.add(i).cast());
+        }
         asm!("/* {0} */", in(reg) start, options(nostack, preserves_flags));
     }
 }
