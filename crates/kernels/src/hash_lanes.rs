@@ -17,6 +17,8 @@ use crate::sha2::{Hash, Sha256, Sha512};
 pub(crate) struct Message<'j, H: Hash> {
     /// HMAC: the states after the inner and the outer padded key.
     pub(crate) states: Option<(&'j H::State, &'j H::State)>,
+    /// Bytes that the first of them has seen.
+    pub(crate) before: usize,
     pub(crate) head: &'j [u8],
     pub(crate) data: &'j [u8],
     /// Gets the digest, and zeros behind it.
@@ -134,7 +136,7 @@ struct Lane<'j, H: Hash> {
     /// What has not yet become a run.
     head: &'j [u8],
     data: &'j [u8],
-    /// Bytes of the message and, for HMAC, the padded key before it.
+    /// Bytes of the whole message, for HMAC with the padded key before it.
     len: u64,
     digest: &'j mut [u8],
     run: &'j [u8],
@@ -169,14 +171,12 @@ impl<'j, H: Hash> Lane<'j, H> {
         self.stage = Stage::Message;
         (self.head, self.data) = (message.head, message.data);
         self.digest = message.digest;
-        self.len = (message.head.len() + message.data.len()) as u64;
-        let mut state = H::INITIAL;
-        self.outer = None;
-        if let Some((inner, outer)) = message.states {
-            state = *inner;
-            self.outer = Some(outer);
-            self.len += H::BLOCK as u64;
-        }
+        self.len = (message.before + message.head.len() + message.data.len()) as u64;
+        let (mut state, outer) = match message.states {
+            Some((inner, outer)) => (*inner, Some(outer)),
+            None => (H::INITIAL, None),
+        };
+        self.outer = outer;
         self.next_run(&mut state);
         state
     }
@@ -347,6 +347,7 @@ mod tests {
                     Some(key) => key.message(head, data, digest),
                     None => Message {
                         states: None,
+                        before: 0,
                         head,
                         data,
                         digest,
