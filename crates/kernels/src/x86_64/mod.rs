@@ -3,6 +3,7 @@
 
 pub(crate) mod authenc;
 pub(crate) mod chacha;
+pub(crate) mod hmac_short;
 pub(crate) mod key;
 pub(crate) mod rounds;
 pub(crate) mod sha2;

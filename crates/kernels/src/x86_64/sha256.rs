@@ -45,6 +45,21 @@ macro_rules! four_rounds {
 }
 pub(super) use four_rounds;
 
+/// Compresses one block, given as words, into a state (f e b a, h g d c).
+#[inline]
+#[target_feature(enable = "sha,avx2")]
+pub(super) fn block(
+    (mut feba, mut hgdc): (__m128i, __m128i),
+    mut w: [__m128i; 4],
+) -> (__m128i, __m128i) {
+    let before = (feba, hgdc);
+    macro_rules! quarters {
+        ($($j:literal)*) => {$(four_rounds!($j, w, feba, hgdc);)*};
+    }
+    quarters!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    (_mm_add_epi32(feba, before.0), _mm_add_epi32(hgdc, before.1))
+}
+
 /// Compresses the blocks of `L` messages, as many as the first one has.
 #[target_feature(enable = "sha,avx2")]
 fn lanes<const L: usize>(states: &mut [[u32; 8]], blocks: &[&[u8]]) {
