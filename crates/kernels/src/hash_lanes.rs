@@ -12,11 +12,15 @@ use core::array::from_fn;
 use zeroize::optimization_barrier;
 
 use crate::sha2::{Hash, Sha256, Sha512};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::hmac_short;
 
 /// A message to hash, in two pieces.
 pub(crate) struct Message<'j, H: Hash> {
     /// HMAC: the states after the inner and the outer padded key.
     pub(crate) states: Option<(&'j H::State, &'j H::State)>,
+    /// Bytes that the first of them has seen.
+    pub(crate) before: usize,
     pub(crate) head: &'j [u8],
     pub(crate) data: &'j [u8],
     /// Gets the digest, and zeros behind it.
@@ -46,13 +50,24 @@ impl<H: Hash> Compress<H> for OneByOne {
 
 /// Hashes all messages with SHA-256 by the best means of this machine.
 #[inline]
-pub(crate) fn sha256<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
+pub(crate) fn sha256<'j>(mut messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
     #[cfg(target_arch = "x86_64")]
     let means = crate::x86_64::sha2::Means256::new();
     #[cfg(not(target_arch = "x86_64"))]
     let means = OneByOne;
     match messages.len() {
-        1 => run::<Sha256, _, 1>(means, messages),
+        1 => {
+            let Some(message) = messages.next() else {
+                return;
+            };
+            #[cfg(target_arch = "x86_64")]
+            if let Some(sha_ni) = means.sha_ni
+                && hmac_short::takes(&message)
+            {
+                return hmac_short::mac(sha_ni, message);
+            }
+            run::<Sha256, _, 1>(means, core::iter::once(message));
+        }
         2..=4 => run::<Sha256, _, 4>(means, messages),
         _ => run::<Sha256, _, 16>(means, messages),
     }
@@ -134,7 +149,7 @@ struct Lane<'j, H: Hash> {
     /// What has not yet become a run.
     head: &'j [u8],
     data: &'j [u8],
-    /// Bytes of the message and, for HMAC, the padded key before it.
+    /// Bytes of the whole message, for HMAC with the padded key before it.
     len: u64,
     digest: &'j mut [u8],
     run: &'j [u8],
@@ -169,14 +184,12 @@ impl<'j, H: Hash> Lane<'j, H> {
         self.stage = Stage::Message;
         (self.head, self.data) = (message.head, message.data);
         self.digest = message.digest;
-        self.len = (message.head.len() + message.data.len()) as u64;
-        let mut state = H::INITIAL;
-        self.outer = None;
-        if let Some((inner, outer)) = message.states {
-            state = *inner;
-            self.outer = Some(outer);
-            self.len += H::BLOCK as u64;
-        }
+        self.len = (message.before + message.head.len() + message.data.len()) as u64;
+        let (mut state, outer) = match message.states {
+            Some((inner, outer)) => (*inner, Some(outer)),
+            None => (H::INITIAL, None),
+        };
+        self.outer = outer;
         self.next_run(&mut state);
         state
     }
@@ -347,6 +360,7 @@ mod tests {
                     Some(key) => key.message(head, data, digest),
                     None => Message {
                         states: None,
+                        before: 0,
                         head,
                         data,
                         digest,
@@ -450,6 +464,25 @@ mod tests {
             }
             check_256(&cases);
             check_512(&cases);
+        }
+    }
+
+    /// A lone short message takes a way of its own.
+    #[test]
+    fn lone_messages() {
+        let data: Vec<u8> = (0..=130_u8).map(|i| i.wrapping_mul(3)).collect();
+        let key = vec![0x77; 32];
+        let (key_256, key_512) = (HmacSha256Key::new(&key), HmacSha512Key::new(&key));
+        for len in 0..=130 {
+            for cut in [0, 1, len / 2, len] {
+                let (head, rest) = data[..len].split_at(cut.min(len));
+                let (mut mac_256, mut mac_512) = ([0xff; 64], [0xff; 64]);
+                sha256(core::iter::once(key_256.message(head, rest, &mut mac_256)));
+                sha512(core::iter::once(key_512.message(head, rest, &mut mac_512)));
+                let case = (Some(key.clone()), data[..len].to_vec(), cut);
+                assert_eq!(mac_256, expected_256(&case), "{len} bytes cut at {cut}");
+                assert_eq!(mac_512, expected_512(&case), "{len} bytes cut at {cut}");
+            }
         }
     }
 }

@@ -31,6 +31,32 @@ impl HmacSha256Key {
     ) -> Message<'j, Sha256> {
         self.0.message(head, data, mac)
     }
+
+    /// The state after the inner padded key.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn inner(&self) -> &[u32; 8] {
+        &self.0.inner
+    }
+
+    /// The rest of a message of which `state` has seen `seen` bytes.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn rest<'j>(
+        &'j self,
+        state: &'j [u32; 8],
+        seen: usize,
+        rest: &'j [u8],
+        mac: &'j mut [u8],
+    ) -> Message<'j, Sha256> {
+        Message {
+            states: Some((state, &self.0.outer)),
+            before: Sha256::BLOCK + seen,
+            head: &[],
+            data: rest,
+            digest: mac,
+        }
+    }
 }
 
 impl HmacSha512Key {
@@ -82,6 +108,7 @@ impl<H: Hash> States<H> {
         if key.len() > H::BLOCK {
             let message = Message {
                 states: None,
+                before: 0,
                 head: &[],
                 data: key,
                 digest: &mut block,
@@ -111,6 +138,7 @@ impl<H: Hash> States<H> {
     ) -> Message<'j, H> {
         Message {
             states: Some((&self.inner, &self.outer)),
+            before: H::BLOCK,
             head,
             data,
             digest,

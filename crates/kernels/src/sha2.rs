@@ -22,6 +22,7 @@ pub fn sha512(jobs: &mut [MacJob<'_, ()>]) {
 fn plain<'j, H: Hash>(job: &'j mut MacJob<'_, ()>) -> Message<'j, H> {
     Message {
         states: None,
+        before: 0,
         head: job.head,
         data: job.data,
         digest: &mut job.mac,

@@ -1,10 +1,11 @@
 //! Intrinsics of x86-64. The entries, in [`tier`] and [`key`], take the token of the
 //! instructions they need; the kernels are written once over [`wide::Wide`].
 
+pub(crate) mod authenc;
 pub(crate) mod chacha;
 pub(crate) mod gcm;
-mod gcm_lane;
 pub(crate) mod ghash;
+pub(crate) mod hmac_short;
 pub(crate) mod key;
 pub(crate) mod rounds;
 pub(crate) mod sha2;

@@ -24,6 +24,42 @@ pub(crate) fn compress(_: HaveShaNi, states: &mut [[u32; 8]], blocks: &[&[u8]]) 
     }
 }
 
+/// Four rounds, the `$j`th of 16 times, with the words of `$w[$j % 4]`, which then
+/// become those of 16 rounds later.
+macro_rules! four_rounds {
+    ($j:literal, $w:expr, $feba:expr, $hgdc:expr) => {{
+        let w = &mut $w;
+        // SAFETY: a load of four words from the table of 64.
+        let k = unsafe { _mm_loadu_si128(K256.as_ptr().add(4 * $j).cast()) };
+        let wk = _mm_add_epi32(w[$j % 4], k);
+        $hgdc = _mm_sha256rnds2_epu32($hgdc, $feba, wk);
+        let wk = _mm_shuffle_epi32(wk, 0x0e);
+        $feba = _mm_sha256rnds2_epu32($feba, $hgdc, wk);
+        if $j < 12 {
+            let sum = _mm_sha256msg1_epu32(w[$j % 4], w[($j + 1) % 4]);
+            let seven_back = _mm_alignr_epi8(w[($j + 3) % 4], w[($j + 2) % 4], 4);
+            let sum = _mm_add_epi32(sum, seven_back);
+            w[$j % 4] = _mm_sha256msg2_epu32(sum, w[($j + 3) % 4]);
+        }
+    }};
+}
+pub(super) use four_rounds;
+
+/// Compresses one block, given as words, into a state (f e b a, h g d c).
+#[inline]
+#[target_feature(enable = "sha,avx2")]
+pub(super) fn block(
+    (mut feba, mut hgdc): (__m128i, __m128i),
+    mut w: [__m128i; 4],
+) -> (__m128i, __m128i) {
+    let before = (feba, hgdc);
+    macro_rules! quarters {
+        ($($j:literal)*) => {$(four_rounds!($j, w, feba, hgdc);)*};
+    }
+    quarters!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    (_mm_add_epi32(feba, before.0), _mm_add_epi32(hgdc, before.1))
+}
+
 /// Compresses the blocks of `L` messages, as many as the first one has.
 #[target_feature(enable = "sha,avx2")]
 fn lanes<const L: usize>(states: &mut [[u32; 8]], blocks: &[&[u8]]) {
@@ -50,28 +86,14 @@ fn lanes<const L: usize>(states: &mut [[u32; 8]], blocks: &[&[u8]]) {
                 *w = _mm_shuffle_epi8(words, big_endian);
             }
         }
-        // Four rounds with the words of `w[$j % 4]`, which then become those of
-        // four quarters later.
-        macro_rules! four_rounds {
-            ($($j:literal)*) => {$({
-                // SAFETY: a load of four words from the table of 64.
-                let k = unsafe { _mm_loadu_si128(K256.as_ptr().add(4 * $j).cast()) };
+        macro_rules! quarters {
+            ($($j:literal)*) => {$(
                 for l in 0..L {
-                    let w = &mut w[l];
-                    let wk = _mm_add_epi32(w[$j % 4], k);
-                    hgdc[l] = _mm_sha256rnds2_epu32(hgdc[l], feba[l], wk);
-                    let wk = _mm_shuffle_epi32(wk, 0x0e);
-                    feba[l] = _mm_sha256rnds2_epu32(feba[l], hgdc[l], wk);
-                    if $j < 12 {
-                        let sum = _mm_sha256msg1_epu32(w[$j % 4], w[($j + 1) % 4]);
-                        let seven_back = _mm_alignr_epi8(w[($j + 3) % 4], w[($j + 2) % 4], 4);
-                        let sum = _mm_add_epi32(sum, seven_back);
-                        w[$j % 4] = _mm_sha256msg2_epu32(sum, w[($j + 3) % 4]);
-                    }
+                    four_rounds!($j, w[l], feba[l], hgdc[l]);
                 }
-            })*};
+            )*};
         }
-        four_rounds!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+        quarters!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
         for l in 0..L {
             feba[l] = _mm_add_epi32(feba[l], feba_before[l]);
             hgdc[l] = _mm_add_epi32(hgdc[l], hgdc_before[l]);
@@ -85,7 +107,7 @@ fn lanes<const L: usize>(states: &mut [[u32; 8]], blocks: &[&[u8]]) {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load(words: &[u32]) -> __m128i {
+pub(super) fn load(words: &[u32]) -> __m128i {
     let words: &[u32; 4] = words.try_into().expect("four words");
     // SAFETY: a load of 16 bytes from four words.
     unsafe { _mm_loadu_si128(words.as_ptr().cast()) }
@@ -93,7 +115,7 @@ fn load(words: &[u32]) -> __m128i {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store(words: &mut [u32], register: __m128i) {
+pub(super) fn store(words: &mut [u32], register: __m128i) {
     let words: &mut [u32; 4] = words.try_into().expect("four words");
     // SAFETY: a store of 16 bytes to four words.
     unsafe { _mm_storeu_si128(words.as_mut_ptr().cast(), register) }

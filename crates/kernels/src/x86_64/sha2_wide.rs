@@ -81,7 +81,7 @@ macro_rules! compress {
                         let known = add(add($h, w[$i]), splat($k[$base + $i]));
                         let t1 = add(add(known, choose($e, $f, $g)), sum1);
                         $d = add($d, t1);
-                        $h = add(add(t1, majority($a, $b, $c)), sum0);
+                        $h = add(t1, add(majority($a, $b, $c), sum0));
                     };
                 }
                 for sixteen in 0..$sixteens {

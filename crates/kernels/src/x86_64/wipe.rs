@@ -4,11 +4,9 @@ use core::arch::asm;
 
 use super::wide::Wide;
 use crate::aes::Block;
-
-/// Overwrites `count` blocks, rounded up to whole registers, with zeros.
 use crate::cpu::{HaveAvx2, HaveAvx512};
 
-/// Overwrites `len` bytes with zeros that the compiler must keep.
+/// Overwrites `count` blocks, rounded up to whole registers, with zeros.
 ///
 /// # Safety
 /// The instructions of `V` are there and the blocks are valid for writes.
