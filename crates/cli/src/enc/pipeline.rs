@@ -55,7 +55,7 @@ impl Pipeline {
             written += result?;
         }
         pipeline.source.check()?;
-        pipeline.sink.commit()?;
+        pipeline.sink.commit(written)?;
         Ok(written)
     }
 
