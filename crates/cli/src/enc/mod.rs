@@ -20,6 +20,7 @@ mod turn;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use cipherlane::{Config, Direction};
@@ -151,15 +152,15 @@ pub(crate) fn run(args: &EncArgs, mut config: Config) -> Result<(), Failure> {
         workers.resize(workers.len().max(3), None);
     }
     let started = Instant::now();
+    let progress = progress(source.len());
     let pipeline = Pipeline {
-        progress: progress(source.len()),
         source,
         coder,
         sink,
         chunk,
+        done: AtomicU64::new(0),
     };
-    let progress = pipeline.progress.clone();
-    let result = pipeline.run(&workers);
+    let result = pipeline.run(&workers, &progress);
     progress.finish_and_clear();
     let bytes = result.inspect_err(|_| target::abandon())?;
     if args.json.json {
