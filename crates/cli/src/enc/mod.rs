@@ -148,8 +148,9 @@ pub(crate) fn run(args: &EncArgs, mut config: Config) -> Result<(), Failure> {
         sink.reserve(len)?;
     }
     if !(coder.any_order() && sink.any_order() && source.len().is_some()) {
-        // Reading, working and writing overlap only if there is a worker for each.
-        workers.resize(workers.len().max(3), None);
+        // Where chunks wait for their turn, reading, working and writing overlap only if there is
+        // a worker for each; twice as many, so that one whose core is busy is not waited for.
+        workers.resize(workers.len().max(6), None);
     }
     let started = Instant::now();
     let progress = progress(source.len());

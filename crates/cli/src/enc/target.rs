@@ -300,4 +300,45 @@ mod tests {
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(std::fs::read_to_string(&real).unwrap(), "new");
     }
+
+    #[test]
+    fn a_signal_removes_the_temporary_name() {
+        const DIR: &str = "CIPHERLANE_TEST_TARGET_DIR";
+        if let Some(dir) = std::env::var_os(DIR) {
+            // The program that is interrupted: this test, started once more.
+            watch_signals();
+            let _file = create_named(Path::new(&dir)).unwrap();
+            std::thread::sleep(std::time::Duration::from_secs(60));
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "enc::target::tests::a_signal_removes_the_temporary_name",
+            ])
+            .env(DIR, dir.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while names(dir.path()).is_empty() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended early");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&status),
+            Some(SIGTERM)
+        );
+        assert!(names(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn ignored_signals_are_told_from_others() {
+        // The start-up code of Rust ignores SIGPIPE.
+        assert!(is_ignored(signal_hook::consts::SIGPIPE));
+        assert!(!is_ignored(SIGTERM));
+    }
 }
