@@ -23,7 +23,19 @@ pub(crate) fn run(args: &DriversArgs, framework: &Framework) -> Result<(), Failu
         .chunk_by(|a, b| a.driver == b.driver)
         .map(group)
         .collect();
-    output::print(&groups.join("\n"))
+    output::print(&format!("{}\n{}", groups.join("\n"), note(&rows)))
+}
+
+/// What the numbers mean, and how to get those that are missing.
+fn note(rows: &[Row]) -> &'static str {
+    let missing = |row: &Row| row.self_test == SelfTest::Passed && row.fixed_ns.is_none();
+    match rows.iter().any(missing) {
+        true => {
+            "fixed, GB/s: to encrypt one request with the shortest key, the caller waiting.\n\
+             -: not measured yet; 'cipherlane calibrate' does it.\n"
+        }
+        false => "fixed, GB/s: to encrypt one request with the shortest key, the caller waiting.\n",
+    }
 }
 
 /// One driver.
@@ -70,13 +82,7 @@ fn group(rows: &[Row]) -> String {
         }
         table.add_row(cells);
     }
-    let unknown = rows
-        .iter()
-        .any(|row| row.self_test == SelfTest::Passed && row.fixed_ns.is_none());
     text.push_str(&format!("{}\n", table.trim_fmt()));
-    if unknown {
-        text.push_str("  - is not measured yet: 'cipherlane calibrate' does it\n");
-    }
     text
 }
 

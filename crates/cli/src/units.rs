@@ -20,7 +20,7 @@ pub(crate) fn parse_size(text: &str) -> Result<usize, String> {
 /// Bytes with the largest unit that leaves no fraction.
 pub(crate) fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let exact = |&(shift, _): &(u32, &str)| bytes > 0 && bytes % (1 << shift) == 0;
+    let exact = |&(shift, _): &(u32, &str)| bytes > 0 && bytes.is_multiple_of(1 << shift);
     match units.into_iter().find(exact) {
         Some((shift, unit)) => format!("{} {unit}", bytes >> shift),
         None => format!("{bytes} B"),

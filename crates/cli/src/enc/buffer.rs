@@ -24,13 +24,13 @@ impl Buffer {
     }
 
     /// `lead` bytes before the payload, and `len` from its start.
-    pub(super) fn from_before(&mut self, lead: usize, len: usize) -> &mut [u8] {
+    pub(super) fn surrounding(&mut self, lead: usize, len: usize) -> &mut [u8] {
         &mut self.memory[self.start - lead..self.start + len]
     }
 
     /// The first `len` bytes of the payload.
     pub(super) fn payload(&mut self, len: usize) -> &mut [u8] {
-        self.from_before(0, len)
+        self.surrounding(0, len)
     }
 }
 

@@ -69,7 +69,7 @@ impl Coder {
         match &self.chain {
             Some(turn) => {
                 let mut chain = turn.enter(chunk.index);
-                self.process(data, &*chain)?;
+                self.process(data, &chain)?;
                 if let Some(newest) = data.last_chunk() {
                     *chain = *newest;
                 }
@@ -112,7 +112,7 @@ impl Coder {
 
     /// Of the whole input, padding included.
     fn check_length(&self, total: u64, name: &str) -> Result<(), Failure> {
-        if total % BLOCK as u64 == 0 && (total > 0 || !self.unpads()) {
+        if total.is_multiple_of(BLOCK as u64) && (total > 0 || !self.unpads()) {
             return Ok(());
         }
         Err(Failure::Runtime(match self.direction {

@@ -20,6 +20,7 @@ mod turn;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use cipherlane::{Config, Direction};
@@ -39,9 +40,9 @@ use crate::options::start;
 use crate::output::JsonFlag;
 use crate::{cores, output};
 
-/// Bytes of a chunk at most: with its copy in the page cache it fits a core's cache, and system
-/// calls are few.
-const CHUNK: usize = 512 << 10;
+/// Bytes of a chunk at most: it stays in a core's cache from read to write, and system calls are
+/// few.
+const CHUNK: usize = 256 << 10;
 /// Bytes of all chunks under way at most.
 const MEMORY: usize = 32 << 20;
 
@@ -114,8 +115,9 @@ struct Summary {
 
 pub(crate) fn run(args: &EncArgs, mut config: Config) -> Result<(), Failure> {
     let cipher = args.cipher;
-    let key = cipher::hex("-K", &args.key, cipher.key_len())?;
+    // In the order in which OpenSSL warns.
     let iv = iv(args)?;
+    let key = cipher::hex("-K", &args.key, cipher.key_len())?;
     if args.print || args.print_only {
         print_key(cipher, &key, &iv)?;
     }
@@ -142,20 +144,24 @@ pub(crate) fn run(args: &EncArgs, mut config: Config) -> Result<(), Failure> {
     let (input, target) = (file(&args.input), file(&args.output));
     let source = Source::open(input.as_deref(), chunk, coder.unpads())?;
     let sink = Sink::open(target.as_deref())?;
+    if let Some(len) = source.len() {
+        sink.reserve(len)?;
+    }
     if !(coder.any_order() && sink.any_order() && source.len().is_some()) {
-        // Reading, working and writing overlap only if there is a worker for each.
-        workers.resize(workers.len().max(3), None);
+        // Where chunks wait for their turn, reading, working and writing overlap only if there is
+        // a worker for each; twice as many, so that one whose core is busy is not waited for.
+        workers.resize(workers.len().max(6), None);
     }
     let started = Instant::now();
+    let progress = progress(source.len());
     let pipeline = Pipeline {
-        progress: progress(source.len()),
         source,
         coder,
         sink,
         chunk,
+        done: AtomicU64::new(0),
     };
-    let progress = pipeline.progress.clone();
-    let result = pipeline.run(&workers);
+    let result = pipeline.run(&workers, &progress);
     progress.finish_and_clear();
     let bytes = result.inspect_err(|_| target::abandon())?;
     if args.json.json {

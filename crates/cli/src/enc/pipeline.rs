@@ -7,7 +7,9 @@
 //! step only, so the steps of different chunks still overlap.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use indicatif::ProgressBar;
 
@@ -18,6 +20,9 @@ use super::source::Source;
 use crate::cores;
 use crate::failure::Failure;
 
+/// Time between two looks at the progress; a run that takes less shows none.
+const GLANCE: Duration = Duration::from_millis(100);
+
 /// Everything the workers share.
 #[derive(Debug)]
 pub(super) struct Pipeline {
@@ -26,7 +31,8 @@ pub(super) struct Pipeline {
     pub(super) sink: Sink,
     /// Bytes of a chunk.
     pub(super) chunk: usize,
-    pub(super) progress: ProgressBar,
+    /// Bytes of input done with.
+    pub(super) done: AtomicU64,
 }
 
 impl Pipeline {
@@ -35,7 +41,11 @@ impl Pipeline {
     ///
     /// On an error it returns at once: a worker may be waiting for input that never comes, and
     /// the program is about to end.
-    pub(super) fn run(self, workers: &[Option<usize>]) -> Result<u64, Failure> {
+    pub(super) fn run(
+        self,
+        workers: &[Option<usize>],
+        progress: &ProgressBar,
+    ) -> Result<u64, Failure> {
         let pipeline = Arc::new(self);
         let (sender, results) = channel();
         for &core in workers {
@@ -51,11 +61,17 @@ impl Pipeline {
         }
         drop(sender);
         let mut written = 0;
-        for result in results {
-            written += result?;
+        loop {
+            match results.recv_timeout(GLANCE) {
+                Ok(result) => written += result?,
+                Err(RecvTimeoutError::Timeout) => {
+                    progress.set_position(pipeline.done.load(Ordering::Relaxed));
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
         }
         pipeline.source.check()?;
-        pipeline.sink.commit()?;
+        pipeline.sink.commit(written)?;
         Ok(written)
     }
 
@@ -68,7 +84,7 @@ impl Pipeline {
             self.sink
                 .write(chunk.index, chunk.offset, buffer.payload(len))?;
             written += len as u64;
-            self.progress.inc(chunk.len as u64);
+            self.done.fetch_add(chunk.len as u64, Ordering::Relaxed);
         }
         Ok(written)
     }

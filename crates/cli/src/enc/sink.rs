@@ -79,10 +79,18 @@ impl Sink {
         }
     }
 
-    /// Everything is written: a regular file gets its name.
-    pub(super) fn commit(&self) -> Result<(), Failure> {
+    /// Takes room for `len` bytes, where that is possible.
+    pub(super) fn reserve(&self, len: u64) -> Result<(), Failure> {
         match &self.kind {
-            Kind::Regular(target) => target.commit(),
+            Kind::Regular(target) => target.reserve(len),
+            Kind::Stream(_) => Ok(()),
+        }
+    }
+
+    /// All `len` bytes are written: a regular file gets its name.
+    pub(super) fn commit(&self, len: u64) -> Result<(), Failure> {
+        match &self.kind {
+            Kind::Regular(target) => target.commit(len),
             Kind::Stream(_) => Ok(()),
         }
     }

@@ -178,7 +178,7 @@ impl Regular {
         let offset = index * self.chunk as u64;
         let lead = if index == 0 { 0 } else { BLOCK };
         // One byte more tells whether this is the end.
-        let region = buffer.from_before(lead, self.chunk + 1);
+        let region = buffer.surrounding(lead, self.chunk + 1);
         let mut filled = 0;
         while filled < region.len() {
             match self
@@ -218,7 +218,7 @@ impl Stream {
         if self.ended {
             return Ok(None);
         }
-        let region = buffer.from_before(0, self.chunk + BLOCK);
+        let region = buffer.surrounding(0, self.chunk + BLOCK);
         let mut filled = self.carried.len();
         region[..filled].copy_from_slice(&self.carried);
         self.carried.clear();

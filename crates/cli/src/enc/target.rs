@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
-use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, CWD, FallocateFlags, Mode, OFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
@@ -28,7 +28,10 @@ fn temporary() -> MutexGuard<'static, Option<PathBuf>> {
 /// A file to be.
 #[derive(Debug)]
 pub(super) struct Target {
+    /// As the user named it.
     path: PathBuf,
+    /// Where that is.
+    resolved: PathBuf,
     temporary: PathBuf,
     file: File,
     /// It has no name yet, not even a temporary one.
@@ -41,15 +44,15 @@ impl Target {
     pub(super) fn create(path: &Path) -> Result<Target, Failure> {
         watch_signals();
         // The file that a symbolic link names is replaced, not the link.
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let old = std::fs::metadata(&path).ok();
+        let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let old = std::fs::metadata(&resolved).ok();
         if old.is_some() {
-            rustix::fs::access(&path, Access::WRITE_OK)
-                .map_err(|error| Failure::path("write", &path, &error.into()))?;
+            rustix::fs::access(&resolved, Access::WRITE_OK)
+                .map_err(|error| Failure::path("write", path, &error.into()))?;
         }
-        let dir = match path.parent() {
-            Some(dir) if !dir.as_os_str().is_empty() => dir,
-            _ => Path::new("."),
+        let dir = match resolved.parent() {
+            Some(dir) if !dir.as_os_str().is_empty() => dir.to_owned(),
+            _ => PathBuf::from("."),
         };
         let failed = |error: io::Error| {
             Failure::io(
@@ -58,10 +61,10 @@ impl Target {
                 &error,
             )
         };
-        let (file, temporary, nameless) = match create_nameless(dir) {
-            Ok(file) => (file, temporary_path(dir, 0), true),
+        let (file, temporary, nameless) = match create_nameless(&dir) {
+            Ok(file) => (file, temporary_path(&dir, 0), true),
             Err(_) => {
-                let (file, temporary) = create_named(dir).map_err(failed)?;
+                let (file, temporary) = create_named(&dir).map_err(failed)?;
                 (file, temporary, false)
             }
         };
@@ -70,7 +73,8 @@ impl Target {
             file.set_permissions(mode).map_err(failed)?;
         }
         Ok(Target {
-            path,
+            path: path.to_owned(),
+            resolved,
             temporary,
             file,
             nameless,
@@ -83,8 +87,31 @@ impl Target {
         &self.file
     }
 
-    /// Gives the file its name, in place of what had it before.
-    pub(super) fn commit(&self) -> Result<(), Failure> {
+    /// Takes room for `len` bytes, so that a full disk is noticed now, and writing is faster.
+    pub(super) fn reserve(&self, len: u64) -> Result<(), Failure> {
+        if len == 0 {
+            return Ok(());
+        }
+        let error = match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, len) {
+            Ok(()) => return Ok(()),
+            Err(error) => io::Error::from(error),
+        };
+        match error.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => {
+                Err(Failure::path("make room for", &self.path, &error))
+            }
+            // Not every file system can; the writes tell then.
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives the file, of `len` bytes, its name, in place of what had it before.
+    pub(super) fn commit(&self, len: u64) -> Result<(), Failure> {
+        self.file
+            .set_len(len)
+            .map_err(|error| Failure::path("write", &self.path, &error))?;
         // A signal that comes now waits until the file has one name or the other.
         let mut registered = temporary();
         if self.nameless {
@@ -99,7 +126,7 @@ impl Target {
             )
             .map_err(|error| Failure::path("name", &self.path, &error.into()))?;
         }
-        if let Err(error) = std::fs::rename(&self.temporary, &self.path) {
+        if let Err(error) = std::fs::rename(&self.temporary, &self.resolved) {
             let _ = std::fs::remove_file(&self.temporary);
             return Err(Failure::path("name", &self.path, &error));
         }
@@ -223,6 +250,7 @@ mod tests {
             let (file, temporary) = create_named(dir.path()).unwrap();
             Target {
                 path: path.clone(),
+                resolved: path.clone(),
                 temporary,
                 file,
                 nameless: false,
@@ -234,12 +262,14 @@ mod tests {
             .enumerate()
         {
             let target = create();
+            target.reserve(1 << 20).unwrap();
             target.file().write_all(b"half").unwrap();
             drop(target);
             assert_eq!(names(dir.path()), ["out"]);
             let target = create();
+            target.reserve(1 << 20).unwrap();
             write!(target.file(), "new {round}").unwrap();
-            target.commit().unwrap();
+            target.commit(5).unwrap();
             drop(target);
             assert_eq!(
                 std::fs::read_to_string(&path).unwrap(),
@@ -266,8 +296,49 @@ mod tests {
         std::os::unix::fs::symlink(&real, &link).unwrap();
         let target = Target::create(&link).unwrap();
         target.file().write_all(b"new").unwrap();
-        target.commit().unwrap();
+        target.commit(3).unwrap();
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(std::fs::read_to_string(&real).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_signal_removes_the_temporary_name() {
+        const DIR: &str = "CIPHERLANE_TEST_TARGET_DIR";
+        if let Some(dir) = std::env::var_os(DIR) {
+            // The program that is interrupted: this test, started once more.
+            watch_signals();
+            let _file = create_named(Path::new(&dir)).unwrap();
+            std::thread::sleep(std::time::Duration::from_secs(60));
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "enc::target::tests::a_signal_removes_the_temporary_name",
+            ])
+            .env(DIR, dir.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while names(dir.path()).is_empty() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended early");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&status),
+            Some(SIGTERM)
+        );
+        assert!(names(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn ignored_signals_are_told_from_others() {
+        // The start-up code of Rust ignores SIGPIPE.
+        assert!(is_ignored(signal_hook::consts::SIGPIPE));
+        assert!(!is_ignored(SIGTERM));
     }
 }

@@ -1,0 +1,6 @@
+//! The command as its users see it: the built program, in a directory of its own.
+
+mod enc;
+mod enc_failures;
+mod others;
+mod place;
