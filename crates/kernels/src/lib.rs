@@ -8,6 +8,9 @@
 //! | [`job`] | what a kernel is given |
 //! | [`aes`] | the expanded key |
 //! | [`ecb`], [`cbc`], [`ctr`], [`xts`] | a mode each: the safe interface, and the choice of an implementation |
+//! | [`gcm`] | AES-GCM |
+//! | [`sha2`], [`hmac`], [`authenc`] | hashes and MACs over lanes, and CBC with a MAC |
+//! | [`chacha`] | ChaCha20-Poly1305 |
 //! | [`naive`] | the reference that judges every kernel |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | `portable` | constant-time implementations for every machine |
@@ -20,15 +23,23 @@
 #![deny(unsafe_code)]
 
 pub mod aes;
+pub mod authenc;
 pub mod cbc;
+pub mod chacha;
 pub mod cpu;
 pub mod ctr;
 pub mod ecb;
+pub mod gcm;
+mod hash_lanes;
+pub mod hmac;
 pub mod job;
 pub mod naive;
+pub mod sha2;
 pub mod soundness;
 pub mod xts;
 
+#[cfg(test)]
+mod aead_batches;
 mod portable;
 #[cfg(test)]
 mod testing;

@@ -2,7 +2,10 @@
 
 pub(crate) mod aes;
 pub(crate) mod cbc;
+pub(crate) mod chacha;
 pub(crate) mod ctr;
 pub(crate) mod ecb;
+pub(crate) mod gcm;
 pub(crate) mod key;
+pub(crate) mod sha2;
 pub(crate) mod xts;

@@ -4,6 +4,7 @@ use core::arch::asm;
 
 use super::wide::Wide;
 use crate::aes::Block;
+use crate::cpu::{HaveAvx2, HaveAvx512};
 
 /// Overwrites `count` blocks, rounded up to whole registers, with zeros.
 ///
@@ -93,5 +94,17 @@ pub(crate) unsafe fn registers_512_upper() {
             out("xmm28") _, out("xmm29") _, out("xmm30") _, out("xmm31") _,
             options(nomem, nostack, preserves_flags),
         )
+    }
+}
+
+/// Clears all vector registers of a machine with AVX2, or with AVX-512 too.
+#[inline(always)]
+pub(crate) fn vectors(_: HaveAvx2, avx512: Option<HaveAvx512>) {
+    // SAFETY: the tokens are made only where the registers are present.
+    unsafe {
+        registers_256();
+        if avx512.is_some() {
+            registers_512_upper();
+        }
     }
 }

@@ -1,0 +1,291 @@
+//! The algorithms, by their Linux CryptoAPI names. Adding one is one entry in one
+//! file here and one kernel in `cipherlane-kernels`; everything else follows the entry.
+
+mod authenc;
+mod cbc;
+mod chacha;
+mod ctr;
+mod ecb;
+mod gcm;
+mod hmac;
+mod lanes;
+mod xts;
+
+use crate::request::{Request, Status};
+use crate::{Direction, Error, Transform};
+
+/// Every algorithm, in the order of lists and tables.
+static TABLE: [&Algorithm; 10] = [
+    &ecb::ECB_AES,
+    &cbc::CBC_AES,
+    &ctr::CTR_AES,
+    &xts::XTS_AES,
+    &gcm::GCM_AES,
+    &gcm::RFC4106_GCM_AES,
+    &chacha::RFC7539,
+    &hmac::HMAC_SHA256,
+    &hmac::HMAC_SHA512,
+    &authenc::AUTHENC_SHA256_CBC_AES,
+];
+
+/// What an algorithm takes, and the software that does it.
+#[derive(Debug)]
+pub struct Algorithm {
+    /// Linux CryptoAPI name.
+    pub name: &'static str,
+    /// Cipher, AEAD or MAC.
+    pub kind: Kind,
+    /// Key lengths.
+    pub keys: Keys,
+    /// Bytes of the IV in each request.
+    pub iv_len: usize,
+    /// The payload is a multiple of this many bytes.
+    pub block: usize,
+    /// The least payload in bytes.
+    pub least: usize,
+    /// The most payload in bytes under one IV.
+    pub most: u64,
+    /// Tag lengths in bytes, ascending; the last is the default. Empty: no tag.
+    pub tags: &'static [usize],
+    /// Lengths of the additional data.
+    pub aad: Aad,
+    /// The kernel on the caller's core. The key has a length that `keys` takes.
+    pub kernel: fn(key: &[u8]) -> Box<dyn Transform>,
+    /// The naive reference, for self-tests.
+    pub reference: fn(Sample<'_>) -> (Vec<u8>, Vec<u8>),
+    /// Published known answers, for self-tests.
+    pub known_answers: &'static [KnownAnswer],
+}
+
+/// Cipher, AEAD or MAC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No tag.
+    Cipher,
+    /// Payload and tag. `authenc` templates too.
+    Aead,
+    /// A tag over the payload; no output. Encrypting computes it, decrypting compares it.
+    Mac,
+}
+
+/// The key lengths an algorithm takes, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Keys {
+    /// `(bytes of the key, key bits of the cipher)`: salts, second halves and MAC keys count
+    /// towards the bytes only.
+    OneOf(&'static [(usize, u32)]),
+    /// Any length from 1 byte; the usual one is given.
+    Any {
+        /// Bytes, for tests and benchmarks.
+        usual: usize,
+    },
+}
+
+/// The lengths of additional data an algorithm takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Aad {
+    /// None at all.
+    None,
+    /// Any length.
+    Any,
+    /// 8 or 12 bytes: SPI and sequence number of ESP (RFC 4106 section 5).
+    Esp,
+}
+
+/// Input of a reference computation; `data` is plaintext, or ciphertext when decrypting.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// Which way.
+    pub direction: Direction,
+    /// The key.
+    pub key: &'a [u8],
+    /// The IV.
+    pub iv: &'a [u8],
+    /// Additional data.
+    pub aad: &'a [u8],
+    /// Payload.
+    pub data: &'a [u8],
+}
+
+/// A published test vector, in hexadecimal.
+#[derive(Debug)]
+pub struct KnownAnswer {
+    /// Where it is published.
+    pub source: &'static str,
+    /// Key.
+    pub key: &'static str,
+    /// IV.
+    pub iv: &'static str,
+    /// Additional data.
+    pub aad: &'static str,
+    /// Plaintext, or the message of a MAC.
+    pub plaintext: &'static str,
+    /// Ciphertext; empty for a MAC.
+    pub ciphertext: &'static str,
+    /// Tag; empty for a cipher.
+    pub tag: &'static str,
+}
+
+impl Algorithm {
+    /// All of them, in the order of tables.
+    pub fn all() -> &'static [&'static Algorithm] {
+        &TABLE
+    }
+
+    /// Their names.
+    pub fn names() -> Vec<&'static str> {
+        TABLE.iter().map(|a| a.name).collect()
+    }
+
+    /// By CryptoAPI name.
+    pub fn find(name: &str) -> Result<&'static Algorithm, Error> {
+        TABLE
+            .iter()
+            .find(|a| a.name == name)
+            .copied()
+            .ok_or_else(|| Error::UnknownAlgorithm {
+                name: name.to_owned(),
+            })
+    }
+
+    /// Position in [`all`](Self::all).
+    pub fn index(&self) -> usize {
+        TABLE
+            .iter()
+            .position(|a| a.name == self.name)
+            .expect("every algorithm is in the table")
+    }
+
+    /// The key lengths in bytes that tables and tests go through.
+    pub fn key_lengths(&self) -> Vec<usize> {
+        match self.keys {
+            Keys::OneOf(list) => list.iter().map(|&(bytes, _)| bytes).collect(),
+            Keys::Any { usual } => vec![usual],
+        }
+    }
+
+    /// Key bits as users know them (the cipher's, for AES with a salt or two halves).
+    pub fn key_bits(&self, key_len: usize) -> u32 {
+        match self.keys {
+            Keys::OneOf(list) => list
+                .iter()
+                .find(|&&(bytes, _)| bytes == key_len)
+                .map_or(0, |&(_, bits)| bits),
+            Keys::Any { .. } => u32::try_from(key_len * 8).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// The key length in bytes for so many key bits, if the algorithm has one.
+    pub fn key_len(&self, bits: u32) -> Option<usize> {
+        match self.keys {
+            Keys::OneOf(list) => list
+                .iter()
+                .find(|&&(_, b)| b == bits)
+                .map(|&(bytes, _)| bytes),
+            Keys::Any { .. } => (bits > 0 && bits % 8 == 0).then_some(bits as usize / 8),
+        }
+    }
+
+    /// The default tag length in bytes; 0 for a cipher.
+    pub fn tag_len(&self) -> usize {
+        self.tags.last().copied().unwrap_or(0)
+    }
+
+    pub(crate) fn check_key(&self, key: &[u8]) -> Result<(), Error> {
+        let taken = match self.keys {
+            Keys::OneOf(list) => list.iter().any(|&(bytes, _)| bytes == key.len()),
+            Keys::Any { .. } => !key.is_empty(),
+        };
+        if !taken {
+            let expected = match self.keys {
+                Keys::OneOf(list) => {
+                    let lengths: Vec<_> = list.iter().map(|(bytes, _)| bytes.to_string()).collect();
+                    format!("{} bytes", lengths.join(", "))
+                }
+                Keys::Any { .. } => "1 byte or more".to_owned(),
+            };
+            return Err(Error::KeyLength {
+                algorithm: self.name,
+                given: key.len(),
+                expected,
+            });
+        }
+        if self.name == xts::XTS_AES.name && xts::halves_equal(key) {
+            return Err(Error::KeyHalvesEqual {
+                algorithm: self.name,
+            });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_tag_len(&self, len: usize) -> Result<(), Error> {
+        if len == 0 && self.tags.is_empty() || self.tags.contains(&len) {
+            return Ok(());
+        }
+        let lengths: Vec<_> = self.tags.iter().map(usize::to_string).collect();
+        let expected = if lengths.is_empty() {
+            "it has no tag".to_owned()
+        } else {
+            format!("it takes {}", lengths.join(", "))
+        };
+        Err(Error::TagLength {
+            algorithm: self.name,
+            given: len,
+            expected,
+        })
+    }
+}
+
+/// The rules of one session as plain numbers, so that checking a request is a few compares.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    iv_len: u8,
+    tag_len: u8,
+    aad: Aad,
+    writes: bool,
+    block_mask: usize,
+    least: usize,
+    most: u64,
+}
+
+impl Rules {
+    pub(crate) fn new(algorithm: &Algorithm, tag_len: usize) -> Self {
+        assert!(algorithm.block.is_power_of_two());
+        Rules {
+            iv_len: algorithm.iv_len as u8,
+            tag_len: tag_len as u8,
+            aad: algorithm.aad,
+            writes: algorithm.kind != Kind::Mac,
+            block_mask: algorithm.block - 1,
+            least: algorithm.least,
+            most: algorithm.most,
+        }
+    }
+
+    /// `Pending` if the request may go to a driver.
+    #[inline]
+    pub(crate) fn check(&self, request: &Request<'_>) -> Status {
+        let len = request.len();
+        if self.writes && request.output_len() != len || !self.writes && request.has_output() {
+            Status::OutputLength
+        } else if request.iv_len() != usize::from(self.iv_len) {
+            Status::IvLength
+        } else if request.tag_len() != usize::from(self.tag_len) {
+            Status::TagLength
+        } else if len & self.block_mask != 0 {
+            Status::NotBlockMultiple
+        } else if len < self.least {
+            Status::TooShort
+        } else if len as u64 > self.most {
+            Status::TooLong
+        } else if request.aad_len() != 0 && matches!(self.aad, Aad::None)
+            || matches!(self.aad, Aad::Esp) && !matches!(request.aad_len(), 8 | 12)
+        {
+            Status::AadLength
+        } else if self.writes && !request.is_scattered() && request.overlaps() {
+            Status::Overlap
+        } else {
+            Status::Pending
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Calibration: careful measurements of every driver, within a time budget.
+
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::algorithm::Aad;
+use crate::batch::{Batch, OwnedRequest, Payload};
+use crate::dispatch::model::{COUNTS, Cost, SIZES};
+use crate::dispatch::{BASE, Mode, Models};
+use crate::request::Request;
+use crate::selftest::Random;
+use crate::{Algorithm, Direction, Error, Framework, Kind, Transform};
+
+/// Most bytes in one measured batch; larger nodes follow the slope.
+const LARGEST: usize = 4 << 20;
+/// Batches under way when the caller does not wait.
+const DEPTH: usize = 4;
+/// Repetitions at a node, of which the median counts.
+const REPETITIONS: usize = 5;
+/// Short batches repeat for this long, so that the clock's own cost vanishes.
+const LEAST: Duration = Duration::from_micros(100);
+
+/// How far a calibration is.
+#[derive(Clone, Copy, Debug)]
+pub struct CalibrationStep<'a> {
+    /// The algorithm being measured.
+    pub algorithm: &'static str,
+    /// The driver being measured.
+    pub driver: &'a str,
+    /// Part of the whole that is done, 0 to 1.
+    pub done: f64,
+}
+
+impl Framework {
+    /// Measures every usable driver for the given algorithms and key lengths, at most
+    /// `calibration_seconds` of the settings (default 2) a driver over all of them.
+    pub fn calibrate(
+        &self,
+        what: &[(&'static Algorithm, usize)],
+        progress: &mut dyn FnMut(CalibrationStep<'_>),
+    ) -> Result<(), Error> {
+        let seconds = self
+            .shared
+            .config
+            .calibration_seconds
+            .unwrap_or(2.0)
+            .max(0.01);
+        let share = Duration::from_secs_f64(seconds / what.len().max(1) as f64);
+        let drivers = self.shared.entries.len();
+        for (i, &(algorithm, key_len)) in what.iter().enumerate() {
+            let dispatch = self.dispatch(algorithm, key_len);
+            for index in (0..drivers).filter(|&index| dispatch.is_eligible(index)) {
+                let driver = self.shared.entries[index].driver.name();
+                let done = (i * drivers + index) as f64 / (what.len() * drivers) as f64;
+                progress(CalibrationStep {
+                    algorithm: algorithm.name,
+                    driver,
+                    done,
+                });
+                let models = self.measure(index, algorithm, key_len, share)?;
+                dispatch.set_models(index, models);
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        index: usize,
+        algorithm: &'static Algorithm,
+        key_len: usize,
+        budget: Duration,
+    ) -> Result<Models, Error> {
+        let name = self.shared.entries[index].driver.name();
+        let unusable = |reason| Error::DriverUnusable {
+            driver: name.to_owned(),
+            algorithm: algorithm.name,
+            reason,
+        };
+        let mut random = Random(key_len as u64);
+        let key = random.bytes(key_len);
+        let transform = self.shared.entries[index]
+            .driver
+            .transform(algorithm, &key)
+            .map_err(unusable)?;
+        let session = self.session(algorithm.name, &key)?.driver(name).open()?;
+        let mut models = Models::default();
+        let deadline = Instant::now() + budget;
+        let mut scratch = Scratch::new(algorithm, &mut random);
+        for (count, size) in nodes(algorithm) {
+            // Two nodes of each model at least, so that there is a slope.
+            if Instant::now() > deadline && size != 0 && size != SIZES.len() / 2 {
+                continue;
+            }
+            for direction in [Direction::Encrypt, Direction::Decrypt] {
+                let cost = scratch.wait(&*transform, direction, count, size);
+                let by_mode = &mut models[direction as usize];
+                by_mode[Mode::Wait as usize].set(count, size, cost, REPETITIONS as u32);
+                // The base runs submitted work at once: one measurement serves both modes.
+                let cost = match index {
+                    BASE => cost,
+                    _ => scratch.submit(&session, direction, count, size)?,
+                };
+                by_mode[Mode::Submit as usize].set(count, size, cost, REPETITIONS as u32);
+            }
+        }
+        Ok(models)
+    }
+}
+
+/// Nodes of the grid, those that tell the most first.
+fn nodes(algorithm: &Algorithm) -> Vec<(usize, usize)> {
+    let mut order = Vec::new();
+    for (counts, stride) in [
+        (&[0, 2][..], 5),
+        (&[0, 2], 2),
+        (&[1, 3], 2),
+        (&[0, 1, 2, 3], 1),
+    ] {
+        for &count in counts {
+            for size in (0..SIZES.len()).step_by(stride) {
+                let bytes = SIZES[size] as usize;
+                let fits = COUNTS[count] as usize * bytes <= LARGEST
+                    && bytes >= algorithm.least
+                    && bytes as u64 <= algorithm.most;
+                if fits && !order.contains(&(count, size)) {
+                    order.push((count, size));
+                }
+            }
+        }
+    }
+    order
+}
+
+/// Memory for measured batches.
+struct Scratch {
+    algorithm: &'static Algorithm,
+    iv: Vec<u8>,
+    aad: Vec<u8>,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    tags: Vec<u8>,
+}
+
+impl Scratch {
+    fn new(algorithm: &'static Algorithm, random: &mut Random) -> Self {
+        let aad = match algorithm.aad {
+            Aad::None => 0,
+            Aad::Any | Aad::Esp => 8,
+        };
+        Scratch {
+            algorithm,
+            iv: random.bytes(algorithm.iv_len),
+            aad: random.bytes(aad),
+            input: vec![0; LARGEST],
+            output: vec![0; LARGEST],
+            tags: vec![0; 64 * COUNTS[COUNTS.len() - 1] as usize],
+        }
+    }
+
+    /// Time of a batch whose caller waits: the median of some repetitions.
+    fn wait(
+        &mut self,
+        transform: &dyn Transform,
+        direction: Direction,
+        count: usize,
+        size: usize,
+    ) -> Cost {
+        let (count, size) = (COUNTS[count] as usize, SIZES[size] as usize);
+        // Decryption of an AEAD wants true tags: encrypt first, and keep the ciphertext.
+        if direction == Direction::Decrypt {
+            self.once(transform, Direction::Encrypt, count, size);
+            let bytes = count * size;
+            self.input[..bytes].copy_from_slice(&self.output[..bytes]);
+        }
+        self.once(transform, direction, count, size);
+        let mut repeats = 1;
+        let mut costs = Vec::new();
+        while costs.len() < REPETITIONS {
+            let (wall, cpu) = (Instant::now(), thread_time());
+            for _ in 0..repeats {
+                self.once(transform, direction, count, size);
+            }
+            let (wall, cpu) = (wall.elapsed(), thread_time().saturating_sub(cpu));
+            if wall < LEAST && repeats < 1 << 16 {
+                repeats *= 2;
+                continue;
+            }
+            let each = |time: Duration| time.as_nanos() as f32 / repeats as f32;
+            costs.push(Cost {
+                cpu: each(cpu).max(1.0),
+                ..Cost::inline(each(wall))
+            });
+        }
+        median(costs)
+    }
+
+    fn once(&mut self, transform: &dyn Transform, direction: Direction, count: usize, size: usize) {
+        let tag_len = self.algorithm.tag_len();
+        let inputs = self.input.chunks_exact(size);
+        let outputs = self.output.chunks_exact_mut(size);
+        let tags = self.tags.chunks_exact_mut(64);
+        let mut requests: arrayvec::ArrayVec<Request<'_>, 64> = inputs
+            .zip(outputs)
+            .zip(tags)
+            .take(count)
+            .map(|((input, output), tag)| {
+                let request = match self.algorithm.kind {
+                    Kind::Mac => Request::mac(input),
+                    _ => Request::new(input, output),
+                };
+                request.iv(&self.iv).aad(&self.aad).tag(&mut tag[..tag_len])
+            })
+            .collect();
+        transform.run(direction, &mut requests);
+    }
+
+    /// Time of a batch whose caller keeps several under way.
+    fn submit(
+        &mut self,
+        session: &crate::Session,
+        direction: Direction,
+        count: usize,
+        size: usize,
+    ) -> Result<Cost, Error> {
+        let (count, size) = (COUNTS[count] as usize, SIZES[size] as usize);
+        let rounds = (LARGEST / DEPTH / (count * size)).clamp(1, 8);
+        let mut costs = Vec::new();
+        let mut idle: Vec<Batch> = (0..DEPTH)
+            .map(|_| self.batch(session, direction, count, size))
+            .collect::<Result<_, _>>()?;
+        for _ in 0..REPETITIONS {
+            let (wall, cpu) = (Instant::now(), thread_time());
+            let mut submitting = Duration::ZERO;
+            let mut latency = Duration::ZERO;
+            for _ in 0..rounds {
+                let started = Instant::now();
+                let mut tickets = Vec::with_capacity(DEPTH);
+                let cpu = thread_time();
+                for mut batch in idle.drain(..) {
+                    while !batch.is_empty() {
+                        tickets.push(session.submit(&mut batch)?);
+                    }
+                }
+                submitting += thread_time().saturating_sub(cpu);
+                for ticket in tickets {
+                    let batch = ticket.wait();
+                    if !batch.is_empty() {
+                        latency += started.elapsed();
+                        idle.push(batch);
+                    }
+                }
+            }
+            let batches = (rounds * DEPTH) as f32;
+            let whole = thread_time().saturating_sub(cpu);
+            costs.push(Cost {
+                latency: latency.as_nanos() as f32 / batches,
+                period: wall.elapsed().as_nanos() as f32 / batches,
+                // A caller that goes on does not help, so only its submitting counts.
+                cpu: (submitting.min(whole).as_nanos() as f32 / batches).max(1.0),
+            });
+        }
+        Ok(median(costs))
+    }
+
+    fn batch(
+        &mut self,
+        session: &crate::Session,
+        direction: Direction,
+        count: usize,
+        size: usize,
+    ) -> Result<Batch, Error> {
+        let mut batch = Batch::new(direction);
+        for _ in 0..count {
+            let mut data = vec![0; size];
+            let mut tag = vec![0; self.algorithm.tag_len()];
+            if direction == Direction::Decrypt && !tag.is_empty() {
+                let request = match self.algorithm.kind {
+                    Kind::Mac => Request::mac(&data),
+                    _ => Request::in_place(&mut data),
+                };
+                let request = request.iv(&self.iv).aad(&self.aad).tag(&mut tag);
+                session.process(Direction::Encrypt, &mut [request])?;
+            }
+            let payload = match self.algorithm.kind {
+                Kind::Mac => Payload::Mac(data),
+                _ => Payload::Copy {
+                    output: vec![0; size],
+                    input: data,
+                },
+            };
+            let request = OwnedRequest::new(payload);
+            batch.push(request.iv(self.iv.clone()).aad(self.aad.clone()).tag(tag));
+        }
+        Ok(batch)
+    }
+}
+
+fn median(mut costs: Vec<Cost>) -> Cost {
+    costs.sort_by(|a, b| a.period.total_cmp(&b.period));
+    costs[costs.len() / 2]
+}
+
+/// Processor time of this thread.
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

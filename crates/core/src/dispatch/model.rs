@@ -1,0 +1,323 @@
+//! What one driver costs: a grid of learned times over batch length and request size.
+//!
+//! Between nodes the cost is interpolated linearly in both, which is exact for the model
+//! `fixed + per_request * n + per_byte * bytes` and follows kinks (a cache that overflows,
+//! a request that becomes worth splitting) at the nodes.
+
+use arrayvec::ArrayVec;
+use serde::{Deserialize, Serialize};
+
+/// Requests in a batch, at the nodes.
+pub(crate) const COUNTS: [u32; 4] = [1, 4, 16, 64];
+/// Bytes of a request, at the nodes: powers of four from 16 B to 16 MiB.
+pub(crate) const SIZES: [u32; 11] = {
+    let mut sizes = [0; 11];
+    let mut i = 0;
+    while i < 11 {
+        sizes[i] = 16 << (2 * i);
+        i += 1;
+    }
+    sizes
+};
+
+/// A new sample moves a node by this share of the difference.
+const STEP: f32 = 0.25;
+/// A sample this many times off the estimate counts only if the next one is too: an
+/// interrupt or a preemption is not the driver's cost.
+const OUTLIER: f32 = 1.5;
+/// No single sample moves a node by more than this factor's worth.
+const CLAMP: f32 = 4.0;
+
+/// Nanoseconds of a batch, three ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Cost {
+    /// From the call to the results.
+    pub(crate) latency: f32,
+    /// Between the ends of batches when the caller keeps several under way.
+    pub(crate) period: f32,
+    /// Processor time of the caller; 0 in a sample that did not measure it.
+    pub(crate) cpu: f32,
+}
+
+impl Cost {
+    /// All three the same: a batch that occupies its caller from start to end.
+    pub(crate) fn inline(nanoseconds: f32) -> Self {
+        Cost {
+            latency: nanoseconds,
+            period: nanoseconds,
+            cpu: nanoseconds,
+        }
+    }
+
+    fn map(self, other: Cost, f: impl Fn(f32, f32) -> f32) -> Cost {
+        Cost {
+            latency: f(self.latency, other.latency),
+            period: f(self.period, other.period),
+            cpu: f(self.cpu, other.cpu),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Node {
+    cost: Cost,
+    samples: u32,
+    /// The last sample was an outlier above.
+    #[serde(skip)]
+    suspicious: bool,
+}
+
+/// The learned cost of one driver for one algorithm, key length, direction and caller mode.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Model {
+    nodes: [[Node; SIZES.len()]; COUNTS.len()],
+}
+
+/// A place in the grid: the node below on each axis, and how far towards the next.
+struct Place {
+    count: usize,
+    size: usize,
+    along_count: f32,
+    along_size: f32,
+}
+
+impl Place {
+    fn of(n: usize, size: f32) -> Place {
+        let count = COUNTS
+            .partition_point(|&c| c as usize <= n)
+            .clamp(1, COUNTS.len() - 1)
+            - 1;
+        let (c0, c1) = (COUNTS[count] as f32, COUNTS[count + 1] as f32);
+        let at = SIZES
+            .partition_point(|&s| s as f32 <= size)
+            .clamp(1, SIZES.len() - 1)
+            - 1;
+        let (s0, s1) = (SIZES[at] as f32, SIZES[at + 1] as f32);
+        Place {
+            count,
+            size: at,
+            along_count: ((n as f32 - c0) / (c1 - c0)).max(0.0),
+            // Below 16 bytes costs what 16 bytes cost; beyond the grid the last slope goes on.
+            along_size: ((size - s0) / (s1 - s0)).max(0.0),
+        }
+    }
+
+    /// The nodes around, with their weights; the weights sum to 1.
+    fn corners(&self) -> [(usize, usize, f32); 4] {
+        let (c, s, x, y) = (self.count, self.size, self.along_count, self.along_size);
+        [
+            (c, s, (1.0 - x) * (1.0 - y)),
+            (c + 1, s, x * (1.0 - y)),
+            (c, s + 1, (1.0 - x) * y),
+            (c + 1, s + 1, x * y),
+        ]
+    }
+}
+
+impl Model {
+    /// Whether anything was ever measured.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.nodes.iter().flatten().all(|n| n.samples == 0)
+    }
+
+    /// The expected cost of `n` requests of `size` bytes on average; `None` if nothing is known.
+    pub(crate) fn estimate(&self, n: usize, size: f32) -> Option<Cost> {
+        let place = Place::of(n, size);
+        let mut sum = Cost::default();
+        for (c, s, weight) in place.corners() {
+            let node = &self.nodes[c][s];
+            if node.cost == Cost::default() {
+                return None;
+            }
+            sum = sum.map(node.cost, |a, b| a + b * weight);
+        }
+        // Beyond the grid a falling slope could lead below zero.
+        Some(sum.map(self.nodes[place.count][place.size].cost, |a, b| {
+            a.max(b * 0.5)
+        }))
+    }
+
+    /// Samples seen near a place.
+    pub(crate) fn samples(&self, n: usize, size: f32) -> u32 {
+        let corners = Place::of(n, size).corners();
+        let near = corners.iter().filter(|&&(_, _, weight)| weight > 0.2);
+        near.map(|&(c, s, _)| self.nodes[c][s].samples)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Sets a node by a careful measurement.
+    pub(crate) fn set(&mut self, count: usize, size: usize, cost: Cost, samples: u32) {
+        self.nodes[count][size] = Node {
+            cost,
+            samples,
+            suspicious: false,
+        };
+        self.fill();
+    }
+
+    /// Learns from one batch. Returns the relative change of the estimate there.
+    pub(crate) fn learn(&mut self, n: usize, size: f32, seen: Cost) -> f32 {
+        let place = Place::of(n, size);
+        let Some(expected) = self.estimate(n, size) else {
+            let nearest = place
+                .corners()
+                .into_iter()
+                .max_by(|a, b| a.2.total_cmp(&b.2));
+            let (c, s, _) = nearest.expect("four corners");
+            let scale = COUNTS[c] as f32 * SIZES[s] as f32 / (n as f32 * size.max(16.0));
+            let cpu = if seen.cpu > 0.0 {
+                seen.cpu
+            } else {
+                seen.latency
+            };
+            let seen = Cost { cpu, ..seen };
+            self.set(c, s, seen.map(seen, |a, _| a * scale.max(1.0)), 1);
+            return f32::INFINITY;
+        };
+        let ratio = seen.map(expected, |a, b| match a > 0.0 {
+            true => (a / b).clamp(1.0 / CLAMP, CLAMP),
+            false => 1.0,
+        });
+        let high = ratio.period > OUTLIER;
+        let mut change: f32 = 0.0;
+        for (c, s, weight) in place.corners() {
+            let weight = weight.clamp(0.0, 1.0);
+            let node = &mut self.nodes[c][s];
+            if weight < 0.05 {
+                continue;
+            }
+            if high && !std::mem::replace(&mut node.suspicious, true) {
+                continue;
+            }
+            node.suspicious = high;
+            node.samples = node.samples.saturating_add(1);
+            let factor = ratio.map(ratio, |r, _| 1.0 + STEP * weight * (r - 1.0));
+            node.cost = node.cost.map(factor, |a, b| a * b);
+            change = change.max((factor.period - 1.0).abs());
+        }
+        if change > 0.0 {
+            self.fill();
+        }
+        change
+    }
+
+    /// Nodes never measured take the nearest measured one's cost, scaled by bytes where
+    /// they hold more of them: never cheaper than the truth on the way up.
+    fn fill(&mut self) {
+        let measured: ArrayVec<(usize, usize, Cost), { COUNTS.len() * SIZES.len() }> = (0..COUNTS
+            .len())
+            .flat_map(|c| (0..SIZES.len()).map(move |s| (c, s)))
+            .filter(|&(c, s)| self.nodes[c][s].samples > 0)
+            .map(|(c, s)| (c, s, self.nodes[c][s].cost))
+            .collect();
+        if measured.is_full() {
+            return;
+        }
+        for (c, row) in self.nodes.iter_mut().enumerate() {
+            for (s, node) in row.iter_mut().enumerate().filter(|(_, n)| n.samples == 0) {
+                let near = measured
+                    .iter()
+                    .min_by_key(|m| m.0.abs_diff(c) + m.1.abs_diff(s));
+                let Some(&(mc, ms, cost)) = near else { return };
+                let volume = |c: usize, s: usize| COUNTS[c] as f32 * SIZES[s] as f32;
+                let scale = (volume(c, s) / volume(mc, ms)).max(1.0);
+                node.cost = cost.map(cost, |a, _| a * scale);
+            }
+        }
+    }
+
+    /// The least-squares line over measured nodes of one request:
+    /// `(fixed nanoseconds, bytes a nanosecond)`; `None` with fewer than two nodes.
+    pub(crate) fn line(&self) -> Option<(f32, f32)> {
+        let points: Vec<(f32, f32)> = (0..SIZES.len())
+            .filter(|&s| self.nodes[0][s].samples > 0)
+            .map(|s| (SIZES[s] as f32, self.nodes[0][s].cost.latency))
+            .collect();
+        let (mut w, mut wx, mut wy, mut wxx, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for &(x, y) in &points {
+            // Relative errors count: weigh by 1 / y².
+            let weight = 1.0 / (y * y);
+            w += weight;
+            wx += weight * x;
+            wy += weight * y;
+            wxx += weight * x * x;
+            wxy += weight * x * y;
+        }
+        let slope = (w * wxy - wx * wy) / (w * wxx - wx * wx);
+        let fixed = (wy - slope * wx) / w;
+        (points.len() >= 2 && slope > 0.0).then_some((fixed.max(0.0), 1.0 / slope))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn linear(n: usize, size: f32) -> Cost {
+        Cost::inline(500.0 + 20.0 * n as f32 + 0.25 * n as f32 * size)
+    }
+
+    fn trained() -> Model {
+        let mut model = Model::default();
+        for (c, &count) in COUNTS.iter().enumerate() {
+            for (s, &size) in SIZES.iter().enumerate() {
+                model.set(c, s, linear(count as usize, size as f32), 5);
+            }
+        }
+        model
+    }
+
+    #[test]
+    fn a_linear_cost_is_met_exactly_everywhere() {
+        let model = trained();
+        for n in [1, 2, 3, 7, 16, 40, 64, 200] {
+            for size in [16.0, 20.0, 100.0, 1400.0, 9000.0, 1e6, 3e7] {
+                let (found, want) = (model.estimate(n, size).unwrap(), linear(n, size));
+                assert!(
+                    (found.period / want.period - 1.0).abs() < 1e-3,
+                    "{n} x {size}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_line_gives_fixed_cost_and_rate_back() {
+        let (fixed, rate) = trained().line().unwrap();
+        assert!(
+            (fixed - 520.0).abs() < 5.0 && (rate - 4.0).abs() < 0.05,
+            "{fixed} {rate}"
+        );
+        assert!(Model::default().line().is_none());
+    }
+
+    #[test]
+    fn one_outlier_is_ignored_and_a_lasting_change_is_followed() {
+        let mut model = trained();
+        let before = model.estimate(1, 1024.0).unwrap().period;
+        assert_eq!(model.learn(1, 1024.0, Cost::inline(before * 10.0)), 0.0);
+        assert_eq!(model.estimate(1, 1024.0).unwrap().period, before);
+        model.learn(1, 1024.0, Cost::inline(before));
+        for _ in 0..6 {
+            model.learn(1, 1024.0, Cost::inline(before * 10.0));
+        }
+        let after = model.estimate(1, 1024.0).unwrap().period;
+        assert!(after > before * 7.0, "{after} {before}");
+        for _ in 0..30 {
+            model.learn(1, 1024.0, Cost::inline(before));
+        }
+        let back = model.estimate(1, 1024.0).unwrap().period;
+        assert!(back < before * 1.1, "{back} {before}");
+    }
+
+    #[test]
+    fn one_sample_gives_a_first_idea_of_the_whole_grid() {
+        let mut model = Model::default();
+        assert!(model.estimate(1, 16.0).is_none() && model.is_empty());
+        model.learn(1, 1000.0, Cost::inline(750.0));
+        let small = model.estimate(1, 16.0).unwrap().period;
+        let large = model.estimate(1, 65536.0).unwrap().period;
+        assert!(small <= 800.0 && large >= 65536.0 * 0.6, "{small} {large}");
+    }
+}

@@ -1,0 +1,138 @@
+//! The table a session looks its driver up in: one cell for each direction, batch class
+//! and size class, written by learning, read with one relaxed load.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::Direction;
+
+/// Batches of 1, 2 to 3, 4 to 7, ... 64 and more.
+const COUNT_CLASSES: usize = 7;
+/// Four classes an octave of bytes, from 16 B to 16 MiB and more.
+const SIZE_CLASSES: usize = 4 * 20 + 1;
+
+/// One decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cell {
+    /// Driver that serves.
+    pub(crate) best: u8,
+    /// Driver that serves while `best` is busy.
+    pub(crate) second: u8,
+    /// Nanoseconds that `best` saves over `second`: a longer queue takes the gain away.
+    pub(crate) gain: u32,
+}
+
+/// All decisions of one algorithm, key length, goal and caller mode.
+pub(crate) struct Table {
+    cells: [[[AtomicU64; SIZE_CLASSES]; COUNT_CLASSES]; 2],
+}
+
+/// Indices of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Class {
+    count: u8,
+    size: u8,
+}
+
+impl Class {
+    /// The class of `n` requests of `bytes` in all.
+    #[inline]
+    pub(crate) fn of(n: usize, bytes: usize) -> Class {
+        let (count, mean) = match n {
+            0 | 1 => (0, bytes),
+            _ => ((n.ilog2() as usize).min(COUNT_CLASSES - 1), bytes / n),
+        };
+        let mean = mean.clamp(16, 16 << 20);
+        let octave = mean.ilog2() as usize;
+        let size = (octave - 4) * 4 + ((mean >> (octave - 2)) & 3);
+        Class {
+            count: count as u8,
+            size: size as u8,
+        }
+    }
+
+    /// Every class, with a batch length and mean size in its middle.
+    pub(crate) fn all() -> impl Iterator<Item = (Class, usize, f32)> {
+        (0..COUNT_CLASSES).flat_map(|count| {
+            (0..SIZE_CLASSES).map(move |size| {
+                let n = match count {
+                    0 => 1,
+                    6 => 64,
+                    _ => (1 << count) + (1 << count) / 2,
+                };
+                let octave = size / 4;
+                let low = (4 + size % 4) << (octave + 2);
+                let middle = low as f32 + (1 << (octave + 1)) as f32;
+                (
+                    Class {
+                        count: count as u8,
+                        size: size as u8,
+                    },
+                    n,
+                    middle,
+                )
+            })
+        })
+    }
+}
+
+impl Table {
+    pub(crate) fn new() -> Self {
+        // All zeros: the base driver serves.
+        let zeros = || std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0)));
+        Table {
+            cells: [zeros(), zeros()],
+        }
+    }
+
+    #[inline]
+    fn cell(&self, direction: Direction, class: Class) -> &AtomicU64 {
+        &self.cells[direction as usize][usize::from(class.count)][usize::from(class.size)]
+    }
+
+    #[inline]
+    pub(crate) fn load(&self, direction: Direction, class: Class) -> Cell {
+        let word = self.cell(direction, class).load(Ordering::Relaxed);
+        Cell {
+            best: word as u8,
+            second: (word >> 8) as u8,
+            gain: (word >> 32) as u32,
+        }
+    }
+
+    pub(crate) fn store(&self, direction: Direction, class: Class, cell: Cell) {
+        let word = u64::from(cell.gain) << 32 | u64::from(cell.second) << 8 | u64::from(cell.best);
+        self.cell(direction, class).store(word, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_their_own_middle() {
+        let mut seen = 0;
+        for (class, n, size) in Class::all() {
+            assert_eq!(Class::of(n, n * size as usize), class, "{n} x {size}");
+            seen += 1;
+        }
+        assert_eq!(seen, COUNT_CLASSES * SIZE_CLASSES);
+        assert_eq!(Class::of(1, 0), Class::of(1, 16));
+        assert_eq!(Class::of(1 << 20, usize::MAX), Class::of(64, usize::MAX));
+    }
+
+    #[test]
+    fn cells_keep_what_they_are_given() {
+        let table = Table::new();
+        let class = Class::of(16, 16 * 1400);
+        assert_eq!(table.load(Direction::Encrypt, class), Cell::default());
+        let cell = Cell {
+            best: 3,
+            second: 1,
+            gain: 70_000,
+        };
+        table.store(Direction::Decrypt, class, cell);
+        assert_eq!(table.load(Direction::Decrypt, class), cell);
+        assert_eq!(table.load(Direction::Encrypt, class), Cell::default());
+    }
+}

@@ -1,0 +1,191 @@
+use super::*;
+
+const ENCRYPT: Direction = Direction::Encrypt;
+
+fn shape(mode: Mode, requests: usize, size: usize) -> Shape {
+    Shape {
+        mode,
+        direction: ENCRYPT,
+        requests,
+        bytes: requests * size,
+    }
+}
+
+/// A driver of fixed cost and rate.
+fn cost(fixed: f32, bytes_per_ns: f32, shape: Shape) -> Cost {
+    Cost::inline(fixed * shape.requests as f32 + shape.bytes as f32 / bytes_per_ns)
+}
+
+/// A simulated machine: software at once, a device with a start-up cost.
+struct Machine {
+    software: (f32, f32),
+    device: (f32, f32),
+    dispatch: Dispatch,
+    time: f64,
+    switches: u32,
+    last: usize,
+}
+
+impl Machine {
+    fn new(software: (f32, f32), device: (f32, f32)) -> Self {
+        let dispatch = Dispatch::new(2);
+        dispatch.set_eligible(1, true);
+        Machine {
+            software,
+            device,
+            dispatch,
+            time: 0.0,
+            switches: 0,
+            last: 0,
+        }
+    }
+
+    fn price(&self, driver: usize, shape: Shape) -> Cost {
+        let (fixed, rate) = if driver == BASE {
+            self.software
+        } else {
+            self.device
+        };
+        cost(fixed, rate, shape)
+    }
+
+    /// One sampled batch; returns the driver that served.
+    fn step(&mut self, shape: Shape) -> usize {
+        let chosen = usize::from(self.dispatch.cell(Goal::Latency, shape).best);
+        self.switches += u32::from(chosen != self.last);
+        self.last = chosen;
+        let explored = self.dispatch.explore(shape, chosen);
+        let driver = explored.unwrap_or(chosen);
+        let seen = self.price(driver, shape);
+        self.time += f64::from(seen.period);
+        self.dispatch
+            .learn(driver, shape, seen, 1.0, explored.is_some());
+        chosen
+    }
+}
+
+#[test]
+fn nothing_known_means_the_base() {
+    let dispatch = Dispatch::new(3);
+    for goal in GOALS {
+        for mode in MODES {
+            let cell = dispatch.cell(goal, shape(mode, 1, 1 << 20));
+            assert_eq!(usize::from(cell.best), BASE);
+        }
+    }
+    assert_eq!(dispatch.explore(shape(Mode::Wait, 1, 16), BASE), None);
+}
+
+#[test]
+fn calibrated_models_put_the_crossover_where_it_is() {
+    let machine = Machine::new((20.0, 4.0), (5000.0, 8.0));
+    for driver in [0, 1] {
+        let mut models = Models::default();
+        for (c, &count) in COUNTS.iter().enumerate() {
+            for (s, &size) in SIZES.iter().enumerate() {
+                let seen = machine.price(driver, shape(Mode::Wait, count as usize, size as usize));
+                models[0][0].set(c, s, seen, 5);
+            }
+        }
+        machine.dispatch.set_models(driver, models);
+    }
+    // 20 + x/4 = 5000 + x/8 at x = 39,840.
+    for size in [16, 100, 1400, 16384, 32768, 49152, 65536, 1 << 20] {
+        let here = shape(Mode::Wait, 1, size);
+        let found = usize::from(machine.dispatch.cell(Goal::Latency, here).best);
+        let better = usize::from(machine.price(1, here).period < machine.price(0, here).period);
+        assert_eq!(found, better, "{size}");
+    }
+    let switch = machine
+        .dispatch
+        .last_switch(Goal::Latency, shape(Mode::Wait, 1, 1 << 20));
+    let switch = switch.expect("the device took over large requests");
+    assert_eq!((switch.from, switch.to), (0, 1));
+}
+
+#[test]
+fn a_better_driver_is_found_without_calibration_and_at_bounded_cost() {
+    let mut machine = Machine::new((20.0, 4.0), (5000.0, 8.0));
+    let here = shape(Mode::Wait, 1, 1 << 20);
+    let steps = (1..1000).find(|_| {
+        machine.step(here);
+        usize::from(machine.dispatch.cell(Goal::Latency, here).best) == 1
+    });
+    assert!(steps.is_some_and(|n| n < 300), "{steps:?}");
+}
+
+#[test]
+fn trying_a_hopeless_driver_costs_one_percent_at_most() {
+    let mut machine = Machine::new((20.0, 4.0), (400_000.0, 0.1));
+    let here = shape(Mode::Wait, 1, 1400);
+    let mut served = 0.0;
+    for _ in 0..300_000 {
+        assert_eq!(machine.step(here), BASE);
+        served += f64::from(machine.price(BASE, here).period);
+    }
+    assert!(
+        machine.time <= served * 1.011,
+        "{} against {served}",
+        machine.time
+    );
+}
+
+#[test]
+fn a_device_that_slows_down_is_left_and_taken_again_without_oscillation() {
+    let mut machine = Machine::new((20.0, 4.0), (5000.0, 16.0));
+    let here = shape(Mode::Wait, 1, 1 << 20);
+    while machine.step(here) != 1 {}
+    machine.switches = 0;
+    machine.device = (50_000.0, 1.6);
+    let left = (0..).find(|_| machine.step(here) == BASE).unwrap();
+    assert!(left < 20, "{left} batches on a device ten times slower");
+    for _ in 0..200 {
+        machine.step(here);
+    }
+    assert_eq!(machine.switches, 1);
+}
+
+#[test]
+fn drivers_of_the_same_cost_do_not_take_turns() {
+    let mut machine = Machine::new((20.0, 4.0), (20.0, 4.02));
+    let here = shape(Mode::Wait, 16, 1400);
+    for i in 0..5000 {
+        machine.software.0 = 20.0 + (i % 3) as f32;
+        machine.step(here);
+    }
+    assert!(machine.switches <= 2, "{}", machine.switches);
+}
+
+#[test]
+fn a_forbidden_driver_is_left_at_once() {
+    let mut machine = Machine::new((20.0, 1.0), (20.0, 16.0));
+    let here = shape(Mode::Wait, 1, 1 << 20);
+    while machine.step(here) != 1 {}
+    machine.dispatch.set_eligible(1, false);
+    assert_eq!(machine.dispatch.cell(Goal::Latency, here), Cell::default());
+    machine.dispatch.set_eligible(1, true);
+    assert_eq!(machine.dispatch.cell(Goal::Latency, here).best, 1);
+}
+
+#[test]
+fn goals_differ_where_they_should() {
+    let fast = Some(Cost {
+        latency: 100.0,
+        period: 100.0,
+        cpu: 100.0,
+    });
+    let frees = Some(Cost {
+        latency: 300.0,
+        period: 105.0,
+        cpu: 5.0,
+    });
+    let slow = Some(Cost {
+        latency: 900.0,
+        period: 400.0,
+        cpu: 1.0,
+    });
+    let best = |goal| decide(goal, &[fast, frees, slow], Cell::default()).best;
+    assert_eq!(best(Goal::Latency), 0);
+    assert_eq!(best(Goal::Throughput), 0);
+    assert_eq!(best(Goal::Cpu), 1);
+}

@@ -1,0 +1,142 @@
+//! What a driver author implements: [`Driver`], its [`Transform`]s and, where one
+//! large request can be cut into pieces, [`Split`].
+
+use inout::InOutBuf;
+
+use crate::request::View;
+use crate::{Algorithm, Direction, Flight, Request};
+
+/// A way to get cryptography done: this core, other cores, a kernel, a device.
+pub trait Driver: Send + Sync {
+    /// Short name, as the user types it: `software`, `cores`, `dma:pcie-modern`.
+    fn name(&self) -> &str;
+
+    /// Changes when learned costs should be forgotten: driver version, device model, settings.
+    fn version(&self) -> String;
+
+    /// As in the Linux CryptoAPI, higher wins. Only the tie-break and the user's
+    /// override: measured cost decides.
+    fn priority(&self) -> i32;
+
+    /// Whether it can be used on this machine; `Err` says why not, in words for the user.
+    fn probe(&self) -> Result<(), String>;
+
+    /// Whether it offers an algorithm; `Err` says why not.
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), String>;
+
+    /// A transform with its own copy of the key, which it wipes when dropped.
+    /// The key has a length that the algorithm takes. `Err` says why not.
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String>;
+
+    /// What stands in the way of a request that comes now.
+    #[inline]
+    fn load(&self) -> Load {
+        Load::default()
+    }
+
+    /// What the user should know though the driver works, such as a priority that the
+    /// system did not grant.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether `auto` may choose it without the user's word.
+    fn automatic(&self) -> bool {
+        true
+    }
+}
+
+/// What stands in the way of a request that comes now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Bytes of payload queued and not begun.
+    pub queued_bytes: u64,
+    /// Nanoseconds until somebody begins to work, such as the wake-up of a sleeping worker.
+    pub delay_ns: u32,
+}
+
+/// A key and an algorithm in one driver. Used by any number of threads at once.
+pub trait Transform: Send + Sync {
+    /// Runs requests to their end on behalf of a caller that waits.
+    ///
+    /// Each request has been checked against the algorithm's rules, is
+    /// [`Pending`](crate::Status::Pending), and is flat unless [`scatters`](Self::scatters).
+    /// On return each has a final status: `Done` or `BadTag` (output wiped), or
+    /// `Untouched` (input intact, nothing written: the session finishes it in
+    /// software), or `Failed`.
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]);
+
+    /// Takes requests of a caller that does not wait, or gives them back when there is
+    /// no room. The default runs them at once on the caller's core.
+    fn submit(&self, direction: Direction, mut flight: Flight) -> Result<(), Flight> {
+        self.run(direction, flight.requests());
+        flight.finish();
+        Ok(())
+    }
+
+    /// How many more requests [`submit`](Self::submit) would take now. A hint.
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    /// A caller that waits for a ticket offers its core: does one piece of queued
+    /// work, if there is any, and says whether it did.
+    fn assist(&self) -> bool {
+        false
+    }
+
+    /// Whether it takes scatter lists as they are; otherwise the session makes requests flat.
+    fn scatters(&self) -> bool {
+        false
+    }
+
+    /// How one large request is cut into pieces, where the algorithm allows it.
+    fn split(&self) -> Option<&dyn Split> {
+        None
+    }
+}
+
+/// Cuts one request into pieces that run in any order on any threads.
+///
+/// `prepare` once, then `piece` for each, in any order, then `join` once.
+pub trait Split: Send + Sync {
+    /// Pieces must begin at multiples of this many bytes; `None` where the direction
+    /// cannot be split (CBC encryption).
+    fn granule(&self, direction: Direction) -> Option<usize>;
+
+    /// Before any piece runs: notes in each piece's state what the piece needs and
+    /// others will overwrite. `states[i]` is for the piece that begins at `starts(i)`.
+    fn prepare(
+        &self,
+        direction: Direction,
+        request: &View,
+        starts: &dyn Fn(usize) -> usize,
+        states: &mut [PieceState],
+    );
+
+    /// Works on `data`, which begins at byte `start` of the payload.
+    fn piece(
+        &self,
+        direction: Direction,
+        request: &View,
+        start: usize,
+        data: InOutBuf<'_, '_, u8>,
+        state: &mut PieceState,
+    );
+
+    /// After all pieces: joins what they found and gives the request its final status.
+    fn join(&self, direction: Direction, request: &mut Request<'_>, states: &[PieceState]);
+}
+
+/// What one piece carries from `prepare` to `join`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PieceState {
+    /// CBC: the ciphertext block before the piece.
+    pub iv: [u8; 16],
+    /// GCM: the piece's share of the tag.
+    pub part: Option<cipherlane_kernels::gcm::Part>,
+}

@@ -1,0 +1,301 @@
+//! Work under way: the driver's side is a [`Flight`], the caller's a [`Ticket`].
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use crate::Direction;
+use crate::batch::{Batch, OwnedRequest};
+use crate::request::{Request, Status};
+use crate::session::Inner;
+
+/// A submitted batch in the hands of a driver, which runs its requests on any thread and
+/// then calls [`finish`](Self::finish). One that is dropped unfinished is finished in
+/// software, so that nothing is lost.
+pub struct Flight {
+    /// `None` once landed.
+    cargo: Option<Cargo>,
+}
+
+struct Cargo {
+    direction: Direction,
+    /// Requests that passed the checks; their memory is in `owned`.
+    armed: Vec<Request<'static>>,
+    /// For each armed request, its place in `owned`.
+    places: Vec<u32>,
+    owned: Vec<OwnedRequest>,
+    driver: usize,
+    started: Instant,
+    /// Flights of the session under way when this one started, itself included.
+    depth: u32,
+    session: Arc<Inner>,
+    landing: Arc<Landing>,
+}
+
+/// Where a flight lands and its ticket waits.
+struct Landing {
+    landed: AtomicBool,
+    state: Mutex<State>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    batch: Option<Batch>,
+    waker: Option<Waker>,
+}
+
+impl Landing {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Flight {
+    /// Arms `owned` for `driver`; requests that break a rule are not shown to it.
+    pub(crate) fn new(
+        session: &Arc<Inner>,
+        driver: usize,
+        direction: Direction,
+        mut owned: Vec<OwnedRequest>,
+    ) -> (Flight, Ticket) {
+        let mut armed = Vec::with_capacity(owned.len());
+        let mut places = Vec::with_capacity(owned.len());
+        for (place, request) in owned.iter_mut().enumerate() {
+            // SAFETY: `owned` stays in this flight, untouched, until the armed requests
+            // have been dropped in `land`.
+            let flat = unsafe { request.arm() };
+            match session.check(&flat) {
+                Status::Pending => {
+                    armed.push(flat);
+                    places.push(place as u32);
+                }
+                refused => request.disarm(refused),
+            }
+        }
+        let landing = Arc::new(Landing {
+            landed: AtomicBool::new(false),
+            state: Mutex::default(),
+            bell: Condvar::new(),
+        });
+        let taken = owned.len();
+        let depth = session.take_off();
+        let cargo = Cargo {
+            direction,
+            armed,
+            places,
+            owned,
+            driver,
+            started: Instant::now(),
+            depth,
+            session: session.clone(),
+            landing: landing.clone(),
+        };
+        (
+            Flight { cargo: Some(cargo) },
+            Ticket {
+                landing,
+                session: session.clone(),
+                driver,
+                taken,
+            },
+        )
+    }
+
+    fn cargo(&mut self) -> &mut Cargo {
+        self.cargo
+            .as_mut()
+            .expect("a flight has its cargo until it lands")
+    }
+
+    /// Which way.
+    pub fn direction(&self) -> Direction {
+        self.cargo
+            .as_ref()
+            .expect("a flight has its cargo until it lands")
+            .direction
+    }
+
+    /// The requests to run: checked and flat.
+    pub fn requests(&mut self) -> &mut [Request<'static>] {
+        &mut self.cargo().armed
+    }
+
+    /// Hands the requests back to the caller, each with its final status.
+    pub fn finish(mut self) {
+        self.land();
+    }
+
+    /// A flight that the driver had no room for: its requests, as they were.
+    pub(crate) fn turn_back(mut self) -> Vec<OwnedRequest> {
+        let cargo = self
+            .cargo
+            .take()
+            .expect("a flight has its cargo until it lands");
+        cargo.session.touch_down();
+        let Cargo {
+            armed, mut owned, ..
+        } = cargo;
+        drop(armed);
+        for request in &mut owned {
+            let status = request.status;
+            request.disarm(status);
+        }
+        owned
+    }
+
+    fn land(&mut self) {
+        let Some(mut cargo) = self.cargo.take() else {
+            return;
+        };
+        let session = cargo.session.clone();
+        session.settle(cargo.driver, cargo.direction, &mut cargo.armed);
+        session.landed(
+            cargo.driver,
+            cargo.direction,
+            &cargo.armed,
+            cargo.started.elapsed(),
+            cargo.depth,
+        );
+        let statuses: Vec<Status> = cargo.armed.iter().map(Request::status).collect();
+        drop(cargo.armed);
+        for (&place, status) in cargo.places.iter().zip(statuses) {
+            cargo.owned[place as usize].disarm(status);
+        }
+        let waker = {
+            let mut state = cargo.landing.lock();
+            state.batch = Some(Batch {
+                direction: cargo.direction,
+                requests: cargo.owned,
+            });
+            // Release: whoever sees `landed` sees the results.
+            cargo.landing.landed.store(true, Ordering::Release);
+            state.waker.take()
+        };
+        cargo.landing.bell.notify_all();
+        session.touch_down();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let Some(cargo) = &mut self.cargo else { return };
+        for request in cargo
+            .armed
+            .iter_mut()
+            .filter(|r| r.status() == Status::Pending)
+        {
+            // What the driver did before it dropped the flight is unknown: an input that
+            // is its own output may be half written.
+            request.set_status(match request.is_in_place() {
+                true => Status::Failed,
+                false => Status::Untouched,
+            });
+        }
+        self.land();
+    }
+}
+
+impl std::fmt::Debug for Flight {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Flight")
+            .field("requests", &self.cargo.as_ref().map(|c| c.armed.len()))
+            .finish_non_exhaustive()
+    }
+}
+
+/// A claim on a submitted batch: poll it, wait for it, or await it. Dropping it lets the
+/// work go on; the results are then thrown away.
+#[derive(Debug)]
+#[must_use = "a ticket is the only way to the results"]
+pub struct Ticket {
+    landing: Arc<Landing>,
+    session: Arc<Inner>,
+    driver: usize,
+    taken: usize,
+}
+
+impl std::fmt::Debug for Landing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Landing")
+            .field("landed", &self.landed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ticket {
+    /// How many requests the driver took; the rest is still in the submitted batch.
+    pub fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// Whether the results are there.
+    pub fn is_done(&self) -> bool {
+        self.landing.landed.load(Ordering::Acquire)
+    }
+
+    /// The results, if they are there; otherwise the ticket again.
+    pub fn poll(self) -> Result<Batch, Ticket> {
+        if self.is_done() {
+            Ok(self
+                .landing
+                .lock()
+                .batch
+                .take()
+                .expect("results are taken once"))
+        } else {
+            Err(self)
+        }
+    }
+
+    /// Waits for the results. The waiting core helps with the driver's queued work.
+    pub fn wait(self) -> Batch {
+        let transform = self.session.transform(self.driver);
+        while !self.is_done() {
+            if transform.assist() {
+                continue;
+            }
+            // Nothing to help with: the rest is under way elsewhere, and often almost done.
+            for _ in 0..200 {
+                if self.is_done() {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+            let state = self.landing.lock();
+            if !self.is_done() {
+                // Wakes now and then to see whether there is work to help with.
+                drop(
+                    self.landing
+                        .bell
+                        .wait_timeout(state, Duration::from_millis(1)),
+                );
+            }
+        }
+        self.landing
+            .lock()
+            .batch
+            .take()
+            .expect("results are taken once")
+    }
+}
+
+impl Future for Ticket {
+    type Output = Batch;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Batch> {
+        let mut state = self.landing.lock();
+        match state.batch.take() {
+            Some(batch) => Poll::Ready(batch),
+            None => {
+                state.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}

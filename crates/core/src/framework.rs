@@ -1,0 +1,349 @@
+//! The registry: drivers, their admission, what may be used, and what was learned.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::dispatch::{BASE, Dispatch};
+use crate::health::{Breaker, Health};
+use crate::profile::Profile;
+use crate::session::SessionBuilder;
+use crate::stats::{MAX_DRIVERS, Statistics, Totals};
+use crate::{Algorithm, Config, Driver, Error, selftest};
+
+/// Drivers, settings and everything learned. Cheap to clone; clones are one framework.
+///
+/// ```no_run
+/// # fn software() -> std::sync::Arc<dyn cipherlane::Driver> { unimplemented!() }
+/// use cipherlane::{Direction, Framework, Request};
+/// let framework = Framework::builder(software()).build()?;
+/// let session = framework.session("ctr(aes)", &[0x2b; 16])?.open()?;
+/// let mut data = *b"attack at dawn";
+/// let request = Request::in_place(&mut data).iv(&[0; 16]);
+/// session.process(Direction::Encrypt, &mut [request])?;
+/// # Ok::<(), cipherlane::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Framework {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) config: Config,
+    pub(crate) stats: Statistics,
+    dispatches: Mutex<HashMap<(usize, usize), Arc<Dispatch>>>,
+    /// What the profile file held at start; dispatches take from it as they are made.
+    profile: Mutex<Profile>,
+}
+
+/// A driver in the registry.
+pub(crate) struct Entry {
+    pub(crate) driver: Arc<dyn Driver>,
+    pub(crate) breaker: Breaker,
+    /// Why the whole driver is not used, if so.
+    barred: Option<String>,
+    /// Self-tests, run at first need, by algorithm.
+    admissions: Vec<OnceLock<Result<(), String>>>,
+}
+
+impl Entry {
+    /// Whether the driver may serve an algorithm; `Err` says why not.
+    pub(crate) fn admit(&self, algorithm: &'static Algorithm) -> Result<(), String> {
+        if let Some(reason) = &self.barred {
+            return Err(reason.clone());
+        }
+        let admission = &self.admissions[algorithm.index()];
+        admission
+            .get_or_init(|| {
+                self.driver.offers(algorithm)?;
+                selftest::run(&*self.driver, algorithm)
+            })
+            .clone()
+    }
+}
+
+/// Puts a framework together.
+pub struct FrameworkBuilder {
+    drivers: Vec<Arc<dyn Driver>>,
+    config: Config,
+}
+
+impl FrameworkBuilder {
+    /// Adds a driver.
+    pub fn driver(mut self, driver: Arc<dyn Driver>) -> Self {
+        self.drivers.push(driver);
+        self
+    }
+
+    /// Settings; the default is none.
+    pub fn config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Checks the settings and probes the drivers. Reads what was learned before, if the
+    /// settings name a profile file and it is there.
+    pub fn build(self) -> Result<Framework, Error> {
+        let names: Vec<String> = self.drivers.iter().map(|d| d.name().to_owned()).collect();
+        let unknown = |name: &String| Error::UnknownDriver {
+            name: name.clone(),
+            known: names.join(", "),
+        };
+        let config = self.config;
+        let named = config
+            .disable
+            .iter()
+            .chain(&config.auto)
+            .chain(&config.force);
+        for name in named {
+            if !names.contains(name) {
+                return Err(unknown(name));
+            }
+        }
+        if self.drivers.len() > MAX_DRIVERS {
+            return Err(Error::Config {
+                origin: "drivers".to_owned(),
+                problem: format!("more than {MAX_DRIVERS}; leave some out"),
+            });
+        }
+        let entries: Vec<Entry> = self
+            .drivers
+            .into_iter()
+            .enumerate()
+            .map(|(i, driver)| {
+                let name = driver.name().to_owned();
+                // The base stays as the refuge even where the user disables it for `auto`.
+                let disabled = i != BASE && config.disable.contains(&name);
+                let barred = match driver.probe() {
+                    _ if disabled => Some("disabled by the user".to_owned()),
+                    Err(reason) => Some(reason),
+                    Ok(()) => None,
+                };
+                let admissions = Algorithm::all().iter().map(|_| OnceLock::new()).collect();
+                Entry {
+                    driver,
+                    breaker: Breaker::default(),
+                    barred,
+                    admissions,
+                }
+            })
+            .collect();
+        let profile = match &config.profile {
+            Some(path) if path.exists() => Profile::read(path)?,
+            _ => Profile::default(),
+        };
+        let shared = Shared {
+            entries,
+            config,
+            stats: Statistics::new(),
+            dispatches: Mutex::default(),
+            profile: Mutex::new(profile),
+        };
+        Ok(Framework {
+            shared: Arc::new(shared),
+        })
+    }
+}
+
+impl Framework {
+    /// Begins with the base driver: the yardstick for all others and the refuge when one
+    /// fails, so it must offer every algorithm.
+    pub fn builder(base: Arc<dyn Driver>) -> FrameworkBuilder {
+        FrameworkBuilder {
+            drivers: vec![base],
+            config: Config::default(),
+        }
+    }
+
+    /// A session to be, for an algorithm by CryptoAPI name and a key.
+    pub fn session(&self, algorithm: &str, key: &[u8]) -> Result<SessionBuilder, Error> {
+        SessionBuilder::new(self.clone(), Algorithm::find(algorithm)?, key)
+    }
+
+    /// Names of the drivers, in the order of the registry.
+    pub fn driver_names(&self) -> Vec<&str> {
+        self.shared
+            .entries
+            .iter()
+            .map(|e| e.driver.name())
+            .collect()
+    }
+
+    /// A row for each driver and algorithm, like `/proc/crypto`. Runs the self-tests that
+    /// have not run yet.
+    pub fn rows(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (index, entry) in self.shared.entries.iter().enumerate() {
+            for algorithm in Algorithm::all() {
+                let admission = entry.admit(algorithm);
+                let key_len = algorithm.key_lengths()[0];
+                let learned = admission
+                    .is_ok()
+                    .then(|| self.dispatch(algorithm, key_len).models(index)[0][0].line())
+                    .flatten();
+                rows.push(Row {
+                    algorithm: algorithm.name,
+                    driver: entry.driver.name().to_owned(),
+                    priority: entry.driver.priority(),
+                    not_used_because: self.not_used(index, algorithm),
+                    notes: entry.driver.notes(),
+                    self_test: match &admission {
+                        Ok(()) => SelfTest::Passed,
+                        Err(reason) if reason.starts_with("self-test") => SelfTest::Failed,
+                        Err(_) => SelfTest::NotRun,
+                    },
+                    health: entry.breaker.health(),
+                    fixed_ns: learned.map(|l| l.0),
+                    gigabytes_per_second: learned.map(|l| l.1),
+                    totals: self.shared.stats.read(index, algorithm.index()),
+                });
+            }
+        }
+        rows
+    }
+
+    /// Why `auto` does not use a driver for an algorithm; `None` if it may.
+    pub(crate) fn not_used(&self, index: usize, algorithm: &'static Algorithm) -> Option<String> {
+        let entry = &self.shared.entries[index];
+        let name = entry.driver.name();
+        if let Err(reason) = entry.admit(algorithm) {
+            return Some(reason);
+        }
+        if let Some(forced) = &self.shared.config.force
+            && forced != name
+        {
+            return Some(format!("the user forces '{forced}'"));
+        }
+        if let Health::Suspended { .. } = entry.breaker.health() {
+            return Some(entry.breaker.health().to_string());
+        }
+        (index != BASE && !entry.driver.automatic() && !self.wanted(name)).then(|| {
+            format!("not chosen by 'auto' unless the setting auto = [\"{name}\"] allows it")
+        })
+    }
+
+    fn wanted(&self, name: &str) -> bool {
+        let config = &self.shared.config;
+        config.auto.iter().any(|n| n == name) || config.force.as_deref() == Some(name)
+    }
+
+    /// Statistics of a driver, by name and CryptoAPI name.
+    pub fn statistics(&self, driver: &str, algorithm: &str) -> Result<Totals, Error> {
+        let index = self.driver_index(driver)?;
+        Ok(self
+            .shared
+            .stats
+            .read(index, Algorithm::find(algorithm)?.index()))
+    }
+
+    pub(crate) fn driver_index(&self, name: &str) -> Result<usize, Error> {
+        let position = self
+            .shared
+            .entries
+            .iter()
+            .position(|e| e.driver.name() == name);
+        position.ok_or_else(|| Error::UnknownDriver {
+            name: name.to_owned(),
+            known: self.driver_names().join(", "),
+        })
+    }
+
+    pub(crate) fn dispatches(&self) -> MutexGuard<'_, HashMap<(usize, usize), Arc<Dispatch>>> {
+        self.shared
+            .dispatches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn profile(&self) -> MutexGuard<'_, Profile> {
+        self.shared
+            .profile
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is learned for an algorithm and key length; sessions share it.
+    pub(crate) fn dispatch(&self, algorithm: &'static Algorithm, key_len: usize) -> Arc<Dispatch> {
+        let key = (algorithm.index(), key_len);
+        if let Some(dispatch) = self.dispatches().get(&key) {
+            return dispatch.clone();
+        }
+        // Admission runs self-tests, which must not hold the lock.
+        let usable: Vec<bool> = (0..self.shared.entries.len())
+            .map(|index| self.not_used(index, algorithm).is_none())
+            .collect();
+        let dispatch = Dispatch::new(usable.len());
+        for (index, entry) in self.shared.entries.iter().enumerate() {
+            let learned = self.profile().models(&*entry.driver, algorithm, key_len);
+            if let Some(models) = learned {
+                dispatch.set_models(index, models);
+            }
+            dispatch.set_eligible(index, usable[index]);
+        }
+        self.dispatches()
+            .entry(key)
+            .or_insert_with(|| Arc::new(dispatch))
+            .clone()
+    }
+
+    /// Opens or closes a driver for `auto` in every dispatch.
+    pub(crate) fn set_eligible(&self, index: usize, allowed: bool) {
+        for dispatch in self.dispatches().values() {
+            dispatch.set_eligible(index, allowed);
+        }
+    }
+
+    /// Suspended drivers whose rest is over may be tried again.
+    pub(crate) fn revive(&self) {
+        for (index, entry) in self.shared.entries.iter().enumerate() {
+            if entry.breaker.recovers() {
+                self.set_eligible(index, true);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Framework {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Framework")
+            .field("drivers", &self.driver_names())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One driver and algorithm, for listings.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Row {
+    /// CryptoAPI name.
+    pub algorithm: &'static str,
+    /// Driver name.
+    pub driver: String,
+    /// As in the Linux CryptoAPI; only the tie-break.
+    pub priority: i32,
+    /// Outcome of the self-test.
+    pub self_test: SelfTest,
+    /// Health of the driver.
+    pub health: Health,
+    /// Learned fixed cost of a request in nanoseconds, encrypting, waiting.
+    pub fixed_ns: Option<f32>,
+    /// Learned rate on large requests in GB/s, encrypting, waiting.
+    pub gigabytes_per_second: Option<f32>,
+    /// Why `auto` does not use it.
+    pub not_used_because: Option<String>,
+    /// What else the user should know of the driver.
+    pub notes: Vec<String>,
+    /// Statistics.
+    pub totals: Totals,
+}
+
+/// Outcome of a self-test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SelfTest {
+    /// Admitted.
+    Passed,
+    /// Refused.
+    Failed,
+    /// Absent, disabled, or the driver does not offer the algorithm.
+    NotRun,
+}

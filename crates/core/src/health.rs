@@ -1,0 +1,153 @@
+//! Whether a driver works: a circuit breaker with back-off, and quarantine.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+/// Failures in a row that open the breaker.
+const TRIP: u32 = 8;
+/// The first back-off; it doubles with each trip.
+const FIRST: Duration = Duration::from_millis(100);
+/// The longest back-off.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The state a driver is in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Health {
+    /// It works.
+    Working,
+    /// It failed several times in a row and is given a rest.
+    Suspended {
+        /// Rests so far.
+        trips: u32,
+        /// Until it is tried again, in milliseconds.
+        remaining_ms: u64,
+    },
+}
+
+impl std::fmt::Display for Health {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Health::Working => write!(f, "working"),
+            Health::Suspended {
+                trips,
+                remaining_ms,
+            } => {
+                write!(
+                    f,
+                    "suspended (trip {trips}, tried again in {remaining_ms} ms)"
+                )
+            }
+        }
+    }
+}
+
+/// Watches one driver.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    failures: AtomicU32,
+    open: AtomicBool,
+    rest: Mutex<Rest>,
+}
+
+#[derive(Debug, Default)]
+struct Rest {
+    trips: u32,
+    until: Option<Instant>,
+}
+
+impl Breaker {
+    fn rest(&self) -> MutexGuard<'_, Rest> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes failed requests; `true` if the driver must not be used from now on.
+    pub(crate) fn fail(&self, requests: u32) -> bool {
+        if self
+            .failures
+            .fetch_add(requests, Ordering::Relaxed)
+            .saturating_add(requests)
+            < TRIP
+        {
+            return false;
+        }
+        self.failures.store(0, Ordering::Relaxed);
+        let mut rest = self.rest();
+        let pause = FIRST.saturating_mul(1 << rest.trips.min(16)).min(LONGEST);
+        rest.trips += 1;
+        rest.until = Some(Instant::now() + pause);
+        self.open.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Notes a success: failures count only in a row.
+    #[inline]
+    pub(crate) fn succeed(&self) {
+        if self.failures.load(Ordering::Relaxed) != 0 {
+            self.failures.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// `true` once, when a rest is over.
+    pub(crate) fn recovers(&self) -> bool {
+        if !self.open.load(Ordering::Relaxed) {
+            return false;
+        }
+        let mut rest = self.rest();
+        let over = rest.until.is_some_and(|until| Instant::now() >= until);
+        if over {
+            rest.until = None;
+            self.open.store(false, Ordering::Relaxed);
+        }
+        over
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        let rest = self.rest();
+        match rest
+            .until
+            .map(|until| until.saturating_duration_since(Instant::now()))
+        {
+            Some(remaining) => Health::Suspended {
+                trips: rest.trips,
+                remaining_ms: remaining.as_millis() as u64,
+            },
+            None => Health::Working,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_failures_in_a_row_trip_and_rests_grow() {
+        let breaker = Breaker::default();
+        for _ in 0..100 {
+            assert!(!breaker.fail(TRIP - 1));
+            breaker.succeed();
+        }
+        assert_eq!(breaker.health(), Health::Working);
+        assert!(breaker.fail(TRIP));
+        assert!(matches!(
+            breaker.health(),
+            Health::Suspended { trips: 1, .. }
+        ));
+        assert!(!breaker.recovers());
+        breaker.rest().until = Some(Instant::now());
+        assert!(breaker.recovers() && !breaker.recovers());
+        assert!(breaker.fail(TRIP));
+        let Health::Suspended {
+            trips: 2,
+            remaining_ms,
+        } = breaker.health()
+        else {
+            panic!()
+        };
+        assert!(remaining_ms > 100, "{remaining_ms}");
+    }
+}

@@ -1,0 +1,520 @@
+//! A request: regions of the caller's memory, as in FreeBSD's crypto(9).
+//!
+//! It owns nothing but a copy of its IV, fits two cache lines, and is checked
+//! by the session before any driver sees it.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use inout::InOutBuf;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroize;
+
+/// What became of a request. Everything but `Pending` and `Done` is an error;
+/// [`Session::error`](crate::Session::error) says it in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Status {
+    /// Not run yet.
+    Pending,
+    /// Finished; the output (and, when encrypting, the tag) is there.
+    Done,
+    /// Authentication failed; the output was wiped.
+    BadTag,
+    /// Refused: IV length.
+    IvLength,
+    /// Refused: tag length.
+    TagLength,
+    /// Refused: length of the additional data.
+    AadLength,
+    /// Refused: not a multiple of the block.
+    NotBlockMultiple,
+    /// Refused: payload too short.
+    TooShort,
+    /// Refused: payload over the algorithm's limit for one IV.
+    TooLong,
+    /// Refused: output not as long as input.
+    OutputLength,
+    /// Refused: input and output overlap in part.
+    Overlap,
+    /// The driver gave up before it wrote anything: the session runs the request in software.
+    Untouched,
+    /// The driver gave up after it may have written to the output.
+    Failed,
+}
+
+/// One unit of work: payload, IV, additional data and tag, by reference.
+///
+/// ```
+/// use cipherlane::Request;
+/// let mut packet = [0u8; 64];
+/// let mut tag = [0u8; 16];
+/// let request = Request::in_place(&mut packet).iv(&[7; 12]).aad(b"header").tag(&mut tag);
+/// assert_eq!(request.len(), 64);
+/// ```
+#[repr(C)]
+pub struct Request<'a> {
+    /// Flat: the first byte. Scattered: a `[&[u8]]`.
+    input: *const u8,
+    /// Flat: the first byte. Scattered: a `[&mut [u8]]`. Null: there is no output.
+    output: *mut u8,
+    input_len: usize,
+    output_len: usize,
+    aad: *const u8,
+    aad_len: usize,
+    tag: *mut u8,
+    input_segments: u32,
+    output_segments: u32,
+    iv: [u8; 16],
+    iv_len: u8,
+    tag_len: u8,
+    in_place: bool,
+    status: Status,
+    regions: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: a request is a set of borrowed slices (shared for input and additional
+// data, exclusive for output and tag); those are Send and Sync.
+unsafe impl Send for Request<'_> {}
+// SAFETY: as above; nothing can be written through a shared `Request` except by
+// the unsafe functions of `View`, whose callers promise disjoint ranges.
+unsafe impl Sync for Request<'_> {}
+
+const _: () = assert!(size_of::<Request<'_>>() <= 128, "two cache lines");
+
+impl<'a> Request<'a> {
+    /// Work on `data` in place.
+    #[inline]
+    pub fn in_place(data: &'a mut [u8]) -> Self {
+        let (pointer, len) = (data.as_mut_ptr(), data.len());
+        // SAFETY: one exclusive slice serves as input and output.
+        unsafe { Self::from_raw(pointer, len, pointer, len) }
+    }
+
+    /// Read `input`, write `output`; they must be of one length.
+    #[inline]
+    pub fn new(input: &'a [u8], output: &'a mut [u8]) -> Self {
+        // SAFETY: both slices live for 'a, and the borrow checker keeps them apart.
+        unsafe {
+            Self::from_raw(
+                input.as_ptr(),
+                input.len(),
+                output.as_mut_ptr(),
+                output.len(),
+            )
+        }
+    }
+
+    /// For a MAC: read `input`, write nothing but the tag.
+    #[inline]
+    pub fn mac(input: &'a [u8]) -> Self {
+        // SAFETY: no output.
+        unsafe { Self::from_raw(input.as_ptr(), input.len(), std::ptr::null_mut(), 0) }
+    }
+
+    /// Read one list of segments, write another; the cuts may differ, the totals may not.
+    pub fn scatter(input: &'a [&'a [u8]], output: &'a mut [&'a mut [u8]]) -> Self {
+        let mut request = Self::mac_scatter(input);
+        request.output_len = output.iter().map(|s| s.len()).sum();
+        request.output_segments = count(output.len());
+        request.output = output.as_mut_ptr().cast();
+        request
+    }
+
+    /// Work on a list of segments in place.
+    pub fn scatter_in_place(segments: &'a mut [&'a mut [u8]]) -> Self {
+        let len = segments.iter().map(|s| s.len()).sum();
+        let segment_count = count(segments.len());
+        let pointer = segments.as_mut_ptr();
+        // SAFETY: the fields are made consistent below.
+        let mut request = unsafe { Self::from_raw(pointer.cast(), len, pointer.cast(), len) };
+        request.input_segments = segment_count;
+        request.output_segments = segment_count;
+        request
+    }
+
+    /// For a MAC: read a list of segments.
+    pub fn mac_scatter(input: &'a [&'a [u8]]) -> Self {
+        let len = input.iter().map(|s| s.len()).sum();
+        // SAFETY: no output; the pointer is made a list of segments below.
+        let mut request =
+            unsafe { Self::from_raw(input.as_ptr().cast(), len, std::ptr::null_mut(), 0) };
+        request.input_segments = count(input.len());
+        request
+    }
+
+    /// From pointers, for doors in other languages.
+    ///
+    /// Equal pointers mean in place; a null `output` of length 0 means that nothing
+    /// is written (a MAC). A partial overlap is refused when the request is processed.
+    ///
+    /// # Safety
+    /// For `'a`, `input` must be readable for `input_len` bytes and `output` writable
+    /// for `output_len`, and nobody else may write either or read the output.
+    #[inline]
+    pub unsafe fn from_raw(
+        input: *const u8,
+        input_len: usize,
+        output: *mut u8,
+        output_len: usize,
+    ) -> Self {
+        Request {
+            input,
+            output,
+            input_len,
+            output_len,
+            aad: std::ptr::NonNull::dangling().as_ptr(),
+            aad_len: 0,
+            tag: std::ptr::NonNull::dangling().as_ptr(),
+            input_segments: 0,
+            output_segments: 0,
+            iv: [0; 16],
+            iv_len: 0,
+            tag_len: 0,
+            in_place: std::ptr::eq(input, output),
+            status: Status::Pending,
+            regions: PhantomData,
+        }
+    }
+
+    /// The IV or nonce; it is copied. One longer than 16 bytes is refused when processed.
+    #[inline]
+    pub fn iv(mut self, iv: &[u8]) -> Self {
+        self.set_iv(iv);
+        self
+    }
+
+    /// Sets the IV of a request that is used again.
+    #[inline]
+    pub fn set_iv(&mut self, iv: &[u8]) {
+        let kept = iv.len().min(16);
+        self.iv[..kept].copy_from_slice(&iv[..kept]);
+        self.iv_len = u8::try_from(iv.len()).unwrap_or(u8::MAX);
+    }
+
+    /// Additional data: authenticated, not encrypted.
+    #[inline]
+    pub fn aad(mut self, aad: &'a [u8]) -> Self {
+        self.aad = aad.as_ptr();
+        self.aad_len = aad.len();
+        self
+    }
+
+    /// The tag (ICV, digest): written when encrypting, compared when decrypting.
+    #[inline]
+    pub fn tag(mut self, tag: &'a mut [u8]) -> Self {
+        self.tag = tag.as_mut_ptr();
+        self.tag_len = u8::try_from(tag.len()).unwrap_or(u8::MAX);
+        self
+    }
+
+    /// Bytes of payload.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.input_len
+    }
+
+    /// Whether there is no payload.
+    pub fn is_empty(&self) -> bool {
+        self.input_len == 0
+    }
+
+    /// What became of it.
+    #[inline]
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// For drivers: reports what became of it.
+    #[inline]
+    pub fn set_status(&mut self, status: Status) {
+        self.status = status;
+    }
+
+    /// The IV, padded with zeros to 16 bytes.
+    #[inline]
+    pub fn iv_block(&self) -> [u8; 16] {
+        self.iv
+    }
+
+    /// The IV as given (the first 16 bytes of it).
+    pub fn iv_bytes(&self) -> &[u8] {
+        &self.iv[..usize::from(self.iv_len).min(16)]
+    }
+
+    /// The additional data.
+    #[inline]
+    pub fn aad_bytes(&self) -> &'a [u8] {
+        // SAFETY: set from a slice that lives for 'a (or dangling with length 0).
+        unsafe { std::slice::from_raw_parts(self.aad, self.aad_len) }
+    }
+
+    /// The tag region.
+    #[inline]
+    pub fn tag_bytes(&mut self) -> &mut [u8] {
+        // SAFETY: set from an exclusive slice that lives for 'a (or dangling with length 0).
+        unsafe { std::slice::from_raw_parts_mut(self.tag, usize::from(self.tag_len)) }
+    }
+
+    /// Length of the tag region in bytes.
+    #[inline]
+    pub fn tag_len(&self) -> usize {
+        usize::from(self.tag_len)
+    }
+
+    /// Length of the IV in bytes.
+    #[inline]
+    pub fn iv_len(&self) -> usize {
+        usize::from(self.iv_len)
+    }
+
+    /// Length of the additional data in bytes.
+    #[inline]
+    pub fn aad_len(&self) -> usize {
+        self.aad_len
+    }
+
+    /// Whether input and output are the same memory.
+    #[inline]
+    pub fn is_in_place(&self) -> bool {
+        self.in_place
+    }
+
+    /// Whether the payload is a list of segments. A driver sees only flat requests
+    /// unless its transform says that it [scatters](crate::Transform::scatters).
+    #[inline]
+    pub fn is_scattered(&self) -> bool {
+        self.input_segments | self.output_segments != 0
+    }
+
+    #[inline]
+    pub(crate) fn output_len(&self) -> usize {
+        self.output_len
+    }
+
+    #[inline]
+    pub(crate) fn has_output(&self) -> bool {
+        !self.output.is_null()
+    }
+
+    /// Whether flat input and output overlap without being the same.
+    #[inline]
+    pub(crate) fn overlaps(&self) -> bool {
+        !self.in_place && {
+            let (input, output) = (self.input.addr(), self.output.addr());
+            input < output.wrapping_add(self.output_len)
+                && output < input.wrapping_add(self.input_len)
+        }
+    }
+
+    /// The payload of a flat request.
+    ///
+    /// # Panics
+    /// If the request is scattered, or is a MAC's, which has no output.
+    #[inline]
+    pub fn data(&mut self) -> InOutBuf<'_, '_, u8> {
+        // SAFETY: the result borrows the request exclusively, so no other access exists.
+        unsafe { self.view().range(0..self.input_len) }
+    }
+
+    /// The input of a flat request.
+    ///
+    /// # Panics
+    /// If the request is scattered.
+    #[inline]
+    pub fn input(&self) -> &[u8] {
+        assert!(
+            self.input_segments == 0,
+            "a scattered request has no flat input"
+        );
+        // SAFETY: a flat request's input is readable for 'a, and no exclusive
+        // borrow of the same memory is alive while `self` is shared.
+        unsafe { std::slice::from_raw_parts(self.input, self.input_len) }
+    }
+
+    /// For drivers that let several threads work on ranges of one flat request.
+    #[inline]
+    pub fn view(&self) -> View {
+        assert!(!self.is_scattered(), "a scattered request has no flat view");
+        View {
+            input: self.input,
+            output: if self.output.is_null() {
+                self.input.cast_mut()
+            } else {
+                self.output
+            },
+            len: if self.output.is_null() {
+                0
+            } else {
+                self.input_len.min(self.output_len)
+            },
+            iv: self.iv,
+        }
+    }
+
+    /// Ends an authenticated request: writes the tag when encrypting; when decrypting,
+    /// compares in constant time and wipes the output on a mismatch.
+    #[inline]
+    pub fn finish_tag(&mut self, direction: crate::Direction, computed: &[u8]) {
+        let tag = self.tag_bytes();
+        let computed = &computed[..tag.len()];
+        self.status = match direction {
+            crate::Direction::Encrypt => {
+                tag.copy_from_slice(computed);
+                Status::Done
+            }
+            crate::Direction::Decrypt if bool::from(tag.ct_eq(computed)) => Status::Done,
+            crate::Direction::Decrypt => {
+                self.wipe_output();
+                Status::BadTag
+            }
+        };
+    }
+
+    /// Overwrites the output with zeros.
+    #[cold]
+    pub(crate) fn wipe_output(&mut self) {
+        if self.output_segments > 0 {
+            self.output_segments_mut()
+                .iter_mut()
+                .for_each(|s| s.zeroize());
+        } else if self.has_output() {
+            // SAFETY: a flat output is exclusively ours for 'a.
+            unsafe { std::slice::from_raw_parts_mut(self.output, self.output_len) }.zeroize();
+        }
+    }
+
+    fn output_segments_mut(&mut self) -> &mut [&'a mut [u8]] {
+        assert!(self.output_segments > 0, "a flat request has no segments");
+        // SAFETY: `output` was set from an exclusive slice of that many segments.
+        unsafe { std::slice::from_raw_parts_mut(self.output.cast(), self.output_segments as usize) }
+    }
+
+    /// Copies the input of a scattered or flat request into `flat`, which has its length.
+    pub(crate) fn gather(&self, flat: &mut [u8]) {
+        if self.input_segments == 0 {
+            return flat.copy_from_slice(self.input());
+        }
+        // SAFETY: `input` was set from a slice of that many segments (`&[u8]` and
+        // `&mut [u8]` have one layout), borrowed for 'a.
+        let segments: &[&[u8]] =
+            unsafe { std::slice::from_raw_parts(self.input.cast(), self.input_segments as usize) };
+        let mut rest = flat;
+        for segment in segments {
+            let (head, tail) = rest.split_at_mut(segment.len());
+            head.copy_from_slice(segment);
+            rest = tail;
+        }
+    }
+
+    /// Copies `flat` into the output of a scattered or flat request.
+    pub(crate) fn distribute(&mut self, flat: &[u8]) {
+        if self.output_segments == 0 {
+            return self.data().get_out().copy_from_slice(flat);
+        }
+        let mut rest = flat;
+        for segment in self.output_segments_mut() {
+            let (head, tail) = rest.split_at(segment.len());
+            segment.copy_from_slice(head);
+            rest = tail;
+        }
+    }
+
+    /// A flat request over `flat` in place, with this one's IV, additional data and tag.
+    ///
+    /// # Safety
+    /// This request must not be used until the result is gone: they share the tag region.
+    pub(crate) unsafe fn flattened<'b>(&self, flat: &'b mut [u8]) -> Request<'b>
+    where
+        'a: 'b,
+    {
+        let mut request = if self.has_output() {
+            Request::in_place(flat)
+        } else {
+            Request::mac(flat)
+        };
+        (request.iv, request.iv_len) = (self.iv, self.iv_len);
+        (request.aad, request.aad_len) = (self.aad, self.aad_len);
+        (request.tag, request.tag_len) = (self.tag, self.tag_len);
+        request
+    }
+}
+
+fn count(segments: usize) -> u32 {
+    u32::try_from(segments).expect("a scatter list has fewer than 2^32 segments")
+}
+
+impl std::fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request")
+            .field("len", &self.input_len)
+            .field("aad_len", &self.aad_len)
+            .field("iv_len", &self.iv_len)
+            .field("tag_len", &self.tag_len)
+            .field("in_place", &self.in_place)
+            .field("segments", &(self.input_segments, self.output_segments))
+            .field("status", &self.status)
+            .finish()
+    }
+}
+
+/// The payload and IV of a flat request, for threads that share the work on it.
+#[derive(Clone, Copy)]
+pub struct View {
+    input: *const u8,
+    output: *mut u8,
+    len: usize,
+    iv: [u8; 16],
+}
+
+// SAFETY: a view is pointers to memory that the request's owner keeps alive and
+// unshared; every dereference is behind an unsafe function with that contract.
+unsafe impl Send for View {}
+// SAFETY: as above.
+unsafe impl Sync for View {}
+
+impl View {
+    /// Bytes of payload.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no payload.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The IV, padded with zeros to 16 bytes.
+    pub fn iv_block(&self) -> [u8; 16] {
+        self.iv
+    }
+
+    /// A range of the payload, for reading its input and writing its output.
+    ///
+    /// # Safety
+    /// The request must outlive the result, and no two threads may hold
+    /// overlapping ranges at a time.
+    #[inline]
+    pub unsafe fn range<'b>(&self, range: Range<usize>) -> InOutBuf<'b, 'b, u8> {
+        assert!(range.start <= range.end && range.end <= self.len);
+        // SAFETY: the range lies in both regions (checked), which are equal or
+        // disjoint (checked by the session); the rest is the caller's promise.
+        unsafe {
+            InOutBuf::from_raw(
+                self.input.add(range.start),
+                self.output.add(range.start),
+                range.end - range.start,
+            )
+        }
+    }
+
+    /// The 16 bytes of input before `end`.
+    ///
+    /// # Safety
+    /// The request must be alive, and nobody may write those bytes meanwhile.
+    pub unsafe fn block_before(&self, end: usize) -> [u8; 16] {
+        assert!(end >= 16 && end <= self.len);
+        // SAFETY: in range (checked), readable and not written (the caller's promise).
+        unsafe { self.input.add(end - 16).cast::<[u8; 16]>().read() }
+    }
+}

@@ -1,0 +1,247 @@
+//! Admission of a driver, an algorithm at a time: known answers, a corrupted bit that
+//! must be noticed, and a differential run against the naive reference.
+
+use zeroize::Zeroize;
+
+use crate::algorithm::{Aad, Algorithm, Kind, KnownAnswer, Sample};
+use crate::request::{Request, Status};
+use crate::{Direction, Driver, Transform};
+
+/// Payload sizes of the differential run: around blocks, lanes and a packet.
+const SIZES: [usize; 9] = [0, 1, 15, 16, 17, 63, 64, 257, 1400];
+
+/// Runs the self-test. `Err` names the case that failed, for the user.
+pub(crate) fn run(driver: &dyn Driver, algorithm: &'static Algorithm) -> Result<(), String> {
+    for answer in algorithm.known_answers {
+        known_answer(driver, algorithm, answer)
+            .map_err(|problem| format!("self-test: {}: {problem}", answer.source))?;
+    }
+    for (i, key_len) in algorithm.key_lengths().into_iter().enumerate() {
+        differential(driver, algorithm, key_len, 0x5eed + i as u64).map_err(|problem| {
+            format!(
+                "self-test: {} key bits: {problem}",
+                algorithm.key_bits(key_len)
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// Input, and the output and tag that it should give.
+struct Case {
+    iv: Vec<u8>,
+    aad: Vec<u8>,
+    plaintext: Vec<u8>,
+    ciphertext: Vec<u8>,
+    tag: Vec<u8>,
+}
+
+fn known_answer(
+    driver: &dyn Driver,
+    algorithm: &'static Algorithm,
+    answer: &KnownAnswer,
+) -> Result<(), String> {
+    let transform = driver.transform(algorithm, &hex(answer.key))?;
+    let case = Case {
+        iv: hex(answer.iv),
+        aad: hex(answer.aad),
+        plaintext: hex(answer.plaintext),
+        ciphertext: hex(answer.ciphertext),
+        tag: hex(answer.tag),
+    };
+    check(&*transform, algorithm, &case)?;
+    notices_corruption(&*transform, algorithm, &case)
+}
+
+/// Both directions, in place and out of place.
+fn check(transform: &dyn Transform, algorithm: &Algorithm, case: &Case) -> Result<(), String> {
+    for direction in [Direction::Encrypt, Direction::Decrypt] {
+        for in_place in [true, false] {
+            let (status, output, tag) = once(transform, algorithm, direction, case, in_place);
+            let way = match direction {
+                Direction::Encrypt => "encrypting",
+                Direction::Decrypt => "decrypting",
+            };
+            let want = match direction {
+                Direction::Encrypt => &case.ciphertext,
+                Direction::Decrypt => &case.plaintext,
+            };
+            let right = algorithm.kind == Kind::Mac || output == *want;
+            if status != Status::Done || !right || tag != case.tag {
+                return Err(format!(
+                    "{way} {} bytes {} gave a wrong result ({status:?})",
+                    case.plaintext.len(),
+                    if in_place { "in place" } else { "out of place" },
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A test that cannot fail proves nothing: one flipped bit must show.
+fn notices_corruption(
+    transform: &dyn Transform,
+    algorithm: &Algorithm,
+    case: &Case,
+) -> Result<(), String> {
+    let mut bad = Case {
+        iv: case.iv.clone(),
+        aad: case.aad.clone(),
+        plaintext: case.plaintext.clone(),
+        ciphertext: case.ciphertext.clone(),
+        tag: case.tag.clone(),
+    };
+    let at = case.plaintext.len() / 2;
+    bad.plaintext[at] ^= 0x10;
+    if check(transform, algorithm, &bad).is_ok() {
+        return Err("a flipped bit of the input went unnoticed".to_owned());
+    }
+    if algorithm.kind == Kind::Cipher {
+        return Ok(());
+    }
+    bad.plaintext[at] ^= 0x10;
+    bad.tag[0] ^= 0x01;
+    let (status, output, _) = once(transform, algorithm, Direction::Decrypt, &bad, true);
+    match status {
+        Status::BadTag if output.iter().all(|&b| b == 0) || algorithm.kind == Kind::Mac => Ok(()),
+        Status::BadTag => Err("the output of a forged message was not wiped".to_owned()),
+        _ => Err("a flipped bit of the tag went unnoticed".to_owned()),
+    }
+}
+
+/// Runs one request: status, output, and tag (the given one when decrypting).
+fn once(
+    transform: &dyn Transform,
+    algorithm: &Algorithm,
+    direction: Direction,
+    case: &Case,
+    in_place: bool,
+) -> (Status, Vec<u8>, Vec<u8>) {
+    let input = match (algorithm.kind, direction) {
+        (Kind::Mac, _) | (_, Direction::Encrypt) => &case.plaintext,
+        (_, Direction::Decrypt) => &case.ciphertext,
+    };
+    let mut tag = match direction {
+        Direction::Encrypt => vec![0; case.tag.len()],
+        Direction::Decrypt => case.tag.clone(),
+    };
+    let mut output = if in_place {
+        input.clone()
+    } else {
+        vec![0xa5; input.len()]
+    };
+    let mut requests = [match (algorithm.kind, in_place) {
+        (Kind::Mac, _) => Request::mac(input),
+        (_, true) => Request::in_place(&mut output),
+        (_, false) => Request::new(input, &mut output),
+    }
+    .iv(&case.iv)
+    .aad(&case.aad)
+    .tag(&mut tag)];
+    transform.run(direction, &mut requests);
+    let status = requests[0].status();
+    (status, output, tag)
+}
+
+fn differential(
+    driver: &dyn Driver,
+    algorithm: &'static Algorithm,
+    key_len: usize,
+    seed: u64,
+) -> Result<(), String> {
+    let mut random = Random(seed);
+    let mut key = random.bytes(key_len);
+    let transform = driver.transform(algorithm, &key)?;
+    let sizes = SIZES
+        .iter()
+        .filter(|&&size| size % algorithm.block == 0 && size >= algorithm.least);
+    let cases: Vec<Case> = sizes
+        .map(|&size| {
+            let iv = random.bytes(algorithm.iv_len);
+            let aad = match algorithm.aad {
+                Aad::None => Vec::new(),
+                Aad::Any => random.bytes(size % 29),
+                Aad::Esp => random.bytes(if size % 2 == 0 { 8 } else { 12 }),
+            };
+            let plaintext = random.bytes(size);
+            let direction = Direction::Encrypt;
+            let sample = Sample {
+                direction,
+                key: &key,
+                iv: &iv,
+                aad: &aad,
+                data: &plaintext,
+            };
+            let (ciphertext, tag) = (algorithm.reference)(sample);
+            Case {
+                iv,
+                aad,
+                plaintext,
+                ciphertext,
+                tag,
+            }
+        })
+        .collect();
+    key.zeroize();
+    for case in &cases {
+        check(&*transform, algorithm, case)?;
+    }
+    batch(&*transform, algorithm, &cases)
+}
+
+/// All cases in one batch, which kernels and drivers may run side by side.
+fn batch(transform: &dyn Transform, algorithm: &Algorithm, cases: &[Case]) -> Result<(), String> {
+    if algorithm.kind == Kind::Mac {
+        return Ok(());
+    }
+    let mut data: Vec<_> = cases
+        .iter()
+        .map(|c| (c.plaintext.clone(), c.tag.clone()))
+        .collect();
+    let mut requests: Vec<_> = data
+        .iter_mut()
+        .zip(cases)
+        .map(|((data, tag), c)| Request::in_place(data).iv(&c.iv).aad(&c.aad).tag(tag))
+        .collect();
+    transform.run(Direction::Encrypt, &mut requests);
+    let done = requests.iter().all(|r| r.status() == Status::Done);
+    drop(requests);
+    let right = data
+        .iter()
+        .zip(cases)
+        .all(|((d, t), c)| *d == c.ciphertext && *t == c.tag);
+    match done && right {
+        true => Ok(()),
+        false => Err("requests of one batch gave wrong results".to_owned()),
+    }
+}
+
+/// SplitMix64: the same test data on every machine. Not for keys that protect anything.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
+        let words = std::iter::repeat_with(|| self.next().to_le_bytes());
+        words.flatten().take(len).collect()
+    }
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    let digit = |c: u8| {
+        (c as char)
+            .to_digit(16)
+            .expect("known answers are hexadecimal") as u8
+    };
+    text.as_bytes()
+        .chunks_exact(2)
+        .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
+        .collect()
+}

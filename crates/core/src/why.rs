@@ -1,0 +1,163 @@
+//! Why a driver serves: the answer that every framework before could not give.
+
+use serde::Serialize;
+
+use crate::dispatch::{Mode, Shape, Switch};
+use crate::health::Health;
+use crate::{Algorithm, Direction, Error, Framework, Goal};
+
+/// A batch to ask about.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// The algorithm.
+    pub algorithm: &'static Algorithm,
+    /// Bytes of the key.
+    pub key_len: usize,
+    /// What the driver is chosen for.
+    pub goal: Goal,
+    /// Whether the caller waits.
+    pub mode: Mode,
+    /// Which way.
+    pub direction: Direction,
+    /// Requests in the batch.
+    pub requests: usize,
+    /// Bytes of each request.
+    pub size: usize,
+}
+
+/// Who serves a batch, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct Why {
+    /// CryptoAPI name.
+    pub algorithm: &'static str,
+    /// Key bits.
+    pub key_bits: u32,
+    /// The goal.
+    pub goal: Goal,
+    /// The kind of caller.
+    pub mode: Mode,
+    /// Requests in the batch.
+    pub requests: usize,
+    /// Bytes of each request.
+    pub size: usize,
+    /// The driver that serves.
+    pub served_by: String,
+    /// In a sentence.
+    pub reason: String,
+    /// Every driver.
+    pub candidates: Vec<Candidate>,
+    /// The last change of driver here, with the drivers' names.
+    pub last_switch: Option<(String, String, Switch)>,
+}
+
+/// One driver's part in the answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Candidate {
+    /// Driver name.
+    pub driver: String,
+    /// Estimated nanoseconds from call to results.
+    pub latency_ns: Option<f32>,
+    /// Estimated nanoseconds between results with several batches under way.
+    pub period_ns: Option<f32>,
+    /// Estimated processor time of the caller in nanoseconds.
+    pub cpu_ns: Option<f32>,
+    /// Samples near this place.
+    pub samples: u32,
+    /// Health.
+    pub health: Health,
+    /// Why it is not used; `None` for the one that serves.
+    pub not_used_because: Option<String>,
+}
+
+impl Framework {
+    /// Who would serve a batch, what each driver is estimated to take, and why the others
+    /// are not used.
+    pub fn why(&self, question: Question) -> Result<Why, Error> {
+        let Question {
+            algorithm,
+            key_len,
+            goal,
+            mode,
+            direction,
+            requests,
+            size,
+        } = question;
+        let shape = Shape {
+            mode,
+            direction,
+            requests,
+            bytes: requests * size,
+        };
+        let dispatch = self.dispatch(algorithm, key_len);
+        let name = |index: usize| self.shared.entries[index].driver.name().to_owned();
+        let serving = match &self.shared.config.force {
+            Some(forced) => self.driver_index(forced)?,
+            None => usize::from(dispatch.cell(goal, shape).best),
+        };
+        let price = |index: usize| {
+            dispatch.estimate(index, shape).0.map(|cost| match goal {
+                Goal::Latency => cost.latency,
+                Goal::Throughput => cost.period,
+                Goal::Cpu => cost.cpu,
+            })
+        };
+        let candidates: Vec<Candidate> = (0..self.shared.entries.len())
+            .map(|index| {
+                let (cost, samples) = dispatch.estimate(index, shape);
+                let barred = self.not_used(index, algorithm);
+                let slower = || match (price(index), price(serving)) {
+                    _ if index == serving => None,
+                    (Some(own), Some(best)) if own > best => Some(format!(
+                        "{:.2} times the cost of '{}'",
+                        own / best,
+                        name(serving)
+                    )),
+                    (Some(_), Some(_)) => Some(format!(
+                        "not better than '{}' by more than 2 %",
+                        name(serving)
+                    )),
+                    _ => Some("never measured here; 'cipherlane calibrate' does it".to_owned()),
+                };
+                Candidate {
+                    driver: name(index),
+                    latency_ns: cost.map(|c| c.latency),
+                    period_ns: cost.map(|c| c.period),
+                    cpu_ns: cost.map(|c| c.cpu),
+                    samples,
+                    health: self.shared.entries[index].breaker.health(),
+                    not_used_because: barred.or_else(slower),
+                }
+            })
+            .collect();
+        let others = candidates.iter().filter(|c| c.driver != name(serving));
+        let usable = others.clone().filter(|c| c.latency_ns.is_some()).count();
+        let reason = match (&self.shared.config.force, price(serving)) {
+            (Some(forced), _) => format!("the user forces '{forced}'"),
+            (None, None) => "nothing was measured yet, so the base driver serves".to_owned(),
+            (None, Some(_)) if usable == 0 => "no other driver can be used".to_owned(),
+            (None, Some(ns)) => format!(
+                "it is estimated to cost the least for goal {}: {ns:.0} ns a batch",
+                match goal {
+                    Goal::Latency => "latency",
+                    Goal::Throughput => "throughput",
+                    Goal::Cpu => "cpu",
+                }
+            ),
+        };
+        let last_switch = dispatch
+            .last_switch(goal, shape)
+            .map(|switch| (name(switch.from), name(switch.to), switch));
+        Ok(Why {
+            algorithm: algorithm.name,
+            key_bits: algorithm.key_bits(key_len),
+            goal,
+            mode,
+            requests,
+            size,
+            served_by: name(serving),
+            reason,
+            candidates,
+            last_switch,
+        })
+    }
+}

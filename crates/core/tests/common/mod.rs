@@ -1,0 +1,202 @@
+//! What the tests of the framework share.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "each test file uses a part of it"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use cipherlane::{Algorithm, Direction, Driver, Flight, Framework, Request, Status, Transform};
+
+/// The kernels on the caller's core.
+pub struct Base;
+
+impl Driver for Base {
+    fn name(&self) -> &str {
+        "base"
+    }
+    fn version(&self) -> String {
+        "1".into()
+    }
+    fn priority(&self) -> i32 {
+        100
+    }
+    fn probe(&self) -> Result<(), String> {
+        Ok(())
+    }
+    fn offers(&self, _: &Algorithm) -> Result<(), String> {
+        Ok(())
+    }
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        Ok((algorithm.kernel)(key))
+    }
+}
+
+pub fn framework() -> Framework {
+    Framework::builder(Arc::new(Base)).build().unwrap()
+}
+
+/// What a [`Rogue`] does to requests once it is armed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Works.
+    None,
+    /// Gives requests up before touching them.
+    GiveUp,
+    /// Half writes the output, then fails.
+    HalfWrite,
+    /// Returns without a word.
+    Forget,
+    /// Drops submitted flights.
+    Drop,
+    /// Takes no submitted flight.
+    Full,
+    /// Has room for so many requests only.
+    Room(usize),
+    /// Flips a bit of every output.
+    FlipBit,
+    /// Never looks at tags.
+    IgnoreTag,
+}
+
+/// A driver that works until it is told to misbehave.
+pub struct Rogue {
+    pub armed: Arc<AtomicBool>,
+    pub fault: Fault,
+    pub runs: Arc<AtomicUsize>,
+}
+
+impl Rogue {
+    /// The driver, its trigger, and its count of runs.
+    pub fn new(fault: Fault) -> (Arc<Rogue>, Arc<AtomicBool>, Arc<AtomicUsize>) {
+        let (armed, runs) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicUsize::new(0)),
+        );
+        let rogue = Rogue {
+            armed: armed.clone(),
+            fault,
+            runs: runs.clone(),
+        };
+        (Arc::new(rogue), armed, runs)
+    }
+}
+
+impl Driver for Rogue {
+    fn name(&self) -> &str {
+        "rogue"
+    }
+    fn version(&self) -> String {
+        "1".into()
+    }
+    fn priority(&self) -> i32 {
+        1
+    }
+    fn probe(&self) -> Result<(), String> {
+        Ok(())
+    }
+    fn offers(&self, _: &Algorithm) -> Result<(), String> {
+        Ok(())
+    }
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        Ok(Box::new(RogueTransform {
+            kernel: (algorithm.kernel)(key),
+            armed: self.armed.clone(),
+            fault: self.fault,
+            runs: self.runs.clone(),
+        }))
+    }
+}
+
+struct RogueTransform {
+    kernel: Box<dyn Transform>,
+    armed: Arc<AtomicBool>,
+    fault: Fault,
+    runs: Arc<AtomicUsize>,
+}
+
+impl RogueTransform {
+    fn fault(&self) -> Fault {
+        if self.armed.load(Ordering::Relaxed) {
+            self.fault
+        } else {
+            Fault::None
+        }
+    }
+}
+
+impl Transform for RogueTransform {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        match self.fault() {
+            Fault::GiveUp => requests
+                .iter_mut()
+                .for_each(|r| r.set_status(Status::Untouched)),
+            Fault::HalfWrite => requests.iter_mut().for_each(|r| {
+                if r.tag_len() == 0 {
+                    let half = r.len() / 2;
+                    r.data().get_out()[..half].fill(0x55);
+                }
+                r.set_status(Status::Failed);
+            }),
+            Fault::Forget => {}
+            Fault::FlipBit => {
+                self.kernel.run(direction, requests);
+                for r in requests.iter_mut().filter(|r| !r.is_empty()) {
+                    match r.tag_len() {
+                        0 => r.data().get_out()[0] ^= 1,
+                        _ => r.tag_bytes()[0] ^= 1,
+                    }
+                }
+            }
+            Fault::IgnoreTag => {
+                self.kernel.run(direction, requests);
+                requests.iter_mut().for_each(|r| r.set_status(Status::Done));
+            }
+            _ => self.kernel.run(direction, requests),
+        }
+    }
+
+    fn submit(&self, direction: Direction, mut flight: Flight) -> Result<(), Flight> {
+        match self.fault() {
+            Fault::Drop => Ok(()),
+            Fault::Full => Err(flight),
+            _ => {
+                self.run(direction, flight.requests());
+                flight.finish();
+                Ok(())
+            }
+        }
+    }
+
+    fn room(&self) -> usize {
+        match self.fault() {
+            Fault::Room(n) => n,
+            _ => usize::MAX,
+        }
+    }
+}
+
+/// A framework with the base and a rogue.
+pub fn with_rogue(fault: Fault) -> (Framework, Arc<AtomicBool>, Arc<AtomicUsize>) {
+    let (rogue, armed, runs) = Rogue::new(fault);
+    (
+        Framework::builder(Arc::new(Base))
+            .driver(rogue)
+            .build()
+            .unwrap(),
+        armed,
+        runs,
+    )
+}

@@ -1,0 +1,231 @@
+//! Drivers that misbehave: refused at admission, rescued at work, suspended in the end.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cipherlane::{Config, Direction, Error, Framework, Health, Request, SelfTest, Status};
+use common::{Base, Fault, Rogue, with_rogue};
+
+const ENCRYPT: Direction = Direction::Encrypt;
+
+/// A rogue that misbehaves from the start.
+fn born_bad(fault: Fault) -> Framework {
+    let (rogue, armed, _) = Rogue::new(fault);
+    armed.store(true, Ordering::Relaxed);
+    Framework::builder(Arc::new(Base))
+        .driver(rogue)
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn a_wrong_driver_is_not_admitted_and_stays_listed_with_its_reason() {
+    for fault in [
+        Fault::FlipBit,
+        Fault::GiveUp,
+        Fault::Forget,
+        Fault::HalfWrite,
+    ] {
+        let framework = born_bad(fault);
+        let rows = framework.rows();
+        let row = rows
+            .iter()
+            .find(|r| r.driver == "rogue" && r.algorithm == "ctr(aes)")
+            .unwrap();
+        assert_eq!(row.self_test, SelfTest::Failed, "{fault:?}");
+        let reason = row.not_used_because.as_ref().unwrap();
+        assert!(reason.contains("SP 800-38A"), "{reason}");
+        let error = framework
+            .session("ctr(aes)", &[1; 16])
+            .unwrap()
+            .driver("rogue")
+            .open();
+        assert!(matches!(error, Err(Error::DriverUnusable { .. })));
+        framework
+            .session("ctr(aes)", &[1; 16])
+            .unwrap()
+            .open()
+            .unwrap();
+    }
+    let rows = born_bad(Fault::IgnoreTag).rows();
+    for row in rows.iter().filter(|r| r.driver == "rogue") {
+        let reason = row.not_used_because.as_deref().unwrap_or_default();
+        let tagless = ["ecb(aes)", "cbc(aes)", "ctr(aes)", "xts(aes)"].contains(&row.algorithm);
+        assert_eq!(
+            row.self_test == SelfTest::Passed,
+            tagless,
+            "{} {reason}",
+            row.algorithm
+        );
+    }
+}
+
+#[test]
+fn what_a_driver_gives_up_or_forgets_is_finished_in_software() {
+    for fault in [Fault::GiveUp, Fault::Forget] {
+        let (framework, armed, runs) = with_rogue(fault);
+        let session = framework.session("cbc(aes)", &[1; 16]).unwrap();
+        let session = session.driver("rogue").open().unwrap();
+        let plain = [3u8; 64];
+        let mut want = plain;
+        let request = Request::in_place(&mut want).iv(&[2; 16]);
+        session.process(ENCRYPT, &mut [request]).unwrap();
+        armed.store(true, Ordering::Relaxed);
+        let before = runs.load(Ordering::Relaxed);
+        let mut data = [plain; 3];
+        let mut requests: Vec<_> = data
+            .iter_mut()
+            .map(|d| Request::in_place(d).iv(&[2; 16]))
+            .collect();
+        session.process(ENCRYPT, &mut requests).unwrap();
+        drop(requests);
+        assert_eq!(data, [want; 3]);
+        assert!(runs.load(Ordering::Relaxed) > before);
+        assert_eq!(
+            framework.statistics("rogue", "cbc(aes)").unwrap().retries,
+            3
+        );
+    }
+}
+
+#[test]
+fn a_half_written_request_is_an_error_that_names_the_driver() {
+    let (framework, armed, _) = with_rogue(Fault::HalfWrite);
+    let session = framework
+        .session("cbc(aes)", &[1; 16])
+        .unwrap()
+        .driver("rogue")
+        .open()
+        .unwrap();
+    armed.store(true, Ordering::Relaxed);
+    let mut data = [0; 32];
+    let mut requests = [Request::in_place(&mut data).iv(&[2; 16])];
+    let error = session
+        .process(ENCRYPT, &mut requests)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(requests[0].status(), Status::Failed);
+    assert!(
+        error.contains("rogue") && error.contains("cbc(aes)"),
+        "{error}"
+    );
+    assert_eq!(framework.statistics("rogue", "cbc(aes)").unwrap().errors, 1);
+}
+
+#[test]
+fn a_driver_that_keeps_failing_is_suspended_and_said_to_be() {
+    let (framework, armed, runs) = with_rogue(Fault::GiveUp);
+    let session = framework
+        .session("ctr(aes)", &[1; 16])
+        .unwrap()
+        .open()
+        .unwrap();
+    let forced = framework
+        .session("ctr(aes)", &[1; 16])
+        .unwrap()
+        .driver("rogue")
+        .open()
+        .unwrap();
+    armed.store(true, Ordering::Relaxed);
+    let mut data = [0; 64];
+    for _ in 0..20 {
+        forced
+            .process(ENCRYPT, &mut [Request::in_place(&mut data).iv(&[0; 16])])
+            .unwrap();
+    }
+    let row = |framework: &Framework| {
+        let mut rows = framework.rows().into_iter();
+        rows.find(|r| r.driver == "rogue" && r.algorithm == "ctr(aes)")
+            .unwrap()
+    };
+    let suspended = row(&framework);
+    assert!(
+        matches!(suspended.health, Health::Suspended { .. }),
+        "{suspended:?}"
+    );
+    assert!(suspended.not_used_because.unwrap().contains("suspended"));
+    let before = runs.load(Ordering::Relaxed);
+    for _ in 0..5000 {
+        session
+            .process(ENCRYPT, &mut [Request::in_place(&mut data).iv(&[0; 16])])
+            .unwrap();
+    }
+    // `auto` leaves it alone while it rests (the rest may end during this test).
+    assert!(runs.load(Ordering::Relaxed) <= before + 50);
+}
+
+#[test]
+fn the_user_can_disable_and_force_drivers() {
+    let build = |config| {
+        let (rogue, _, runs) = Rogue::new(Fault::None);
+        let framework = Framework::builder(Arc::new(Base))
+            .driver(rogue)
+            .config(config)
+            .build();
+        (framework, runs)
+    };
+    let (framework, _) = build(Config {
+        disable: vec!["rogue".into()],
+        ..Config::default()
+    });
+    let framework = framework.unwrap();
+    let rows = framework.rows();
+    let row = rows.iter().find(|r| r.driver == "rogue").unwrap();
+    assert_eq!(
+        row.not_used_because.as_deref(),
+        Some("disabled by the user")
+    );
+    assert!(
+        framework
+            .session("ctr(aes)", &[1; 16])
+            .unwrap()
+            .driver("rogue")
+            .open()
+            .is_err()
+    );
+
+    let (framework, runs) = build(Config {
+        force: Some("rogue".into()),
+        ..Config::default()
+    });
+    let framework = framework.unwrap();
+    let session = framework
+        .session("ctr(aes)", &[1; 16])
+        .unwrap()
+        .open()
+        .unwrap();
+    let before = runs.load(Ordering::Relaxed);
+    let mut data = [0; 64];
+    session
+        .process(ENCRYPT, &mut [Request::in_place(&mut data).iv(&[0; 16])])
+        .unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), before + 1);
+    let rows = framework.rows();
+    let base = rows.iter().find(|r| r.driver == "base").unwrap();
+    assert!(
+        base.not_used_because
+            .as_ref()
+            .unwrap()
+            .contains("forces 'rogue'")
+    );
+
+    for config in [
+        Config {
+            force: Some("qat".into()),
+            ..Config::default()
+        },
+        Config {
+            disable: vec!["qat".into()],
+            ..Config::default()
+        },
+        Config {
+            auto: vec!["qat".into()],
+            ..Config::default()
+        },
+    ] {
+        let error = build(config).0.unwrap_err().to_string();
+        assert!(error.contains("qat") && error.contains("rogue"), "{error}");
+    }
+}

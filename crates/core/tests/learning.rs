@@ -1,0 +1,117 @@
+//! Calibration, the profile file, and `why`.
+
+mod common;
+
+use std::sync::Arc;
+
+use cipherlane::{Algorithm, Config, Direction, Framework, Goal, Mode, Question};
+use common::{Base, Fault, Rogue};
+
+fn build(config: Config) -> Result<Framework, cipherlane::Error> {
+    let (rogue, _, _) = Rogue::new(Fault::None);
+    Framework::builder(Arc::new(Base))
+        .driver(rogue)
+        .config(config)
+        .build()
+}
+
+fn question(size: usize) -> Question {
+    Question {
+        algorithm: Algorithm::find("ctr(aes)").unwrap(),
+        key_len: 16,
+        goal: Goal::Latency,
+        mode: Mode::Wait,
+        direction: Direction::Encrypt,
+        requests: 1,
+        size,
+    }
+}
+
+#[test]
+fn what_is_calibrated_is_kept_in_the_file_and_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/profile.json");
+    let config = || Config {
+        profile: Some(path.clone()),
+        calibration_seconds: Some(0.05),
+        ..Config::default()
+    };
+    let framework = build(config()).unwrap();
+    let before = framework.why(question(16384)).unwrap();
+    assert_eq!(
+        (before.served_by.as_str(), before.candidates[0].samples),
+        ("base", 0)
+    );
+    assert!(
+        before.reason.contains("nothing was measured"),
+        "{}",
+        before.reason
+    );
+    let mut steps = Vec::new();
+    let what = [(Algorithm::find("ctr(aes)").unwrap(), 16)];
+    framework
+        .calibrate(&what, &mut |s| steps.push((s.driver.to_owned(), s.done)))
+        .unwrap();
+    assert_eq!(steps.len(), 2);
+    let learned = framework.why(question(16384)).unwrap();
+    assert!(
+        learned
+            .candidates
+            .iter()
+            .all(|c| c.samples > 0 && c.latency_ns.is_some())
+    );
+    framework.save_profile().unwrap();
+
+    let again = build(config()).unwrap().why(question(16384)).unwrap();
+    let estimates = |w: &cipherlane::Why| -> Vec<_> {
+        w.candidates
+            .iter()
+            .map(|c| c.latency_ns.unwrap() as u32)
+            .collect()
+    };
+    assert_eq!(estimates(&again), estimates(&learned));
+    let row = build(config())
+        .unwrap()
+        .rows()
+        .into_iter()
+        .find(|r| r.algorithm == "ctr(aes)");
+    assert!(row.unwrap().gigabytes_per_second.unwrap() > 0.01);
+}
+
+#[test]
+fn a_damaged_profile_is_an_error_with_a_remedy_and_an_old_one_is_ignored() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("profile.json");
+    let config = || Config {
+        profile: Some(path.clone()),
+        ..Config::default()
+    };
+    std::fs::write(&path, "{\"format\": 1, \"proc").unwrap();
+    let error = build(config()).unwrap_err().to_string();
+    assert!(
+        error.contains("profile.json") && error.contains("calibrate"),
+        "{error}"
+    );
+    std::fs::write(&path, "{\"format\": 0}").unwrap();
+    build(config()).unwrap();
+}
+
+#[test]
+fn why_names_everybody_and_says_who_is_forced() {
+    let config = Config {
+        force: Some("rogue".into()),
+        ..Config::default()
+    };
+    let why = build(config).unwrap().why(question(64)).unwrap();
+    assert_eq!(why.served_by, "rogue");
+    assert!(why.reason.contains("forces"), "{}", why.reason);
+    let base = &why.candidates[0];
+    assert!(
+        base.not_used_because
+            .as_ref()
+            .unwrap()
+            .contains("forces 'rogue'")
+    );
+    let text = serde_json::to_string(&why).unwrap();
+    assert!(text.contains("\"served_by\":\"rogue\""), "{text}");
+}

@@ -1,0 +1,240 @@
+//! What a caller that does not wait sees: tickets, partial takes, futures, closing.
+
+mod common;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use cipherlane::{Batch, Direction, Error, OwnedRequest, Payload, Status};
+use common::{Fault, framework, with_rogue};
+use std::sync::atomic::Ordering;
+
+const ENCRYPT: Direction = Direction::Encrypt;
+const DECRYPT: Direction = Direction::Decrypt;
+
+fn gcm_batch(requests: usize) -> Batch {
+    let mut batch = Batch::new(ENCRYPT);
+    for i in 0..requests {
+        let payload = match i % 4 {
+            0 => Payload::InPlace(vec![i as u8; 100]),
+            1 => Payload::Copy {
+                input: vec![i as u8; 100],
+                output: vec![0; 100],
+            },
+            2 => Payload::ScatterInPlace(vec![vec![i as u8; 33], vec![i as u8; 67]]),
+            _ => Payload::Scatter {
+                input: vec![vec![i as u8; 1], vec![i as u8; 99]],
+                output: vec![vec![0; 50], vec![], vec![0; 50]],
+            },
+        };
+        let mut iv = vec![0; 12];
+        iv[0] = i as u8;
+        batch.push(
+            OwnedRequest::new(payload)
+                .iv(iv)
+                .aad(vec![1, 2, 3])
+                .tag(vec![0; 16]),
+        );
+    }
+    batch
+}
+
+fn output(request: &OwnedRequest) -> Vec<u8> {
+    match &request.payload {
+        Payload::InPlace(data) | Payload::Copy { output: data, .. } => data.clone(),
+        Payload::ScatterInPlace(list) | Payload::Scatter { output: list, .. } => list.concat(),
+        Payload::Mac(_) => Vec::new(),
+    }
+}
+
+/// Decrypts with a waiting caller and compares.
+fn judge(session: &cipherlane::Session, batch: Batch) {
+    for (i, request) in batch.into_requests().into_iter().enumerate() {
+        assert_eq!(request.status(), Status::Done, "{i}");
+        let i = request.iv[0];
+        let (mut data, mut tag) = (output(&request), request.tag.clone());
+        let open = cipherlane::Request::in_place(&mut data);
+        let open = open.iv(&request.iv).aad(&request.aad).tag(&mut tag);
+        session.process(DECRYPT, &mut [open]).unwrap();
+        assert!(data.iter().all(|&b| b == i) && data.len() == 100);
+    }
+}
+
+#[test]
+fn a_batch_comes_back_whole_by_wait_and_by_poll() {
+    let framework = framework();
+    let session = framework
+        .session("gcm(aes)", &[5; 16])
+        .unwrap()
+        .open()
+        .unwrap();
+    let mut batch = gcm_batch(40);
+    let ticket = session.submit(&mut batch).unwrap();
+    assert_eq!((ticket.taken(), batch.len()), (40, 0));
+    judge(&session, ticket.wait());
+    let mut ticket = session.submit(&mut gcm_batch(4)).unwrap();
+    let landed = loop {
+        match ticket.poll() {
+            Ok(batch) => break batch,
+            Err(again) => ticket = again,
+        }
+    };
+    judge(&session, landed);
+}
+
+struct Nobody;
+impl Wake for Nobody {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_ticket_is_a_future() {
+    let session = framework()
+        .session("gcm(aes)", &[5; 16])
+        .unwrap()
+        .open()
+        .unwrap();
+    let submit = async { session.submit(&mut gcm_batch(7)).unwrap().await };
+    let waker = Waker::from(Arc::new(Nobody));
+    let Poll::Ready(batch) = pin!(submit).poll(&mut Context::from_waker(&waker)) else {
+        panic!("the base driver has finished when it returns")
+    };
+    judge(&session, batch);
+}
+
+#[test]
+fn what_a_driver_has_no_room_for_stays_in_the_batch_in_order() {
+    let (framework, armed, _) = with_rogue(Fault::Room(10));
+    let session = framework.session("gcm(aes)", &[5; 16]).unwrap();
+    let session = session.driver("rogue").open().unwrap();
+    armed.store(true, Ordering::Relaxed);
+    let mut batch = gcm_batch(25);
+    let mut taken = Vec::new();
+    while !batch.is_empty() {
+        let ticket = session.submit(&mut batch).unwrap();
+        taken.push(ticket.taken());
+        judge(&session, ticket.wait());
+    }
+    assert_eq!(taken, [10, 10, 5]);
+}
+
+#[test]
+fn a_full_driver_takes_nothing_and_loses_nothing() {
+    let (framework, armed, _) = with_rogue(Fault::Full);
+    let session = framework.session("gcm(aes)", &[5; 16]).unwrap();
+    let session = session.driver("rogue").open().unwrap();
+    armed.store(true, Ordering::Relaxed);
+    let mut batch = gcm_batch(8);
+    let ticket = session.submit(&mut batch).unwrap();
+    assert_eq!((ticket.taken(), batch.len()), (0, 8));
+    assert!(ticket.wait().is_empty());
+    armed.store(false, Ordering::Relaxed);
+    let ticket = session.submit(&mut batch).unwrap();
+    assert_eq!(ticket.taken(), 8);
+    judge(&session, ticket.wait());
+}
+
+#[test]
+fn a_dropped_flight_is_finished_in_software_where_the_input_is_intact() {
+    let (framework, armed, _) = with_rogue(Fault::Drop);
+    let session = framework.session("gcm(aes)", &[5; 16]).unwrap();
+    let session = session.driver("rogue").open().unwrap();
+    armed.store(true, Ordering::Relaxed);
+    let batch = session.submit(&mut gcm_batch(2)).unwrap().wait();
+    let [in_place, apart] = batch.requests() else {
+        panic!()
+    };
+    assert_eq!(in_place.status(), Status::Failed);
+    let words = session.batch_error(in_place).unwrap().to_string();
+    assert!(
+        words.contains("rogue") && words.contains("again"),
+        "{words}"
+    );
+    assert_eq!(apart.status(), Status::Done);
+}
+
+#[test]
+fn refused_requests_come_back_with_their_reason() {
+    let session = framework()
+        .session("gcm(aes)", &[5; 16])
+        .unwrap()
+        .open()
+        .unwrap();
+    let mut batch = gcm_batch(2);
+    batch.requests_mut()[0].iv.pop();
+    batch.push(
+        OwnedRequest::new(Payload::Copy {
+            input: vec![0; 5],
+            output: vec![0; 6],
+        })
+        .iv(vec![0; 12])
+        .tag(vec![0; 16]),
+    );
+    let batch = session.submit(&mut batch).unwrap().wait();
+    let errors: Vec<_> = batch
+        .requests()
+        .iter()
+        .map(|r| session.batch_error(r))
+        .collect();
+    assert!(matches!(
+        errors[0],
+        Some(Error::IvLength {
+            given: 11,
+            expected: 12,
+            ..
+        })
+    ));
+    assert!(errors[1].is_none());
+    assert!(matches!(
+        errors[2],
+        Some(Error::OutputLength {
+            input: 5,
+            output: 6,
+            ..
+        })
+    ));
+    assert!(matches!(
+        session.submit(&mut Batch::new(ENCRYPT)),
+        Err(Error::EmptyBatch)
+    ));
+}
+
+#[test]
+fn a_forged_scattered_request_is_wiped() {
+    let session = framework()
+        .session("gcm(aes)", &[5; 16])
+        .unwrap()
+        .open()
+        .unwrap();
+    let batch = session.submit(&mut gcm_batch(4)).unwrap().wait();
+    let mut forged = Batch::new(DECRYPT);
+    for mut request in batch.into_requests() {
+        request.tag[3] ^= 4;
+        if let Payload::Scatter { input, output } = &mut request.payload {
+            std::mem::swap(input, output);
+        }
+        forged.push(request);
+    }
+    let batch = session.submit(&mut forged).unwrap().wait();
+    for request in batch.requests() {
+        assert_eq!(request.status(), Status::BadTag);
+        assert!(output(request).iter().all(|&b| b == 0));
+    }
+}
+
+#[test]
+fn a_ticket_may_be_dropped_and_the_session_closed() {
+    let framework = framework();
+    let session = framework
+        .session("gcm(aes)", &[5; 16])
+        .unwrap()
+        .open()
+        .unwrap();
+    drop(session.submit(&mut gcm_batch(9)).unwrap());
+    session.close();
+    assert_eq!(
+        framework.statistics("base", "gcm(aes)").unwrap().requests,
+        9
+    );
+}

@@ -1,0 +1,38 @@
+//! The `software` driver: the kernels, on the caller's core.
+
+use cipherlane::{Algorithm, Driver, Transform};
+
+/// Runs every algorithm on the caller's core: the yardstick for all other drivers, and the
+/// refuge when one of them fails.
+#[derive(Debug, Default)]
+pub struct Software;
+
+impl Driver for Software {
+    fn name(&self) -> &str {
+        "software"
+    }
+
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    fn priority(&self) -> i32 {
+        100
+    }
+
+    fn probe(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn offers(&self, _: &Algorithm) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        Ok((algorithm.kernel)(key))
+    }
+}

@@ -1,0 +1,225 @@
+//! The path of a small request on the caller's core: no allocation, no system call, and
+//! few instructions over the kernel itself.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::process::Command;
+
+use cipherlane::{Algorithm, Config, Direction, Framework, Kind, Request, Session};
+use cipherlane_kernels::aes::AesKey;
+use cipherlane_kernels::ctr;
+use cipherlane_kernels::job::CipherJob;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator with a count a thread.
+struct Counting;
+
+// SAFETY: hands every call on to `System`; the count allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn framework() -> Framework {
+    cipherlane_drivers::framework(Config::default()).unwrap()
+}
+
+fn session(framework: &Framework, algorithm: &Algorithm) -> Session {
+    let key: Vec<u8> = (0..algorithm.key_lengths()[0]).map(|i| i as u8).collect();
+    framework
+        .session(algorithm.name, &key)
+        .unwrap()
+        .open()
+        .unwrap()
+}
+
+/// So many requests of 64 bytes, one by one; sampled ones among them.
+fn small_requests(session: &Session, requests: u32) {
+    let algorithm = session.algorithm();
+    let aad = if algorithm.name.starts_with("rfc4106") {
+        8
+    } else {
+        0
+    };
+    let (mut data, mut tag, iv) = ([0; 64], [0; 64], [0; 16]);
+    for _ in 0..requests {
+        let request = match algorithm.kind {
+            Kind::Mac => Request::mac(&data),
+            _ => Request::in_place(&mut data),
+        };
+        let request = request.iv(&iv[..algorithm.iv_len]).aad(&iv[..aad]);
+        let request = request.tag(&mut tag[..session.tag_len()]);
+        session.process(Direction::Encrypt, &mut [request]).unwrap();
+    }
+}
+
+#[test]
+fn a_small_request_allocates_nothing() {
+    let framework = framework();
+    for algorithm in Algorithm::all() {
+        let session = session(&framework, algorithm);
+        // The first request of a thread makes its statistics.
+        small_requests(&session, 1);
+        let before = ALLOCATIONS.get();
+        small_requests(&session, 2000);
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{}", algorithm.name);
+    }
+}
+
+/// Every system call from here on but `exit` kills the process.
+fn forbid_system_calls() {
+    let instruction = |code: u32, k: u32, jump: (u8, u8)| libc::sock_filter {
+        code: code as u16,
+        jt: jump.0,
+        jf: jump.1,
+        k,
+    };
+    let mut filter = [
+        // The system call's number is the first word of `struct seccomp_data`.
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, (0, 0)),
+        instruction(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            libc::SYS_exit as u32,
+            (0, 1),
+        ),
+        instruction(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, (0, 0)),
+        instruction(
+            libc::BPF_RET | libc::BPF_K,
+            libc::SECCOMP_RET_KILL_PROCESS,
+            (0, 0),
+        ),
+    ];
+    let program = libc::sock_fprog {
+        len: filter.len() as libc::c_ushort,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: `program` points to a filter of the length given, alive during the call.
+    let installed = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(
+                libc::PR_SET_SECCOMP,
+                libc::SECCOMP_MODE_FILTER,
+                &raw const program,
+            ) == 0
+    };
+    assert!(installed, "seccomp is not to be had");
+}
+
+#[test]
+fn a_small_request_makes_no_system_call() {
+    let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let clock = std::fs::read_to_string(clock).unwrap_or_default();
+    if !["tsc", "kvm-clock"].contains(&clock.trim()) {
+        eprintln!(
+            "SKIPPED: reading the clock '{}' is a system call here",
+            clock.trim()
+        );
+        return;
+    }
+    let framework = framework();
+    for algorithm in Algorithm::all() {
+        let session = session(&framework, algorithm);
+        small_requests(&session, 1);
+        // SAFETY: the child only works on memory and exits; anything else kills it.
+        let status = unsafe {
+            match libc::fork() {
+                0 => {
+                    forbid_system_calls();
+                    small_requests(&session, 20_000);
+                    libc::syscall(libc::SYS_exit, 0);
+                    unreachable!("the child has ended")
+                }
+                child => {
+                    assert!(child > 0, "fork failed");
+                    let mut status = 0;
+                    assert_eq!(libc::waitpid(child, &mut status, 0), child);
+                    status
+                }
+            }
+        };
+        let clean = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
+        assert!(
+            clean,
+            "{}: the child ended with {status:#x}",
+            algorithm.name
+        );
+    }
+}
+
+/// Not a test of its own: what callgrind is given to count.
+#[test]
+#[ignore = "run under callgrind by the test below"]
+fn counted_calls() {
+    let calls: u32 = std::env::var("CALLS").unwrap().parse().unwrap();
+    if std::env::var("WAY").unwrap() == "session" {
+        small_requests(
+            &session(&framework(), Algorithm::find("ctr(aes)").unwrap()),
+            calls,
+        );
+    } else {
+        let key = AesKey::new(&[0x2b; 16]).unwrap();
+        let (mut data, iv) = ([0u8; 64], [0; 16]);
+        for _ in 0..calls {
+            let data = std::hint::black_box(data.as_mut_slice()).into();
+            ctr::apply(&mut [CipherJob {
+                key: &key,
+                iv,
+                data,
+            }]);
+        }
+    }
+}
+
+/// Instructions of one call, as the difference between many calls and few.
+fn instructions(way: &str) -> Option<u64> {
+    let run = |calls: u32| {
+        let output = Command::new("valgrind")
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "counted_calls", "--ignored", "--test-threads=1"])
+            .env("CALLS", calls.to_string())
+            .env("WAY", way)
+            .output();
+        let output = match output {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+            output => output.unwrap(),
+        };
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{text}");
+        let line = text
+            .lines()
+            .find(|line| line.contains("Collected :"))
+            .expect("a count");
+        Some(line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
+    };
+    Some((run(21_000)? - run(1_000)?) / 20_000)
+}
+
+#[test]
+fn a_small_request_costs_few_instructions_over_the_kernel() {
+    let (Some(session), Some(kernel)) = (instructions("session"), instructions("kernel")) else {
+        eprintln!("SKIPPED: valgrind is not installed");
+        return;
+    };
+    eprintln!("instructions of a 64-byte request: kernel {kernel}, session {session}");
+    // At two or more a nanosecond, well under the 25 ns that a request may cost.
+    let bound = if cfg!(debug_assertions) { 400 } else { 120 };
+    assert!(
+        session - kernel <= bound,
+        "session {session}, kernel {kernel}"
+    );
+}

@@ -1,0 +1,121 @@
+//! ChaCha20-Poly1305 (RFC 8439).
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::job::{AeadJob, Direction};
+use crate::portable;
+
+/// A key of ChaCha20-Poly1305. Wiped on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct ChaChaKey(pub(crate) [u8; 32]);
+
+impl ChaChaKey {
+    /// Takes a key of 32 bytes; `None` for any other length.
+    pub fn new(key: &[u8]) -> Option<ChaChaKey> {
+        key.try_into().ok().map(ChaChaKey)
+    }
+}
+
+/// Encrypts every job and computes its tag of 16 bytes.
+pub fn seal(jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+    crypt(Direction::Encrypt, jobs);
+}
+
+/// Decrypts every job and computes the tag of 16 bytes that it should have.
+pub fn open(jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+    crypt(Direction::Decrypt, jobs);
+}
+
+fn crypt(dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(avx2) = crate::cpu::HaveAvx2::new() {
+        return crate::x86_64::chacha::crypt(avx2, crate::cpu::HaveAvx512::new(), dir, jobs);
+    }
+    portable(dir, jobs);
+}
+
+fn portable(dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+    for job in jobs {
+        let (nonce, _) = job.iv.split_first_chunk().expect("12 of 16 bytes");
+        let tag = portable::chacha::crypt(dir, &job.key.0, nonce, job.aad, job.data.reborrow());
+        job.tag = [0; 32];
+        job.tag[..16].copy_from_slice(&tag);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aead_batches::{Message, batches, results};
+    use crate::naive;
+    use inout::InOutBuf;
+    use proptest::prelude::*;
+
+    #[test]
+    fn keys_of_other_lengths_are_refused() {
+        for len in (0..100).filter(|&len| len != 32) {
+            assert!(ChaChaKey::new(&vec![0; len]).is_none());
+        }
+    }
+
+    /// RFC 8439, section 2.8.2.
+    #[test]
+    fn rfc_8439_example() {
+        let key: Vec<u8> = (0x80..0xa0).collect();
+        let key = ChaChaKey::new(&key).unwrap();
+        let mut iv = [0; 16];
+        hex::decode_to_slice("07000000404142434445464700000000", &mut iv).unwrap();
+        let mut data = *b"Ladies and Gentlemen of the class of '99: If I could offer you \
+                          only one tip for the future, sunscreen would be it.";
+        let mut jobs = [AeadJob {
+            key: &key,
+            iv,
+            aad: &hex::decode("50515253c0c1c2c3c4c5c6c7").unwrap(),
+            data: InOutBuf::from(&mut data[..]),
+            tag: [0xff; 32],
+        }];
+        seal(&mut jobs);
+        let expected = "1ae10b594f09e26a7e902ecbd0600691".to_owned() + &"00".repeat(16);
+        assert_eq!(hex::encode(jobs[0].tag), expected);
+        assert_eq!(hex::encode(&data[..8]), "d31a8d34648e60db");
+        assert_eq!(hex::encode(&data[108..]), "86cec64b6116");
+    }
+
+    fn key(message: &Message) -> ChaChaKey {
+        ChaChaKey::new(&message.key[..32]).unwrap()
+    }
+
+    /// By the portable code, AVX2 and AVX-512; by what there is of them.
+    fn crypt_by(means: i32, dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+        #[cfg(target_arch = "x86_64")]
+        if let (1.., Some(avx2)) = (means, crate::cpu::HaveAvx2::new()) {
+            let avx512 = crate::cpu::HaveAvx512::new().filter(|_| means > 1);
+            return crate::x86_64::chacha::crypt(avx2, avx512, dir, jobs);
+        }
+        portable(dir, jobs);
+    }
+
+    fn padded((data, tag): (Vec<u8>, [u8; 16])) -> (Vec<u8>, [u8; 32]) {
+        let mut long = [0; 32];
+        long[..16].copy_from_slice(&tag);
+        (data, long)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn batches_agree_with_the_reference(messages in batches(1), in_place: bool, means in 0..3) {
+            let run = |dir| results(&messages, in_place, key, |jobs| crypt_by(means, dir, jobs));
+            let sealed = run(Direction::Encrypt);
+            let opened = run(Direction::Decrypt);
+            for ((m, sealed), opened) in messages.iter().zip(sealed).zip(opened) {
+                let key = m.key[..32].try_into().unwrap();
+                let nonce = m.iv[..12].try_into().unwrap();
+                let expected = naive::chacha20poly1305_seal(key, nonce, &m.aad, &m.data);
+                prop_assert_eq!(sealed, padded(expected));
+                let expected = naive::chacha20poly1305_open(key, nonce, &m.aad, &m.data);
+                prop_assert_eq!(opened, padded(expected));
+            }
+        }
+    }
+}

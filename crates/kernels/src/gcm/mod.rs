@@ -1,0 +1,278 @@
+//! AES-GCM (NIST SP 800-38D; for ESP RFC 4106, for TLS RFC 5288).
+//!
+//! | for | use |
+//! |---|---|
+//! | whole messages with nonces of 12 bytes, a batch at a time | [`seal`], [`open`] |
+//! | one large message on several cores | [`part`] on each, then [`join`] |
+//! | data in pieces as they come, nonces of any length | [`GcmStream`] |
+//!
+//! A message is at most 2^36 - 32 bytes (SP 800-38D section 5.2.1.1); behind that
+//! the counter repeats. The caller keeps to it, and to one use of each nonce.
+
+mod stream;
+
+use inout::InOutBuf;
+use zeroize::Zeroize;
+
+pub use self::stream::GcmStream;
+use crate::aes::{AesKey, Block};
+use crate::job::{AeadJob, Direction};
+use crate::portable;
+
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::gcm as x86;
+
+/// An expanded key of AES-GCM: the round keys of AES and the powers of H. Wiped on drop.
+#[repr(C, align(64))]
+pub struct GcmKey {
+    pub(crate) aes: AesKey,
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) table: crate::x86_64::ghash::Table,
+    hash_key: Block,
+    backend: Backend,
+}
+
+impl GcmKey {
+    /// Expands a key of 16, 24 or 32 bytes; `None` for any other length.
+    pub fn new(key: &[u8]) -> Option<GcmKey> {
+        GcmKey::on(Backend::detect(), key)
+    }
+
+    fn on(backend: Backend, key: &[u8]) -> Option<GcmKey> {
+        let mut new = GcmKey {
+            aes: AesKey::new(key)?,
+            #[cfg(target_arch = "x86_64")]
+            table: crate::x86_64::ghash::Table::new(),
+            hash_key: [0; 16],
+            backend,
+        };
+        new.hash_key = match backend {
+            Backend::Portable => portable::gcm::hash_key(&new.aes),
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86::x128::fill_table(token, &new.aes, &mut new.table),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes(token) => x86::x256::fill_table(token, &new.aes, &mut new.table),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512(token) => x86::x512::fill_table(token, &new.aes, &mut new.table),
+        };
+        Some(new)
+    }
+
+    /// H, the encrypted block of zeros.
+    pub(crate) fn hash_key(&self) -> &Block {
+        &self.hash_key
+    }
+}
+
+impl Drop for GcmKey {
+    fn drop(&mut self) {
+        // AesKey wipes itself.
+        #[cfg(target_arch = "x86_64")]
+        self.table.zeroize();
+        self.hash_key.zeroize();
+    }
+}
+
+/// The implementations, the instructions of each proved by its token.
+#[derive(Clone, Copy, Debug)]
+enum Backend {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    AesNi(HaveAesNi),
+    #[cfg(target_arch = "x86_64")]
+    Vaes(HaveVaes),
+    #[cfg(target_arch = "x86_64")]
+    Vaes512(HaveVaes512),
+}
+
+impl Backend {
+    /// The fastest one here.
+    #[inline]
+    fn detect() -> Backend {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some(token) = HaveVaes512::new() {
+                return Backend::Vaes512(token);
+            }
+            if let Some(token) = HaveVaes::new() {
+                return Backend::Vaes(token);
+            }
+            if let Some(token) = HaveAesNi::new() {
+                return Backend::AesNi(token);
+            }
+        }
+        Backend::Portable
+    }
+}
+
+/// Encrypts each job and computes its tag.
+#[inline]
+pub fn seal(jobs: &mut [AeadJob<'_, GcmKey>]) {
+    match jobs.first().map(|job| job.key.backend) {
+        None => {}
+        Some(Backend::Portable) => portable::gcm::crypt_batch(Direction::Encrypt, jobs),
+        #[cfg(target_arch = "x86_64")]
+        Some(Backend::AesNi(token)) => x86::x128::seal(token, jobs),
+        #[cfg(target_arch = "x86_64")]
+        Some(Backend::Vaes(token)) => x86::x256::seal(token, jobs),
+        #[cfg(target_arch = "x86_64")]
+        Some(Backend::Vaes512(token)) => x86::x512::seal(token, jobs),
+    }
+}
+
+/// Decrypts each job and computes the tag that it should have. Comparing that with
+/// the tag received, in constant time, and wiping the output if they differ, is the
+/// caller's duty.
+#[inline]
+pub fn open(jobs: &mut [AeadJob<'_, GcmKey>]) {
+    match jobs.first().map(|job| job.key.backend) {
+        None => {}
+        Some(Backend::Portable) => portable::gcm::crypt_batch(Direction::Decrypt, jobs),
+        #[cfg(target_arch = "x86_64")]
+        Some(Backend::AesNi(token)) => x86::x128::open(token, jobs),
+        #[cfg(target_arch = "x86_64")]
+        Some(Backend::Vaes(token)) => x86::x256::open(token, jobs),
+        #[cfg(target_arch = "x86_64")]
+        Some(Backend::Vaes512(token)) => x86::x512::open(token, jobs),
+    }
+}
+
+/// What [`join`] needs to know of a piece of a message: GHASH over its ciphertext
+/// alone, and its length in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    hash: Block,
+    len: u64,
+}
+
+/// Encrypts or decrypts a piece of a message that starts at block `first_block` of
+/// it (16-byte blocks, from 0). All pieces but the last are multiples of 16 bytes.
+pub fn part(
+    dir: Direction,
+    key: &GcmKey,
+    nonce: &[u8; 12],
+    first_block: u32,
+    data: InOutBuf<'_, '_, u8>,
+) -> Part {
+    let counter = counter_from(&first_counter(nonce), first_block.wrapping_add(1));
+    let len = data.len() as u64;
+    let mut hash = [0; 16];
+    crypt(dir, key, &counter, &mut hash, data);
+    Part { hash, len }
+}
+
+/// The tag of a message from its [`part`]s in order. Without parts it is the tag of
+/// additional data alone.
+pub fn join(key: &GcmKey, nonce: &[u8; 12], aad: &[u8], parts: &[Part]) -> [u8; 16] {
+    let mut y = [0; 16];
+    hash(key, &mut y, aad);
+    // Pieces of one message mostly have one length.
+    let mut shift = (0, [0; 16]);
+    for part in parts {
+        let blocks = part.len.div_ceil(16);
+        if blocks == 0 {
+            continue;
+        }
+        if shift.0 != blocks {
+            shift = (blocks, power(key, blocks));
+        }
+        y = xor(&multiply(key, &y, &shift.1), &part.hash);
+    }
+    let len = parts.iter().map(|part| part.len).sum();
+    hash(key, &mut y, &lengths(aad.len() as u64, len));
+    xor(&y, &encrypt(key, &first_counter(nonce)))
+}
+
+/// H^n for n > 0, by squaring.
+fn power(key: &GcmKey, n: u64) -> Block {
+    let mut power = key.hash_key;
+    for bit in (0..n.ilog2()).rev() {
+        power = multiply(key, &power, &power);
+        if n >> bit & 1 == 1 {
+            power = multiply(key, &power, &key.hash_key);
+        }
+    }
+    power
+}
+
+fn xor(a: &Block, b: &Block) -> Block {
+    (u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b)).to_ne_bytes()
+}
+
+/// J0 of a nonce of 12 bytes (section 7.1, step 2).
+pub(crate) fn first_counter(nonce: &[u8; 12]) -> Block {
+    let mut j0 = [0; 16];
+    j0[..12].copy_from_slice(nonce);
+    j0[15] = 1;
+    j0
+}
+
+/// The counter block `n` behind `counter`; its last 32 bits wrap (section 6.2).
+pub(crate) fn counter_from(counter: &Block, n: u32) -> Block {
+    let mut next = *counter;
+    let low = u32::from_be_bytes([counter[12], counter[13], counter[14], counter[15]]);
+    next[12..].copy_from_slice(&low.wrapping_add(n).to_be_bytes());
+    next
+}
+
+/// The last block of GHASH: both lengths, given in bytes, in bits.
+pub(crate) fn lengths(aad: u64, data: u64) -> Block {
+    (u128::from(aad) << 67 | u128::from(data) << 3).to_be_bytes()
+}
+
+/// Counter mode from `counter` and GHASH on from `y` over a piece of data that is
+/// followed by zeros up to a whole block.
+fn crypt(dir: Direction, key: &GcmKey, counter: &Block, y: &mut Block, data: InOutBuf<'_, '_, u8>) {
+    match key.backend {
+        Backend::Portable => portable::gcm::crypt(dir, key, counter, y, data),
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi(token) => x86::x128::crypt(token, dir, key, counter, y, data),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes(token) => x86::x256::crypt(token, dir, key, counter, y, data),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512(token) => x86::x512::crypt(token, dir, key, counter, y, data),
+    }
+}
+
+/// GHASH on from `y` over bytes and zeros up to a whole block.
+fn hash(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
+    match key.backend {
+        Backend::Portable => portable::gcm::hash(key, y, bytes),
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi(token) => x86::x128::hash(token, key, y, bytes),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes(token) => x86::x256::hash(token, key, y, bytes),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512(token) => x86::x512::hash(token, key, y, bytes),
+    }
+}
+
+fn encrypt(key: &GcmKey, block: &Block) -> Block {
+    match key.backend {
+        Backend::Portable => portable::gcm::encrypt(&key.aes, block),
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi(token) => x86::x128::encrypt(token, &key.aes, block),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes(token) => x86::x256::encrypt(token, &key.aes, block),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512(token) => x86::x512::encrypt(token, &key.aes, block),
+    }
+}
+
+/// The product of two blocks in the field of GHASH.
+fn multiply(key: &GcmKey, a: &Block, b: &Block) -> Block {
+    match key.backend {
+        Backend::Portable => portable::gcm::multiply(a, b),
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi(token) => x86::x128::multiply(token, a, b),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes(token) => x86::x256::multiply(token, a, b),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512(token) => x86::x512::multiply(token, a, b),
+    }
+}
+
+#[cfg(test)]
+mod tests;

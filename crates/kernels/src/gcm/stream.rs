@@ -1,0 +1,157 @@
+//! GCM over data that comes in pieces.
+
+use inout::InOutBuf;
+use zeroize::Zeroize;
+
+use super::{GcmKey, counter_from, crypt, encrypt, first_counter, hash, lengths, xor};
+use crate::aes::Block;
+use crate::job::Direction;
+
+/// One message of AES-GCM in pieces of any length: the additional data first, then
+/// the data, then the tag. What is not yet a whole block waits here; it is wiped on
+/// drop.
+pub struct GcmStream<'k> {
+    key: &'k GcmKey,
+    dir: Direction,
+    pub(super) j0: Block,
+    /// The counter of the next block of data.
+    counter: Block,
+    /// GHASH over all whole blocks.
+    y: Block,
+    /// The block begun, of additional data or of ciphertext, zeros behind it.
+    block: Block,
+    /// Keystream of the block begun.
+    stream: Block,
+    aad_len: u64,
+    data_len: u64,
+    /// Additional data has ended.
+    in_data: bool,
+}
+
+impl<'k> GcmStream<'k> {
+    /// Begins a message. The IV has any length from one byte on; with other lengths
+    /// than 12 bytes it is hashed (section 7.1, step 2). An empty one, which the
+    /// standard does not know, gives the counter block of zeros.
+    pub fn new(dir: Direction, key: &'k GcmKey, iv: &[u8]) -> GcmStream<'k> {
+        let j0 = match iv.try_into() {
+            Ok(nonce) => first_counter(nonce),
+            Err(_) => {
+                let mut y = [0; 16];
+                hash(key, &mut y, iv);
+                hash(key, &mut y, &lengths(0, iv.len() as u64));
+                y
+            }
+        };
+        GcmStream {
+            key,
+            dir,
+            j0,
+            counter: counter_from(&j0, 1),
+            y: [0; 16],
+            block: [0; 16],
+            stream: [0; 16],
+            aad_len: 0,
+            data_len: 0,
+            in_data: false,
+        }
+    }
+
+    /// The next piece of additional data.
+    ///
+    /// # Panics
+    /// If data has been given already.
+    pub fn aad(&mut self, mut aad: &[u8]) {
+        assert!(!self.in_data, "additional data comes before the data");
+        let used = (self.aad_len % 16) as usize;
+        self.aad_len = self.aad_len.wrapping_add(aad.len() as u64);
+        if used > 0 {
+            let taken = aad.len().min(16 - used);
+            self.block[used..used + taken].copy_from_slice(&aad[..taken]);
+            aad = &aad[taken..];
+            if used + taken < 16 {
+                return;
+            }
+            self.hash_block();
+        }
+        let (blocks, rest) = aad.split_at(aad.len() & !15);
+        hash(self.key, &mut self.y, blocks);
+        self.block[..rest.len()].copy_from_slice(rest);
+    }
+
+    /// Encrypts or decrypts the next piece of data.
+    pub fn update(&mut self, mut data: InOutBuf<'_, '_, u8>) {
+        if !self.in_data {
+            self.in_data = true;
+            if !self.aad_len.is_multiple_of(16) {
+                self.hash_block();
+            }
+        }
+        let used = (self.data_len % 16) as usize;
+        self.data_len = self.data_len.wrapping_add(data.len() as u64);
+        if used > 0 {
+            let taken = data.len().min(16 - used);
+            let (head, tail) = data.split_at(taken);
+            self.crypt_bytes(used, head);
+            if used + taken < 16 {
+                return;
+            }
+            self.hash_block();
+            data = tail;
+        }
+        let whole = data.len() & !15;
+        let (blocks, rest) = data.split_at(whole);
+        if whole > 0 {
+            crypt(self.dir, self.key, &self.counter, &mut self.y, blocks);
+            self.counter = counter_from(&self.counter, (whole / 16) as u32);
+        }
+        if !rest.is_empty() {
+            self.stream = encrypt(self.key, &self.counter);
+            self.counter = counter_from(&self.counter, 1);
+            self.crypt_bytes(0, rest);
+        }
+    }
+
+    /// The tag: of the data encrypted, or the one that the data decrypted should
+    /// have. Comparing it in constant time is the caller's duty.
+    pub fn finish(self) -> [u8; 16] {
+        let open = if self.in_data {
+            self.data_len
+        } else {
+            self.aad_len
+        };
+        let mut last = [self.block, lengths(self.aad_len, self.data_len)];
+        let from = usize::from(open.is_multiple_of(16));
+        let mut y = self.y;
+        hash(self.key, &mut y, last[from..].as_flattened());
+        let tag = xor(&y, &encrypt(self.key, &self.j0));
+        y.zeroize();
+        last.zeroize();
+        tag
+    }
+
+    /// Some bytes of the block begun, from byte `used` of it.
+    fn crypt_bytes(&mut self, used: usize, mut data: InOutBuf<'_, '_, u8>) {
+        let end = used + data.len();
+        if self.dir == Direction::Decrypt {
+            self.block[used..end].copy_from_slice(data.get_in());
+        }
+        data.xor_in2out(&self.stream[used..end]);
+        if self.dir == Direction::Encrypt {
+            self.block[used..end].copy_from_slice(data.get_out());
+        }
+    }
+
+    /// The block begun is whole, or the last of its kind.
+    fn hash_block(&mut self) {
+        hash(self.key, &mut self.y, &self.block);
+        self.block = [0; 16];
+    }
+}
+
+impl Drop for GcmStream<'_> {
+    fn drop(&mut self) {
+        self.y.zeroize();
+        self.block.zeroize();
+        self.stream.zeroize();
+    }
+}

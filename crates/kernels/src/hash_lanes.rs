@@ -1,0 +1,455 @@
+//! The lanes that SHA-2 messages run in, side by side.
+//!
+//! A message is cut into runs of whole blocks: those of its head, the block
+//! where the head meets the data, those of the data, its padded tail, and for
+//! HMAC the outer block. All lanes are compressed together by as many blocks as
+//! the shortest run has; then the lane that is through takes its next run, or
+//! the next message. So messages of different lengths keep all lanes busy until
+//! the last of them.
+
+use core::array::from_fn;
+
+use zeroize::optimization_barrier;
+
+use crate::sha2::{Hash, Sha256, Sha512};
+
+/// A message to hash, in two pieces.
+pub(crate) struct Message<'j, H: Hash> {
+    /// HMAC: the states after the inner and the outer padded key.
+    pub(crate) states: Option<(&'j H::State, &'j H::State)>,
+    pub(crate) head: &'j [u8],
+    pub(crate) data: &'j [u8],
+    /// Gets the digest, and zeros behind it.
+    pub(crate) digest: &'j mut [u8],
+}
+
+/// A compression function over several messages at once.
+pub(crate) trait Compress<H: Hash>: Copy {
+    /// Compresses `blocks[i]`, whole blocks, into `states[i]`. All have the same length.
+    fn compress(self, states: &mut [H::State], blocks: &[&[u8]]);
+
+    /// Clears the registers that the compressions have used.
+    fn wipe_registers(self) {}
+}
+
+/// The portable compression functions, a message after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct OneByOne;
+
+impl<H: Hash> Compress<H> for OneByOne {
+    fn compress(self, states: &mut [H::State], blocks: &[&[u8]]) {
+        for (state, blocks) in states.iter_mut().zip(blocks) {
+            H::compress(state, blocks);
+        }
+    }
+}
+
+/// Hashes all messages with SHA-256 by the best means of this machine.
+#[inline]
+pub(crate) fn sha256<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
+    #[cfg(target_arch = "x86_64")]
+    let means = crate::x86_64::sha2::Means256::new();
+    #[cfg(not(target_arch = "x86_64"))]
+    let means = OneByOne;
+    match messages.len() {
+        1 => run::<Sha256, _, 1>(means, messages),
+        2..=4 => run::<Sha256, _, 4>(means, messages),
+        _ => run::<Sha256, _, 16>(means, messages),
+    }
+}
+
+/// Hashes all messages with SHA-512 by the best means of this machine.
+#[inline]
+pub(crate) fn sha512<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha512>>) {
+    #[cfg(target_arch = "x86_64")]
+    let means = crate::x86_64::sha2::Means512::new();
+    #[cfg(not(target_arch = "x86_64"))]
+    let means = OneByOne;
+    match messages.len() {
+        1 => run::<Sha512, _, 1>(means, messages),
+        2..=4 => run::<Sha512, _, 4>(means, messages),
+        _ => run::<Sha512, _, 8>(means, messages),
+    }
+}
+
+/// Runs all messages through `N` lanes.
+pub(crate) fn run<'j, H: Hash, C: Compress<H>, const N: usize>(
+    compress: C,
+    mut messages: impl Iterator<Item = Message<'j, H>>,
+) {
+    let mut states = [H::INITIAL; N];
+    let mut lanes: [Lane<'j, H>; N] = from_fn(|_| Lane::idle());
+    let mut active = 0;
+    for message in messages.by_ref().take(N) {
+        states[active] = lanes[active].start(message);
+        active += 1;
+    }
+    while active > 0 {
+        let lens = lanes[..active].iter().map(|lane| lane.blocks().len());
+        let len = lens.min().unwrap_or(0);
+        let blocks: [&[u8]; N] = from_fn(|i| lanes[i].blocks().get(..len).unwrap_or_default());
+        compress.compress(&mut states[..active], &blocks[..active]);
+        for i in (0..active).rev() {
+            if lanes[i].advance(len) || lanes[i].next_run(&mut states[i]) {
+                continue;
+            }
+            if let Some(message) = messages.next() {
+                states[i] = lanes[i].start(message);
+            } else {
+                active -= 1;
+                if i < active {
+                    lanes.swap(i, active);
+                    states.swap(i, active);
+                }
+            }
+        }
+    }
+    wipe(&mut states, [H::ZERO; N]);
+    for lane in &mut lanes {
+        wipe(&mut lane.made.0, H::NO_BLOCKS);
+    }
+    compress.wipe_registers();
+}
+
+/// Overwrites key-dependent memory; unlike `zeroize` in whole registers.
+#[inline(always)]
+fn wipe<T>(memory: &mut T, zero: T) {
+    *memory = zero;
+    optimization_barrier(memory);
+}
+
+/// What the present run of a lane is part of.
+#[derive(Clone, Copy)]
+enum Stage {
+    Message,
+    Tail,
+    Outer,
+}
+
+/// A message on its way. The present run lies in the message (`run`) or, if
+/// `run` is empty, in `made[from..to]`.
+struct Lane<'j, H: Hash> {
+    stage: Stage,
+    outer: Option<&'j H::State>,
+    /// What has not yet become a run.
+    head: &'j [u8],
+    data: &'j [u8],
+    /// Bytes of the message and, for HMAC, the padded key before it.
+    len: u64,
+    digest: &'j mut [u8],
+    run: &'j [u8],
+    from: usize,
+    to: usize,
+    /// Room for two blocks that do not stand in the message as they are.
+    made: Aligned<H::TwoBlocks>,
+}
+
+#[repr(align(64))]
+struct Aligned<T>(T);
+
+impl<'j, H: Hash> Lane<'j, H> {
+    fn idle() -> Self {
+        Lane {
+            stage: Stage::Outer,
+            outer: None,
+            head: &[],
+            data: &[],
+            len: 0,
+            digest: &mut [],
+            run: &[],
+            from: 0,
+            to: 0,
+            made: Aligned(H::NO_BLOCKS),
+        }
+    }
+
+    /// Takes a message and gives the state that it starts from.
+    #[inline(always)]
+    fn start(&mut self, message: Message<'j, H>) -> H::State {
+        self.stage = Stage::Message;
+        (self.head, self.data) = (message.head, message.data);
+        self.digest = message.digest;
+        self.len = (message.head.len() + message.data.len()) as u64;
+        let mut state = H::INITIAL;
+        self.outer = None;
+        if let Some((inner, outer)) = message.states {
+            state = *inner;
+            self.outer = Some(outer);
+            self.len += H::BLOCK as u64;
+        }
+        self.next_run(&mut state);
+        state
+    }
+
+    /// What is left of the present run.
+    #[inline(always)]
+    fn blocks(&self) -> &[u8] {
+        if self.run.is_empty() {
+            &self.made.0.as_ref()[self.from..self.to]
+        } else {
+            self.run
+        }
+    }
+
+    /// Drops the first `len` bytes of the run; false if nothing is left.
+    #[inline(always)]
+    fn advance(&mut self, len: usize) -> bool {
+        if self.run.is_empty() {
+            self.from += len;
+            self.from < self.to
+        } else {
+            self.run = &self.run[len..];
+            self.from = self.to;
+            !self.run.is_empty()
+        }
+    }
+
+    /// Goes on to the next run; false if the digest is out.
+    #[inline(always)]
+    fn next_run(&mut self, state: &mut H::State) -> bool {
+        match self.stage {
+            Stage::Message => self.next_of_message(),
+            Stage::Tail => {
+                let Some(outer) = self.outer else {
+                    return self.finish(state);
+                };
+                self.make_outer(state);
+                *state = *outer;
+            }
+            Stage::Outer => return self.finish(state),
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn next_of_message(&mut self) {
+        let pending = self.head.len();
+        if pending + self.data.len() < H::BLOCK {
+            return self.make_tail();
+        }
+        if pending == 0 {
+            let whole = self.data.len() - self.data.len() % H::BLOCK;
+            (self.run, self.data) = self.data.split_at(whole);
+        } else if pending >= H::BLOCK {
+            let whole = pending - pending % H::BLOCK;
+            (self.run, self.head) = self.head.split_at(whole);
+        } else {
+            let (first, rest) = self.data.split_at(H::BLOCK - pending);
+            let made = self.made.0.as_mut();
+            made[..pending].copy_from_slice(self.head);
+            made[pending..H::BLOCK].copy_from_slice(first);
+            (self.head, self.data) = (&[], rest);
+            (self.from, self.to) = (0, H::BLOCK);
+        }
+    }
+
+    /// Padding, FIPS 180-4 section 5.1.
+    #[inline(always)]
+    fn make_tail(&mut self) {
+        let (pending, used) = (self.head.len(), self.head.len() + self.data.len());
+        let to = if used + 1 + H::LENGTH > H::BLOCK {
+            2 * H::BLOCK
+        } else {
+            H::BLOCK
+        };
+        self.stage = Stage::Tail;
+        (self.from, self.to) = (0, to);
+        self.made.0 = H::NO_BLOCKS;
+        let made = self.made.0.as_mut();
+        copy_short(&mut made[..pending], self.head);
+        copy_short(&mut made[pending..used], self.data);
+        made[used] = 0x80;
+        made[to - 8..to].copy_from_slice(&(8 * self.len).to_be_bytes());
+    }
+
+    /// The outer message of HMAC behind its padded key: the inner digest.
+    #[inline(always)]
+    fn make_outer(&mut self, inner: &H::State) {
+        self.stage = Stage::Outer;
+        (self.from, self.to) = (0, H::BLOCK);
+        let made = &mut self.made.0.as_mut()[..H::BLOCK];
+        H::digest(inner, made);
+        made[H::DIGEST..].fill(0);
+        made[H::DIGEST] = 0x80;
+        let bits = 8 * (H::BLOCK + H::DIGEST) as u64;
+        made[H::BLOCK - 8..].copy_from_slice(&bits.to_be_bytes());
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, state: &H::State) -> bool {
+        H::digest(state, self.digest);
+        self.digest[H::DIGEST..].fill(0);
+        false
+    }
+}
+
+/// Copies a few bytes without a call: the ends of a message are mostly short.
+#[inline(always)]
+fn copy_short(to: &mut [u8], from: &[u8]) {
+    match from.len() {
+        0 => {}
+        1..4 => {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = *from;
+            }
+        }
+        4..8 => copy_ends::<4>(to, from),
+        8..16 => copy_ends::<8>(to, from),
+        16..32 => copy_ends::<16>(to, from),
+        32..64 => copy_ends::<32>(to, from),
+        _ => to.copy_from_slice(from),
+    }
+}
+
+/// Copies `N` to `2 * N` bytes: the first and the last `N`, which may overlap.
+#[inline(always)]
+fn copy_ends<const N: usize>(to: &mut [u8], from: &[u8]) {
+    if let (Some(first), Some(to)) = (from.first_chunk::<N>(), to.first_chunk_mut()) {
+        *to = *first;
+    }
+    if let (Some(last), Some(to)) = (from.last_chunk::<N>(), to.last_chunk_mut()) {
+        *to = *last;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hmac::{HmacSha256Key, HmacSha512Key};
+    use crate::naive;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// A key (none for the plain hash), the bytes, and where they are cut in two.
+    type Case = (Option<Vec<u8>>, Vec<u8>, usize);
+
+    fn cases() -> impl Strategy<Value = Vec<Case>> {
+        let len = prop_oneof![3 => 0..=300_usize, 1 => 0..=9000_usize];
+        let data = len.prop_flat_map(|len| (vec(any::<u8>(), len), 0..=len));
+        let key = proptest::option::weighted(0.8, vec(any::<u8>(), 0..=150));
+        let case = (key, data).prop_map(|(key, (data, cut))| (key, data, cut));
+        vec(case, 0..=40)
+    }
+
+    /// The digests of all cases through `N` lanes, one after the other, as the
+    /// engine gives them into buffers that were not zero before.
+    macro_rules! digests {
+        ($hash:ident, $key:ident, $lanes:literal, $means:expr, $cases:expr) => {{
+            let keys: Vec<_> = $cases
+                .iter()
+                .map(|(key, ..)| key.as_ref().map(|key| $key::new(key)))
+                .collect();
+            let mut digests = vec![[0xff_u8; 64]; keys.len()];
+            let jobs = digests.iter_mut().zip($cases).zip(&keys);
+            let messages = jobs.map(|((digest, (_, data, cut)), key)| {
+                let (head, data) = data.split_at(*cut);
+                match key {
+                    Some(key) => key.message(head, data, digest),
+                    None => Message {
+                        states: None,
+                        head,
+                        data,
+                        digest,
+                    },
+                }
+            });
+            run::<$hash, _, $lanes>($means, messages);
+            digests
+        }};
+    }
+
+    fn expected_256((key, data, _): &Case) -> [u8; 64] {
+        let mut padded = [0; 64];
+        padded[..32].copy_from_slice(&match key {
+            Some(key) => naive::hmac_sha256(key, data),
+            None => naive::sha256(data),
+        });
+        padded
+    }
+
+    fn expected_512((key, data, _): &Case) -> [u8; 64] {
+        match key {
+            Some(key) => naive::hmac_sha512(key, data),
+            None => naive::sha512(data),
+        }
+    }
+
+    /// All means of this machine, from the plainest on.
+    #[cfg(target_arch = "x86_64")]
+    macro_rules! subsets {
+        ($means:ident { $first:ident: $first_token:ident, $second:ident: $second_token:ident }) => {{
+            use crate::cpu::{$first_token, $second_token};
+            let mut subsets = Vec::new();
+            for $first in [None, $first_token::new()] {
+                for $second in [None, $second_token::new()] {
+                    subsets.push(crate::x86_64::sha2::$means { $first, $second });
+                }
+            }
+            subsets
+        }};
+    }
+
+    fn check_256(cases: &[Case]) {
+        let expected: Vec<_> = cases.iter().map(expected_256).collect();
+        let digests = digests!(Sha256, HmacSha256Key, 3, OneByOne, cases);
+        assert_eq!(digests, expected);
+        #[cfg(target_arch = "x86_64")]
+        for means in subsets!(Means256 {
+            sha_ni: HaveShaNi,
+            avx512: HaveAvx512
+        }) {
+            assert_eq!(digests!(Sha256, HmacSha256Key, 1, means, cases), expected);
+            assert_eq!(digests!(Sha256, HmacSha256Key, 4, means, cases), expected);
+            assert_eq!(digests!(Sha256, HmacSha256Key, 16, means, cases), expected);
+        }
+    }
+
+    fn check_512(cases: &[Case]) {
+        let expected: Vec<_> = cases.iter().map(expected_512).collect();
+        let digests = digests!(Sha512, HmacSha512Key, 3, OneByOne, cases);
+        assert_eq!(digests, expected);
+        #[cfg(target_arch = "x86_64")]
+        for means in subsets!(Means512 {
+            avx2: HaveAvx2,
+            avx512: HaveAvx512
+        }) {
+            assert_eq!(digests!(Sha512, HmacSha512Key, 1, means, cases), expected);
+            assert_eq!(digests!(Sha512, HmacSha512Key, 4, means, cases), expected);
+            assert_eq!(digests!(Sha512, HmacSha512Key, 8, means, cases), expected);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+        #[test]
+        fn sha256_of_random_batches(cases in cases()) {
+            check_256(&cases);
+        }
+
+        #[test]
+        fn sha512_of_random_batches(cases in cases()) {
+            check_512(&cases);
+        }
+    }
+
+    /// Every length around the ends of blocks and of their padding, cut in two
+    /// at every such place.
+    #[test]
+    fn ends_of_blocks() {
+        let places = [
+            0, 1, 3, 4, 7, 8, 15, 16, 31, 32, 55, 56, 63, 64, 65, 111, 112, 119, 120, 127, 128,
+            129, 191, 192, 255, 256,
+        ];
+        let data: Vec<u8> = (0..=256).map(|i| i as u8).collect();
+        for key in [None, Some(vec![0x5c; 20])] {
+            let mut cases = Vec::new();
+            for len in places {
+                for cut in places.into_iter().filter(|&cut| cut <= len) {
+                    cases.push((key.clone(), data[..len].to_vec(), cut));
+                }
+            }
+            check_256(&cases);
+            check_512(&cases);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! HMAC-SHA-256 and HMAC-SHA-512 (RFC 2104, FIPS 198-1).
+//!
+//! A key is kept as the two states that the hash has after the padded key, so a
+//! message costs its own blocks and one more.
+
+use zeroize::Zeroize;
+
+use crate::hash_lanes::{self, Message};
+use crate::job::MacJob;
+use crate::sha2::{Hash, Sha256, Sha512};
+
+/// A key of HMAC-SHA-256. Wiped on drop.
+pub struct HmacSha256Key(States<Sha256>);
+
+/// A key of HMAC-SHA-512. Wiped on drop.
+pub struct HmacSha512Key(States<Sha512>);
+
+impl HmacSha256Key {
+    /// Prepares a key of any length; one of more than 64 bytes is hashed first.
+    pub fn new(key: &[u8]) -> Self {
+        HmacSha256Key(States::new(key))
+    }
+
+    /// `head` and `data` as one message, its MAC to the front of `mac`.
+    #[inline(always)]
+    pub(crate) fn message<'j>(
+        &'j self,
+        head: &'j [u8],
+        data: &'j [u8],
+        mac: &'j mut [u8],
+    ) -> Message<'j, Sha256> {
+        self.0.message(head, data, mac)
+    }
+}
+
+impl HmacSha512Key {
+    /// Prepares a key of any length; one of more than 128 bytes is hashed first.
+    pub fn new(key: &[u8]) -> Self {
+        HmacSha512Key(States::new(key))
+    }
+
+    /// `head` and `data` as one message, its MAC to the front of `mac`.
+    #[inline(always)]
+    pub(crate) fn message<'j>(
+        &'j self,
+        head: &'j [u8],
+        data: &'j [u8],
+        mac: &'j mut [u8],
+    ) -> Message<'j, Sha512> {
+        self.0.message(head, data, mac)
+    }
+}
+
+/// HMAC-SHA-256 of every job: 32 bytes.
+#[inline]
+pub fn sha256(jobs: &mut [MacJob<'_, HmacSha256Key>]) {
+    hash_lanes::sha256(
+        jobs.iter_mut()
+            .map(|job| job.key.message(job.head, job.data, &mut job.mac)),
+    );
+}
+
+/// HMAC-SHA-512 of every job: 64 bytes.
+#[inline]
+pub fn sha512(jobs: &mut [MacJob<'_, HmacSha512Key>]) {
+    hash_lanes::sha512(
+        jobs.iter_mut()
+            .map(|job| job.key.message(job.head, job.data, &mut job.mac)),
+    );
+}
+
+/// The states of a hash after the inner and the outer padded key.
+#[repr(align(32))]
+struct States<H: Hash> {
+    inner: H::State,
+    outer: H::State,
+}
+
+impl<H: Hash> States<H> {
+    fn new(key: &[u8]) -> Self {
+        let mut block = [0; 128];
+        if key.len() > H::BLOCK {
+            let message = Message {
+                states: None,
+                head: &[],
+                data: key,
+                digest: &mut block,
+            };
+            hash_lanes::run::<H, _, 1>(hash_lanes::OneByOne, core::iter::once(message));
+        } else {
+            block[..key.len()].copy_from_slice(key);
+        }
+        let mut states = States {
+            inner: H::INITIAL,
+            outer: H::INITIAL,
+        };
+        block.iter_mut().for_each(|byte| *byte ^= 0x36);
+        H::compress(&mut states.inner, &block[..H::BLOCK]);
+        block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
+        H::compress(&mut states.outer, &block[..H::BLOCK]);
+        block.zeroize();
+        states
+    }
+
+    #[inline(always)]
+    fn message<'j>(
+        &'j self,
+        head: &'j [u8],
+        data: &'j [u8],
+        digest: &'j mut [u8],
+    ) -> Message<'j, H> {
+        Message {
+            states: Some((&self.inner, &self.outer)),
+            head,
+            data,
+            digest,
+        }
+    }
+}
+
+impl<H: Hash> Drop for States<H> {
+    fn drop(&mut self) {
+        self.inner.zeroize();
+        self.outer.zeroize();
+    }
+}
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests {
+    use super::*;
+    use core::mem::MaybeUninit;
+
+    /// RFC 4231, test cases 2 (a short key) and 6 (a key longer than a block).
+    #[test]
+    fn rfc_4231() {
+        let long = b"Test Using Larger Than Block-Size Key - Hash Key First";
+        let cases: [(&[u8], &[u8], &str, &str); 2] = [
+            (
+                b"Jefe",
+                b"what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+                "164b7a7bfcf819e2e395fbe73b56e0a387bd64222e831fd610270cd7ea250554\
+                 9758bf75c05a994a6d034f65f8f0e6fdcaeab1a34d4a6b4b636e070a38bce737",
+            ),
+            (
+                &[0xaa; 131],
+                long,
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+                "80b24263c7c1a3ebb71493c1dd7be8b49b46d1f41b4aeec1121b013783f8f352\
+                 6b56d037e05f2598bd0fd2215d6a1e5295e64f73f63f0aec8b915a985d786598",
+            ),
+        ];
+        for (key, message, mac_256, mac_512) in cases {
+            let key_256 = HmacSha256Key::new(key);
+            let mut jobs = [MacJob {
+                key: &key_256,
+                head: &message[..5],
+                data: &message[5..],
+                mac: [0xff; 64],
+            }];
+            sha256(&mut jobs);
+            assert_eq!(hex::encode(&jobs[0].mac[..32]), mac_256);
+            assert_eq!(jobs[0].mac[32..], [0; 32]);
+            let key_512 = HmacSha512Key::new(key);
+            let mut jobs = [MacJob {
+                key: &key_512,
+                head: &message[..5],
+                data: &message[5..],
+                mac: [0xff; 64],
+            }];
+            sha512(&mut jobs);
+            assert_eq!(hex::encode(jobs[0].mac), mac_512);
+        }
+    }
+
+    /// The bytes of a dropped key. `K` is only bytes, without padding.
+    fn dropped<K>(key: K) -> Vec<u8> {
+        let mut place = MaybeUninit::new(key);
+        // SAFETY: the key is initialised and dropped once; its memory outlives it,
+        // and both kinds of key are arrays of integers without padding.
+        unsafe {
+            core::ptr::drop_in_place(place.as_mut_ptr());
+            let bytes = place.as_ptr().cast::<u8>();
+            (0..size_of::<K>())
+                .map(|i| core::ptr::read_volatile(bytes.add(i)))
+                .collect()
+        }
+    }
+
+    #[test]
+    fn drop_wipes_both_states() {
+        assert_eq!(dropped(HmacSha256Key::new(b"Jefe")), [0; 64]);
+        assert_eq!(dropped(HmacSha512Key::new(b"Jefe")), [0; 128]);
+    }
+}

@@ -1,0 +1,520 @@
+//! Vectors of one, two or four 128-bit lanes, as GCM sees them.
+//!
+//! The kernels of GCM are written once over [`Lane`] and compiled for `__m128i`
+//! (AES-NI, PCLMULQDQ), `__m256i` and `__m512i` (VAES, VPCLMULQDQ). Every method is
+//! inlined into a function that enables the features, so none costs a call.
+
+use core::arch::x86_64::*;
+
+/// The widest vector, in bytes.
+pub(super) const WIDEST: usize = 64;
+
+/// Byte `WIDEST - n` starts a mask that keeps the first `n` bytes of a vector.
+#[repr(align(64))]
+struct KeepTable([u8; 2 * WIDEST]);
+static KEEP: KeepTable = KeepTable({
+    let mut table = [0; 2 * WIDEST];
+    let mut i = 0;
+    while i < WIDEST {
+        table[i] = 0xff;
+        i += 1;
+    }
+    table
+});
+
+/// Byte `48 - 16 * lane` starts a mask that keeps that one lane.
+#[repr(align(64))]
+struct LaneTable([u8; 2 * WIDEST]);
+static ONE_LANE: LaneTable = LaneTable({
+    let mut table = [0; 2 * WIDEST];
+    let mut i = 48;
+    while i < 64 {
+        table[i] = 0xff;
+        i += 1;
+    }
+    table
+});
+
+/// A vector of `BLOCKS` 16-byte lanes.
+///
+/// # Safety
+/// The methods may be called only where the instructions of the implementing
+/// vector are enabled; pointers must be good for the bytes that a method names.
+pub(super) trait Lane: Copy {
+    /// Lanes.
+    const BLOCKS: usize;
+    /// Size in bytes.
+    const BYTES: usize = 16 * Self::BLOCKS;
+
+    /// All bits clear.
+    unsafe fn zero() -> Self;
+    /// `BYTES` bytes from anywhere.
+    unsafe fn load(from: *const u8) -> Self;
+    /// `BYTES` bytes to anywhere.
+    unsafe fn store(self, to: *mut u8);
+    /// The first `n < BYTES` bytes, the rest zero; touches no byte behind them.
+    unsafe fn load_part(from: *const u8, n: usize) -> Self;
+    /// Stores the first `n < BYTES` bytes and touches none behind them.
+    unsafe fn store_part(self, to: *mut u8, n: usize);
+    /// The same block in every lane.
+    unsafe fn splat(block: __m128i) -> Self;
+    /// The block in the first lane, zero in the others.
+    unsafe fn first(block: __m128i) -> Self;
+    /// The sum of all lanes.
+    unsafe fn sum_lanes(self) -> __m128i;
+    unsafe fn xor(self, other: Self) -> Self;
+    unsafe fn and(self, other: Self) -> Self;
+    /// `self` where `mask` is clear, `other` where it is set.
+    unsafe fn select(self, other: Self, mask: Self) -> Self;
+    /// Adds modulo 2^32 in each 32-bit element.
+    unsafe fn add32(self, other: Self) -> Self;
+    /// Reverses the bytes of each lane.
+    unsafe fn reverse(self) -> Self;
+    /// Reverses the four counter bytes of each lane, between the form in which
+    /// [`add32`](Self::add32) counts and the form that is encrypted.
+    unsafe fn swap_counter(self) -> Self;
+    /// Swaps the halves of each lane.
+    unsafe fn swap_halves(self) -> Self;
+    unsafe fn aesenc(self, key: Self) -> Self;
+    unsafe fn aesenclast(self, key: Self) -> Self;
+    /// Carry-less product of the low halves of each lane.
+    unsafe fn clmul_low(self, other: Self) -> Self;
+    /// Carry-less product of the high halves of each lane.
+    unsafe fn clmul_high(self, other: Self) -> Self;
+    /// Carry-less product of the low half of each lane with the high half of `other`.
+    unsafe fn clmul_low_high(self, other: Self) -> Self;
+
+    /// One block in every lane.
+    #[inline(always)]
+    unsafe fn splat_load(from: *const u8) -> Self {
+        // SAFETY: the caller gives 16 readable bytes.
+        unsafe { Self::splat(_mm_loadu_si128(from.cast())) }
+    }
+
+    /// `self` with the block in lane `i < BLOCKS`, which is zero before.
+    #[inline(always)]
+    unsafe fn with_lane(self, block: __m128i, i: usize) -> Self {
+        // SAFETY: the caller's contract.
+        unsafe { self.xor(Self::splat(block).and(Self::one_lane(i))) }
+    }
+
+    /// Ones in the first `n <= BYTES` bytes.
+    #[inline(always)]
+    unsafe fn keep(n: usize) -> Self {
+        debug_assert!(n <= WIDEST);
+        // SAFETY: with n <= 64, 64 bytes from `64 - n` on are inside the table.
+        unsafe { Self::load(KEEP.0.as_ptr().add(WIDEST - n)) }
+    }
+
+    /// Ones in lane `i < BLOCKS`.
+    #[inline(always)]
+    unsafe fn one_lane(i: usize) -> Self {
+        debug_assert!(i < 4);
+        // SAFETY: with i < 4, 64 bytes from `48 - 16 * i` on are inside the table.
+        unsafe { Self::load(ONE_LANE.0.as_ptr().add(48 - 16 * i)) }
+    }
+}
+
+const REVERSE: [u8; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
+const SWAP_COUNTER: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 14, 13, 12];
+
+/// `n < 16` bytes, zero extended, by loads that overlap.
+#[inline(always)]
+unsafe fn load_short(from: *const u8, n: usize) -> __m128i {
+    debug_assert!(n < 16);
+    // SAFETY: each branch reads inside the first n bytes.
+    unsafe {
+        let (low, high) = if n >= 8 {
+            let low = from.cast::<u64>().read_unaligned();
+            let high = from.add(n - 8).cast::<u64>().read_unaligned();
+            // The upper n - 8 bytes of `high`; shifting in two steps allows n = 8.
+            (low, (high >> 1) >> (8 * (16 - n) - 1))
+        } else if n >= 4 {
+            let low = u64::from(from.cast::<u32>().read_unaligned());
+            let high = u64::from(from.add(n - 4).cast::<u32>().read_unaligned());
+            (low | high << (8 * (n - 4)), 0)
+        } else if n > 0 {
+            let a = u64::from(from.read());
+            let b = u64::from(from.add(n / 2).read());
+            let c = u64::from(from.add(n - 1).read());
+            (a | b << (8 * (n / 2)) | c << (8 * (n - 1)), 0)
+        } else {
+            (0, 0)
+        };
+        _mm_set_epi64x(high.cast_signed(), low.cast_signed())
+    }
+}
+
+/// The first `n < 16` bytes of a block, by stores that overlap.
+#[inline(always)]
+unsafe fn store_short(block: __m128i, to: *mut u8, n: usize) {
+    debug_assert!(n < 16);
+    // SAFETY: each branch writes inside the first n bytes.
+    unsafe {
+        let low = _mm_cvtsi128_si64(block).cast_unsigned();
+        if n >= 8 {
+            let high = _mm_extract_epi64::<1>(block).cast_unsigned();
+            let both = u128::from(high) << 64 | u128::from(low);
+            to.cast::<u64>().write_unaligned(low);
+            let end = (both >> (8 * (n - 8))) as u64;
+            to.add(n - 8).cast::<u64>().write_unaligned(end);
+        } else if n >= 4 {
+            to.cast::<u32>().write_unaligned(low as u32);
+            let end = (low >> (8 * (n - 4))) as u32;
+            to.add(n - 4).cast::<u32>().write_unaligned(end);
+        } else if n > 0 {
+            to.write(low as u8);
+            to.add(n / 2).write((low >> (8 * (n / 2))) as u8);
+            to.add(n - 1).write((low >> (8 * (n - 1))) as u8);
+        }
+    }
+}
+
+// SAFETY of the blocks below: the trait's contract gives the instructions and the
+// readable or writable bytes.
+impl Lane for __m128i {
+    const BLOCKS: usize = 1;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_setzero_si128() }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_loadu_si128(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: see above.
+        unsafe { _mm_storeu_si128(to.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn load_part(from: *const u8, n: usize) -> Self {
+        // SAFETY: see above.
+        unsafe { load_short(from, n) }
+    }
+    #[inline(always)]
+    unsafe fn store_part(self, to: *mut u8, n: usize) {
+        // SAFETY: see above.
+        unsafe { store_short(self, to, n) }
+    }
+    #[inline(always)]
+    unsafe fn splat(block: __m128i) -> Self {
+        block
+    }
+    #[inline(always)]
+    unsafe fn first(block: __m128i) -> Self {
+        block
+    }
+    #[inline(always)]
+    unsafe fn sum_lanes(self) -> __m128i {
+        self
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_xor_si128(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_and_si128(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn select(self, other: Self, mask: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_blendv_epi8(self, other, mask) }
+    }
+    #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_add_epi32(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn reverse(self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_shuffle_epi8(self, _mm_loadu_si128(REVERSE.as_ptr().cast())) }
+    }
+    #[inline(always)]
+    unsafe fn swap_counter(self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_shuffle_epi8(self, _mm_loadu_si128(SWAP_COUNTER.as_ptr().cast())) }
+    }
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_shuffle_epi32::<0x4e>(self) }
+    }
+    #[inline(always)]
+    unsafe fn aesenc(self, key: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_aesenc_si128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn aesenclast(self, key: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_aesenclast_si128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn clmul_low(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_clmulepi64_si128::<0x00>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn clmul_high(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_clmulepi64_si128::<0x11>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn clmul_low_high(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm_clmulepi64_si128::<0x10>(self, other) }
+    }
+}
+
+impl Lane for __m256i {
+    const BLOCKS: usize = 2;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_setzero_si256() }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_loadu_si256(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: see above.
+        unsafe { _mm256_storeu_si256(to.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn load_part(from: *const u8, n: usize) -> Self {
+        // SAFETY: see above.
+        unsafe {
+            if n == 16 {
+                _mm256_zextsi128_si256(_mm_loadu_si128(from.cast()))
+            } else if n > 16 {
+                let low = _mm_loadu_si128(from.cast());
+                _mm256_set_m128i(load_short(from.add(16), n - 16), low)
+            } else {
+                _mm256_zextsi128_si256(load_short(from, n))
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_part(self, to: *mut u8, n: usize) {
+        // SAFETY: see above.
+        unsafe {
+            let low = _mm256_castsi256_si128(self);
+            if n == 16 {
+                _mm_storeu_si128(to.cast(), low);
+            } else if n > 16 {
+                _mm_storeu_si128(to.cast(), low);
+                store_short(_mm256_extracti128_si256::<1>(self), to.add(16), n - 16);
+            } else {
+                store_short(low, to, n);
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn splat(block: __m128i) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_broadcastsi128_si256(block) }
+    }
+    #[inline(always)]
+    unsafe fn first(block: __m128i) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_zextsi128_si256(block) }
+    }
+    #[inline(always)]
+    unsafe fn sum_lanes(self) -> __m128i {
+        // SAFETY: see above.
+        unsafe {
+            _mm_xor_si128(
+                _mm256_castsi256_si128(self),
+                _mm256_extracti128_si256::<1>(self),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_xor_si256(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_and_si256(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn select(self, other: Self, mask: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_blendv_epi8(self, other, mask) }
+    }
+    #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_add_epi32(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn reverse(self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_shuffle_epi8(self, Self::splat_load(REVERSE.as_ptr())) }
+    }
+    #[inline(always)]
+    unsafe fn swap_counter(self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_shuffle_epi8(self, Self::splat_load(SWAP_COUNTER.as_ptr())) }
+    }
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_shuffle_epi32::<0x4e>(self) }
+    }
+    #[inline(always)]
+    unsafe fn aesenc(self, key: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_aesenc_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn aesenclast(self, key: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_aesenclast_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn clmul_low(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_clmulepi64_epi128::<0x00>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn clmul_high(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_clmulepi64_epi128::<0x11>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn clmul_low_high(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm256_clmulepi64_epi128::<0x10>(self, other) }
+    }
+}
+
+impl Lane for __m512i {
+    const BLOCKS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_setzero_si512() }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: see above.
+        unsafe { _mm512_storeu_si512(to.cast(), self) }
+    }
+    #[inline(always)]
+    unsafe fn load_part(from: *const u8, n: usize) -> Self {
+        // SAFETY: see above; masked bytes are not touched.
+        unsafe { _mm512_maskz_loadu_epi8((1 << n) - 1, from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store_part(self, to: *mut u8, n: usize) {
+        // SAFETY: see above; masked bytes are not touched.
+        unsafe { _mm512_mask_storeu_epi8(to.cast(), (1 << n) - 1, self) }
+    }
+    #[inline(always)]
+    unsafe fn splat(block: __m128i) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_broadcast_i32x4(block) }
+    }
+    #[inline(always)]
+    unsafe fn first(block: __m128i) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_zextsi128_si512(block) }
+    }
+    #[inline(always)]
+    unsafe fn with_lane(self, block: __m128i, i: usize) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_mask_broadcast_i32x4(self, 0xf << (4 * i), block) }
+    }
+    #[inline(always)]
+    unsafe fn sum_lanes(self) -> __m128i {
+        // SAFETY: see above.
+        unsafe {
+            _mm256_xor_si256(
+                _mm512_castsi512_si256(self),
+                _mm512_extracti64x4_epi64::<1>(self),
+            )
+            .sum_lanes()
+        }
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_xor_si512(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_and_si512(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn select(self, other: Self, mask: Self) -> Self {
+        // SAFETY: see above. 0xd8 is `mask ? other : self` with mask as the last operand.
+        unsafe { _mm512_ternarylogic_epi64::<0xd8>(self, other, mask) }
+    }
+    #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_add_epi32(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn reverse(self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_shuffle_epi8(self, Self::splat_load(REVERSE.as_ptr())) }
+    }
+    #[inline(always)]
+    unsafe fn swap_counter(self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_shuffle_epi8(self, Self::splat_load(SWAP_COUNTER.as_ptr())) }
+    }
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_shuffle_epi32::<0x4e>(self) }
+    }
+    #[inline(always)]
+    unsafe fn aesenc(self, key: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_aesenc_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn aesenclast(self, key: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_aesenclast_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn clmul_low(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_clmulepi64_epi128::<0x00>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn clmul_high(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_clmulepi64_epi128::<0x11>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn clmul_low_high(self, other: Self) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_clmulepi64_epi128::<0x10>(self, other) }
+    }
+}

@@ -1,0 +1,100 @@
+//! SHA-256 with the SHA instructions: one to four messages side by side.
+//!
+//! `sha256rnds2` has a latency of four cycles and waits for the one before it,
+//! so a lone message leaves the unit idle half of the time or more; blocks of
+//! other messages fill the gaps.
+
+use core::arch::x86_64::*;
+
+use crate::cpu::HaveShaNi;
+use crate::sha2::K256;
+
+/// Compresses whole blocks of 1 to 4 messages; all have the same length.
+#[inline]
+pub(crate) fn compress(_: HaveShaNi, states: &mut [[u32; 8]], blocks: &[&[u8]]) {
+    // SAFETY: the token is made only where the instructions are present.
+    unsafe {
+        match states.len() {
+            1 => lanes::<1>(states, blocks),
+            2 => lanes::<2>(states, blocks),
+            3 => lanes::<3>(states, blocks),
+            4 => lanes::<4>(states, blocks),
+            lanes => panic!("{lanes} lanes of SHA-256, of 4"),
+        }
+    }
+}
+
+/// Compresses the blocks of `L` messages, as many as the first one has.
+#[target_feature(enable = "sha,avx2")]
+fn lanes<const L: usize>(states: &mut [[u32; 8]], blocks: &[&[u8]]) {
+    let states: &mut [[u32; 8]; L] = states.try_into().expect("a state for each lane");
+    let blocks: &[&[u8]; L] = blocks.try_into().expect("blocks for each lane");
+    let len = blocks[0].len();
+    assert!(blocks.iter().all(|b| b.len() == len));
+
+    let big_endian = _mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203);
+    let mut feba = [_mm_setzero_si128(); L];
+    let mut hgdc = [_mm_setzero_si128(); L];
+    for l in 0..L {
+        feba[l] = load(&states[l][..4]);
+        hgdc[l] = load(&states[l][4..]);
+    }
+    for offset in (0..len).step_by(64) {
+        let (feba_before, hgdc_before) = (feba, hgdc);
+        let mut w = [[_mm_setzero_si128(); 4]; L];
+        for l in 0..L {
+            let block = &blocks[l][offset..][..64];
+            for (i, w) in w[l].iter_mut().enumerate() {
+                // SAFETY: a load of 16 of the 64 bytes.
+                let words = unsafe { _mm_loadu_si128(block.as_ptr().add(16 * i).cast()) };
+                *w = _mm_shuffle_epi8(words, big_endian);
+            }
+        }
+        // Four rounds with the words of `w[$j % 4]`, which then become those of
+        // four quarters later.
+        macro_rules! four_rounds {
+            ($($j:literal)*) => {$({
+                // SAFETY: a load of four words from the table of 64.
+                let k = unsafe { _mm_loadu_si128(K256.as_ptr().add(4 * $j).cast()) };
+                for l in 0..L {
+                    let w = &mut w[l];
+                    let wk = _mm_add_epi32(w[$j % 4], k);
+                    hgdc[l] = _mm_sha256rnds2_epu32(hgdc[l], feba[l], wk);
+                    let wk = _mm_shuffle_epi32(wk, 0x0e);
+                    feba[l] = _mm_sha256rnds2_epu32(feba[l], hgdc[l], wk);
+                    if $j < 12 {
+                        let sum = _mm_sha256msg1_epu32(w[$j % 4], w[($j + 1) % 4]);
+                        let seven_back = _mm_alignr_epi8(w[($j + 3) % 4], w[($j + 2) % 4], 4);
+                        let sum = _mm_add_epi32(sum, seven_back);
+                        w[$j % 4] = _mm_sha256msg2_epu32(sum, w[($j + 3) % 4]);
+                    }
+                }
+            })*};
+        }
+        four_rounds!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+        for l in 0..L {
+            feba[l] = _mm_add_epi32(feba[l], feba_before[l]);
+            hgdc[l] = _mm_add_epi32(hgdc[l], hgdc_before[l]);
+        }
+    }
+    for l in 0..L {
+        store(&mut states[l][..4], feba[l]);
+        store(&mut states[l][4..], hgdc[l]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(words: &[u32]) -> __m128i {
+    let words: &[u32; 4] = words.try_into().expect("four words");
+    // SAFETY: a load of 16 bytes from four words.
+    unsafe { _mm_loadu_si128(words.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(words: &mut [u32], register: __m128i) {
+    let words: &mut [u32; 4] = words.try_into().expect("four words");
+    // SAFETY: a store of 16 bytes to four words.
+    unsafe { _mm_storeu_si128(words.as_mut_ptr().cast(), register) }
+}

@@ -1,0 +1,424 @@
+//! SHA-2 with a message in each element of the vectors: SHA-256 over 16 messages
+//! and SHA-512 over 8 with AVX-512, SHA-512 over 4 with AVX2.
+//!
+//! A vector holds the same word of every message; the rounds are those of the
+//! standard. Lanes without a message do the work of the last one over again.
+
+use core::arch::x86_64::*;
+
+use crate::cpu::{HaveAvx2, HaveAvx512};
+use crate::sha2::{K256, K512, SHA256_PLACES};
+use crate::x86_64::rows::{load4, load16, store4, transpose512};
+
+/// Compresses whole blocks of 1 to 16 messages; all have the same length.
+pub(crate) fn sha256_x16(_: HaveAvx512, states: &mut [[u32; 8]], blocks: &[&[u8]]) {
+    // SAFETY: the token is made only where the instructions are present.
+    unsafe { x16::compress(states, blocks) }
+}
+
+/// Compresses whole blocks of 1 to 8 messages; all have the same length.
+pub(crate) fn sha512_x8(_: HaveAvx512, states: &mut [[u64; 8]], blocks: &[&[u8]]) {
+    // SAFETY: the token is made only where the instructions are present.
+    unsafe { x8::compress(states, blocks) }
+}
+
+/// Compresses whole blocks of 1 to 4 messages; all have the same length.
+pub(crate) fn sha512_x4(_: HaveAvx2, states: &mut [[u64; 8]], blocks: &[&[u8]]) {
+    // SAFETY: the token is made only where the instructions are present.
+    unsafe { x4::compress(states, blocks) }
+}
+
+/// The compression function over `$lanes` messages. The vector's operations are
+/// functions of the module it is used in.
+macro_rules! compress {
+    (
+        $features:literal, $lanes:literal x $word:ty, $k:ident, state: $places:expr, rounds / 16: $sixteens:literal,
+        Sum0: $s0:literal $s1:literal $s2:literal, Sum1: $t0:literal $t1:literal $t2:literal,
+        sigma0: $u0:literal $u1:literal >> $u2:literal, sigma1: $v0:literal $v1:literal >> $v2:literal
+    ) => {
+        #[target_feature(enable = $features)]
+        pub(super) fn compress(states: &mut [[$word; 8]], blocks: &[&[u8]]) {
+            const WORD: usize = size_of::<$word>();
+            const BLOCK: usize = 16 * WORD;
+            let last = states.len() - 1;
+            let len = blocks[0].len();
+            assert!(last < $lanes && blocks.len() == states.len());
+            assert!(blocks.iter().all(|blocks| blocks.len() == len));
+            // Every pointer below stays within these.
+            let mut state = [core::ptr::null_mut::<u8>(); $lanes];
+            let mut block = [core::ptr::null::<u8>(); $lanes];
+            for l in 0..$lanes {
+                state[l] = states[l.min(last)].as_mut_ptr().cast();
+                block[l] = blocks[l.min(last)].as_ptr();
+            }
+            // SAFETY: a state is eight words.
+            let mut sums: [V; 8] = unsafe { load(&state.map(|s| s.cast_const()), 0) };
+            for offset in (0..len - len % BLOCK).step_by(BLOCK) {
+                // SAFETY: a block has 16 words, and `offset + BLOCK` is at most `len`.
+                let [low, high]: [[V; 8]; 2] = unsafe {
+                    [load(&block, offset), load(&block, offset + 8 * WORD)]
+                };
+                let mut w = [low[0]; 16];
+                for i in 0..8 {
+                    w[i] = big_endian(low[i]);
+                    w[i + 8] = big_endian(high[i]);
+                }
+                const AT: [usize; 8] = $places;
+                let (mut a, mut b, mut c, mut d) =
+                    (sums[AT[0]], sums[AT[1]], sums[AT[2]], sums[AT[3]]);
+                let (mut e, mut f, mut g, mut h) =
+                    (sums[AT[4]], sums[AT[5]], sums[AT[6]], sums[AT[7]]);
+                macro_rules! round {
+                    ($i:literal, $base:expr, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident) => {
+                        if $base > 0 {
+                            let (x, y) = (w[($i + 14) % 16], w[($i + 1) % 16]);
+                            let sigma1 = xor3(ror::<$v0>(x), ror::<$v1>(x), shr::<$v2>(x));
+                            let sigma0 = xor3(ror::<$u0>(y), ror::<$u1>(y), shr::<$u2>(y));
+                            w[$i] = add(add(w[$i], w[($i + 9) % 16]), add(sigma0, sigma1));
+                        }
+                        let sum1 = xor3(ror::<$t0>($e), ror::<$t1>($e), ror::<$t2>($e));
+                        let sum0 = xor3(ror::<$s0>($a), ror::<$s1>($a), ror::<$s2>($a));
+                        let known = add(add($h, w[$i]), splat($k[$base + $i]));
+                        let t1 = add(add(known, choose($e, $f, $g)), sum1);
+                        $d = add($d, t1);
+                        $h = add(add(t1, majority($a, $b, $c)), sum0);
+                    };
+                }
+                for sixteen in 0..$sixteens {
+                    let base = 16 * sixteen;
+                    round!(0, base, a b c d e f g h);
+                    round!(1, base, h a b c d e f g);
+                    round!(2, base, g h a b c d e f);
+                    round!(3, base, f g h a b c d e);
+                    round!(4, base, e f g h a b c d);
+                    round!(5, base, d e f g h a b c);
+                    round!(6, base, c d e f g h a b);
+                    round!(7, base, b c d e f g h a);
+                    round!(8, base, a b c d e f g h);
+                    round!(9, base, h a b c d e f g);
+                    round!(10, base, g h a b c d e f);
+                    round!(11, base, f g h a b c d e);
+                    round!(12, base, e f g h a b c d);
+                    round!(13, base, d e f g h a b c);
+                    round!(14, base, c d e f g h a b);
+                    round!(15, base, b c d e f g h a);
+                }
+                for (at, word) in AT.into_iter().zip([a, b, c, d, e, f, g, h]) {
+                    sums[at] = add(sums[at], word);
+                }
+            }
+            // SAFETY: a state is eight words.
+            unsafe { store(&state, &sums) };
+        }
+    };
+}
+
+/// The functions of three operands in one instruction of AVX-512.
+macro_rules! logic512 {
+    () => {
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        fn xor3(x: V, y: V, z: V) -> V {
+            _mm512_ternarylogic_epi32::<0x96>(x, y, z)
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        fn choose(x: V, y: V, z: V) -> V {
+            _mm512_ternarylogic_epi32::<0xca>(x, y, z)
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        fn majority(x: V, y: V, z: V) -> V {
+            _mm512_ternarylogic_epi32::<0xe8>(x, y, z)
+        }
+    };
+}
+
+/// SHA-256, 16 messages.
+mod x16 {
+    use super::*;
+
+    type V = __m512i;
+
+    compress! {
+        "avx512f,avx512bw", 16 x u32, K256, state: SHA256_PLACES, rounds / 16: 4,
+        Sum0: 2 13 22, Sum1: 6 11 25, sigma0: 7 18 >> 3, sigma1: 17 19 >> 10
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn ror<const N: i32>(x: V) -> V {
+        _mm512_ror_epi32::<N>(x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn shr<const N: u32>(x: V) -> V {
+        _mm512_srli_epi32::<N>(x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn add(x: V, y: V) -> V {
+        _mm512_add_epi32(x, y)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn splat(x: u32) -> V {
+        _mm512_set1_epi32(x as i32)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512bw")]
+    fn big_endian(x: V) -> V {
+        let order = _mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203);
+        _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(order))
+    }
+
+    logic512!();
+
+    /// The eight words at `offset` of every lane.
+    ///
+    /// # Safety
+    /// They must be readable.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(lanes: &[*const u8; 16], offset: usize) -> [V; 8] {
+        // SAFETY: by the contract of this function.
+        let ([w0, w1, w2, w3], [w4, w5, w6, w7]) =
+            unsafe { (load16(lanes, offset), load16(lanes, offset + 16)) };
+        [w0, w1, w2, w3, w4, w5, w6, w7]
+    }
+
+    /// Writes eight words to every lane.
+    ///
+    /// # Safety
+    /// They must be writable.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store(lanes: &[*mut u8; 16], words: &[V; 8]) {
+        for half in 0..2 {
+            let w = 4 * half;
+            let rows = transpose512([words[w], words[w + 1], words[w + 2], words[w + 3]]);
+            for (r, row) in rows.into_iter().enumerate() {
+                // SAFETY: by the contract of this function.
+                unsafe { store4(lanes, [r, r + 4, r + 8, r + 12], 16 * half, row) };
+            }
+        }
+    }
+}
+
+/// SHA-512, 8 messages.
+mod x8 {
+    use super::*;
+
+    type V = __m512i;
+
+    compress! {
+        "avx512f,avx512bw", 8 x u64, K512, state: [0, 1, 2, 3, 4, 5, 6, 7], rounds / 16: 5,
+        Sum0: 28 34 39, Sum1: 14 18 41, sigma0: 1 8 >> 7, sigma1: 19 61 >> 6
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn ror<const N: i32>(x: V) -> V {
+        _mm512_ror_epi64::<N>(x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn shr<const N: u32>(x: V) -> V {
+        _mm512_srli_epi64::<N>(x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn add(x: V, y: V) -> V {
+        _mm512_add_epi64(x, y)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn splat(x: u64) -> V {
+        _mm512_set1_epi64(x as i64)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512bw")]
+    fn big_endian(x: V) -> V {
+        let order = _mm_set_epi64x(0x0809_0a0b_0c0d_0e0f, 0x0001_0203_0405_0607);
+        _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(order))
+    }
+
+    logic512!();
+
+    /// The eight words at `offset` of every lane.
+    ///
+    /// # Safety
+    /// They must be readable.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(lanes: &[*const u8; 8], offset: usize) -> [V; 8] {
+        let mut words = [_mm512_setzero_si512(); 8];
+        for pair in 0..4 {
+            // SAFETY: by the contract of this function.
+            let (even, odd) = unsafe {
+                let offset = offset + 16 * pair;
+                (
+                    load4(lanes, [0, 2, 4, 6], offset),
+                    load4(lanes, [1, 3, 5, 7], offset),
+                )
+            };
+            words[2 * pair] = _mm512_unpacklo_epi64(even, odd);
+            words[2 * pair + 1] = _mm512_unpackhi_epi64(even, odd);
+        }
+        words
+    }
+
+    /// Writes eight words to every lane.
+    ///
+    /// # Safety
+    /// They must be writable.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store(lanes: &[*mut u8; 8], words: &[V; 8]) {
+        for pair in 0..4 {
+            let (even, odd) = (words[2 * pair], words[2 * pair + 1]);
+            // SAFETY: by the contract of this function.
+            unsafe {
+                store4(
+                    lanes,
+                    [0, 2, 4, 6],
+                    16 * pair,
+                    _mm512_unpacklo_epi64(even, odd),
+                );
+                store4(
+                    lanes,
+                    [1, 3, 5, 7],
+                    16 * pair,
+                    _mm512_unpackhi_epi64(even, odd),
+                );
+            }
+        }
+    }
+}
+
+/// SHA-512, 4 messages.
+mod x4 {
+    use super::*;
+
+    type V = __m256i;
+
+    compress! {
+        "avx2", 4 x u64, K512, state: [0, 1, 2, 3, 4, 5, 6, 7], rounds / 16: 5,
+        Sum0: 28 34 39, Sum1: 14 18 41, sigma0: 1 8 >> 7, sigma1: 19 61 >> 6
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn ror<const N: i32>(x: V) -> V {
+        if N == 8 {
+            let order = _mm_set_epi64x(0x080f_0e0d_0c0b_0a09, 0x0007_0605_0403_0201);
+            return _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(order));
+        }
+        let right = _mm256_srl_epi64(x, _mm_cvtsi32_si128(N));
+        _mm256_or_si256(right, _mm256_sll_epi64(x, _mm_cvtsi32_si128(64 - N)))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn shr<const N: i32>(x: V) -> V {
+        _mm256_srli_epi64::<N>(x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn add(x: V, y: V) -> V {
+        _mm256_add_epi64(x, y)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn xor3(x: V, y: V, z: V) -> V {
+        _mm256_xor_si256(_mm256_xor_si256(x, y), z)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn choose(x: V, y: V, z: V) -> V {
+        _mm256_xor_si256(z, _mm256_and_si256(x, _mm256_xor_si256(y, z)))
+    }
+
+    /// In this form one of the three operations is also the next round's.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn majority(x: V, y: V, z: V) -> V {
+        let both = _mm256_and_si256(_mm256_xor_si256(x, y), _mm256_xor_si256(y, z));
+        _mm256_xor_si256(y, both)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn splat(x: u64) -> V {
+        _mm256_set1_epi64x(x as i64)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn big_endian(x: V) -> V {
+        let order = _mm_set_epi64x(0x0809_0a0b_0c0d_0e0f, 0x0001_0203_0405_0607);
+        _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(order))
+    }
+
+    /// The eight words at `offset` of every lane.
+    ///
+    /// # Safety
+    /// They must be readable.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn load(lanes: &[*const u8; 4], offset: usize) -> [V; 8] {
+        let mut words = [_mm256_setzero_si256(); 8];
+        for pair in 0..4 {
+            // SAFETY: by the contract of this function.
+            let [l0, l1, l2, l3] = unsafe {
+                let offset = offset + 16 * pair;
+                [
+                    _mm_loadu_si128(lanes[0].add(offset).cast()),
+                    _mm_loadu_si128(lanes[1].add(offset).cast()),
+                    _mm_loadu_si128(lanes[2].add(offset).cast()),
+                    _mm_loadu_si128(lanes[3].add(offset).cast()),
+                ]
+            };
+            let (even, odd) = (_mm256_set_m128i(l2, l0), _mm256_set_m128i(l3, l1));
+            words[2 * pair] = _mm256_unpacklo_epi64(even, odd);
+            words[2 * pair + 1] = _mm256_unpackhi_epi64(even, odd);
+        }
+        words
+    }
+
+    /// Writes eight words to every lane.
+    ///
+    /// # Safety
+    /// They must be writable.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store(lanes: &[*mut u8; 4], words: &[V; 8]) {
+        for pair in 0..4 {
+            let (w0, w1) = (words[2 * pair], words[2 * pair + 1]);
+            let (even, odd) = (_mm256_unpacklo_epi64(w0, w1), _mm256_unpackhi_epi64(w0, w1));
+            let rows = [
+                _mm256_castsi256_si128(even),
+                _mm256_castsi256_si128(odd),
+                _mm256_extracti128_si256::<1>(even),
+                _mm256_extracti128_si256::<1>(odd),
+            ];
+            for (lane, row) in lanes.iter().zip(rows) {
+                // SAFETY: by the contract of this function.
+                unsafe { _mm_storeu_si128(lane.add(16 * pair).cast(), row) };
+            }
+        }
+    }
+}
