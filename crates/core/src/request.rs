@@ -113,7 +113,7 @@ impl<'a> Request<'a> {
     }
 
     /// Read one list of segments, write another; the cuts may differ, the totals may not.
-    pub fn scatter(input: &'a [&'a [u8]], output: &'a mut [&'a mut [u8]]) -> Self {
+    pub fn scatter<'b>(input: &'a [&'b [u8]], output: &'a mut [&'b mut [u8]]) -> Self {
         let mut request = Self::mac_scatter(input);
         request.output_len = output.iter().map(|s| s.len()).sum();
         request.output_segments = count(output.len());
@@ -122,7 +122,7 @@ impl<'a> Request<'a> {
     }
 
     /// Work on a list of segments in place.
-    pub fn scatter_in_place(segments: &'a mut [&'a mut [u8]]) -> Self {
+    pub fn scatter_in_place<'b>(segments: &'a mut [&'b mut [u8]]) -> Self {
         let len = segments.iter().map(|s| s.len()).sum();
         let segment_count = count(segments.len());
         let pointer = segments.as_mut_ptr();
@@ -134,7 +134,7 @@ impl<'a> Request<'a> {
     }
 
     /// For a MAC: read a list of segments.
-    pub fn mac_scatter(input: &'a [&'a [u8]]) -> Self {
+    pub fn mac_scatter<'b>(input: &'a [&'b [u8]]) -> Self {
         let len = input.iter().map(|s| s.len()).sum();
         // SAFETY: no output; the pointer is made a list of segments below.
         let mut request =
