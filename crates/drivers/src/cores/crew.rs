@@ -21,8 +21,8 @@ extern "C" fn in_child() {
 pub(super) struct Crew {
     pub(super) settings: Settings,
     pub(super) fault: Fault,
-    /// From `Arc::into_raw`. Replaced only in a child, where the parent's pool is left as
-    /// it is: other threads of the parent were using it at the fork.
+    /// From `Arc::into_raw`. Replaced only in a child, where the parent's pool is never
+    /// freed: threads of the parent were using it at the fork.
     pool: AtomicPtr<Pool>,
 }
 
@@ -53,6 +53,13 @@ impl Crew {
         }
     }
 
+    /// A caller waits for work under way: in a child that may be the parent's, which the
+    /// start of the child's own pool puts an end to.
+    pub(super) fn awaited(&self) -> Option<&Pool> {
+        let used = !self.pool.load(Ordering::Relaxed).is_null();
+        used.then(|| self.pool())
+    }
+
     /// Makes the pool without a lock, which another thread may have held at the fork.
     #[cold]
     fn start(&self) -> &Pool {
@@ -78,6 +85,11 @@ impl Crew {
         match swapped {
             Ok(_) => {
                 worker::start(&pool, &self.settings);
+                // SAFETY: as in `present`.
+                if let Some(parents) = unsafe { before.as_ref() } {
+                    // SAFETY: it was made before a fork, and only one swap succeeds.
+                    unsafe { parents.abandon() };
+                }
                 // SAFETY: as in `present`.
                 unsafe { &*raw }
             }

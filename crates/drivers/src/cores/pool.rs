@@ -47,6 +47,8 @@ pub(super) struct Pool {
 struct Place {
     pieces: Pieces,
     task: AtomicPtr<Task>,
+    /// Whether whoever finishes the last piece lands the task.
+    lands: AtomicBool,
     /// Mean bytes of a piece.
     piece_bytes: AtomicU64,
 }
@@ -56,6 +58,7 @@ impl Pool {
         let place = |_| Place {
             pieces: Pieces::new(),
             task: AtomicPtr::default(),
+            lands: AtomicBool::new(false),
             piece_bytes: AtomicU64::new(0),
         };
         Pool {
@@ -105,7 +108,8 @@ impl Pool {
         let Some(slot) = self.slots.take(BITS as u32) else {
             return false;
         };
-        let published = self.publish(slot, std::ptr::from_ref(task).cast_mut(), count, bytes);
+        let pointer = std::ptr::from_ref(task).cast_mut();
+        let published = self.publish(slot, pointer, false, count, bytes);
         if self.beds.asleep() > 0 {
             self.wake_helpers(count as u32 - 1, alone_ns());
         }
@@ -133,7 +137,7 @@ impl Pool {
         let Some(slot) = self.slots.take(SUBMITTED) else {
             return Err(task);
         };
-        let published = self.publish(slot, Box::into_raw(task), count, bytes);
+        let published = self.publish(slot, Box::into_raw(task), true, count, bytes);
         // Whoever lands the task releases the slot.
         std::mem::forget(published);
         self.beds.publish();
@@ -149,8 +153,16 @@ impl Pool {
     }
 
     #[inline]
-    fn publish(&self, slot: usize, task: *mut Task, count: usize, bytes: usize) -> Published<'_> {
+    fn publish(
+        &self,
+        slot: usize,
+        task: *mut Task,
+        lands: bool,
+        count: usize,
+        bytes: usize,
+    ) -> Published<'_> {
         let place = &self.places[slot];
+        place.lands.store(lands, Ordering::Relaxed);
         place.task.store(task, Ordering::Relaxed);
         place
             .piece_bytes
@@ -223,8 +235,8 @@ impl Pool {
             return false;
         };
         let task = place.task.load(Ordering::Relaxed);
-        // SAFETY: the piece is claimed, so the slot keeps its task until we finish it.
-        let lands = unsafe { &*task }.lands();
+        // Read before we finish: afterwards the slot may hold another task.
+        let lands = place.lands.load(Ordering::Relaxed);
         let mut attempt = Attempt {
             pool: self,
             slot,
@@ -236,7 +248,8 @@ impl Pool {
         fault.before_piece();
         attempt.begun = true;
         fault.inside_piece();
-        // SAFETY: as above; the claim makes it ours alone.
+        // SAFETY: the piece is claimed by us alone, and the slot keeps its task until we
+        // finish it.
         unsafe { (*task).run_piece(piece) };
         std::mem::forget(attempt);
         self.finish(slot, task, lands);
@@ -258,6 +271,29 @@ impl Pool {
         self.slots.release(slot);
         // A waker is the caller's code. Whatever it does, the flight has landed.
         let _ = catch_unwind(AssertUnwindSafe(|| task.land()));
+    }
+
+    /// In a forked child: lands what the parent had under way, as far as the child can see
+    /// it, so that its copies of tickets and sessions do not wait for ever. Requests that
+    /// may be half written have failed; the others are run again.
+    ///
+    /// # Safety
+    /// The pool is the parent's: none of the threads that used it is in this process. To
+    /// be called once.
+    pub(super) unsafe fn abandon(&self) {
+        let taken = self.slots.taken();
+        for (slot, place) in self.places.iter().enumerate() {
+            // Finished ones were being landed by a thread of the parent.
+            if taken & 1 << slot != 0
+                && !place.pieces.are_finished()
+                && place.lands.load(Ordering::Relaxed)
+            {
+                // SAFETY: unfinished, so the box that `submit` put there is whole, and
+                // with the threads gone it is ours.
+                let task = unsafe { Box::from_raw(place.task.load(Ordering::Relaxed)) };
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
+            }
+        }
     }
 
     /// Bytes that nobody has claimed.
@@ -291,8 +327,11 @@ impl Pool {
     pub(super) fn learn_delay(&self, called: u64) {
         let seen = self.now().saturating_sub(called).min(10_000_000) as i64;
         let old = i64::from(self.delay());
-        // An eighth of the way: a few preempted wake-ups do not change the picture.
-        let new = old + (seen - old) / 8;
+        // Shorter is believed sooner: longer may be another program on the core.
+        let new = match seen < old {
+            true => (old + seen) / 2,
+            false => old + 1 + (seen - old).min(old) / 8,
+        };
         self.delay.store(new as u32, Ordering::Relaxed);
     }
 }
