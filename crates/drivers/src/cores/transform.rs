@@ -18,7 +18,7 @@ const FIRST_PACE: u32 = 100;
 /// Work below this many bytes, requests counted as [`cost`] does, is never shared.
 const LEAST: usize = 4 << 10;
 /// Nanoseconds that a piece should take: less is not worth bringing its data to another core.
-const PIECE_NS: u64 = 1000;
+const PIECE_NS: u64 = 2500;
 /// One in so many calls of a thread is timed, to learn the pace of one core...
 const SAMPLE_EVERY: u32 = 64;
 /// ...unless it would take longer than this many nanoseconds alone.
