@@ -17,7 +17,9 @@ use super::task::{Kernel, Task, cost};
 const FIRST_PACE: u32 = 100;
 /// Work below this many bytes, requests counted as [`cost`] does, is never shared.
 const LEAST: usize = 4 << 10;
-/// Nanoseconds that a piece should take: less is not worth bringing its data to another core.
+/// Nanoseconds that a piece should take: less is not worth bringing its data to another
+/// core. On an EPYC of 2024, whose one core does 44 GB/s of AES-CTR, 1000 lost up to a
+/// quarter on requests of 64 to 128 KiB in the caller's cache, and 2500 loses nothing.
 const PIECE_NS: u64 = 2500;
 /// One in so many calls of a thread is timed, to learn the pace of one core...
 const SAMPLE_EVERY: u32 = 64;
