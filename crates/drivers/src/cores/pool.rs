@@ -298,14 +298,15 @@ impl Pool {
 
     /// Bytes that nobody has claimed.
     pub(super) fn queued_bytes(&self) -> u64 {
-        let taken = self.slots.taken();
-        (0..BITS)
-            .filter(|slot| taken & 1 << slot != 0)
-            .map(|slot| {
-                let place = &self.places[slot];
-                u64::from(place.pieces.unclaimed()) * place.piece_bytes.load(Ordering::Relaxed)
-            })
-            .sum()
+        let mut taken = self.slots.taken();
+        let mut bytes = 0;
+        while taken != 0 {
+            let place = &self.places[taken.trailing_zeros() as usize];
+            bytes +=
+                u64::from(place.pieces.unclaimed()) * place.piece_bytes.load(Ordering::Relaxed);
+            taken &= taken - 1;
+        }
+        bytes
     }
 
     /// Nanoseconds until a worker can begin: none while one is awake. Being asked is a
@@ -417,5 +418,63 @@ fn pause(turns: &mut u32) {
         0..2_000 => std::hint::spin_loop(),
         2_000..4_000 => std::thread::yield_now(),
         _ => std::thread::sleep(Duration::from_micros(50)),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::resume_unwind;
+    use std::sync::Arc;
+    use std::thread::ThreadId;
+
+    use cipherlane::{Direction, Request, Status, Transform};
+
+    use super::super::settings::Settings;
+    use super::super::{task, worker};
+    use super::*;
+
+    /// Panics on the thread of the caller, works on others.
+    struct Bomb(ThreadId);
+
+    impl Transform for Bomb {
+        fn run(&self, _: Direction, requests: &mut [Request<'_>]) {
+            if std::thread::current().id() == self.0 {
+                resume_unwind(Box::new("a panic to order"));
+            }
+            requests.iter_mut().for_each(|r| r.set_status(Status::Done));
+        }
+    }
+
+    #[test]
+    fn a_caller_that_panics_leaves_nothing_behind() {
+        let settings = Settings {
+            cores: vec![0],
+            ..Settings::default()
+        };
+        let pool = Arc::new(Pool::new(0, 1, Fault::default()));
+        worker::start(&pool, &settings);
+        let mut panics = 0;
+        for _ in 0..200 {
+            let mut data = vec![[0u8; 4096]; 64];
+            let mut requests: Vec<_> = data.iter_mut().map(|d| Request::in_place(d)).collect();
+            let kernel = Bomb(std::thread::current().id());
+            let mut task = Task::new(Direction::Encrypt, &kernel);
+            let total = task::cost(&requests);
+            // SAFETY: requests and kernel outlive the task and are not touched meanwhile.
+            let count = unsafe { task.plan(&mut requests, total, 2, 4096) };
+            assert!(count > 1);
+            // SAFETY: as above.
+            let run = || unsafe { pool.run(&task, count, total, || 1_000_000) };
+            panics += u32::from(catch_unwind(AssertUnwindSafe(run)).is_err());
+            assert_eq!(pool.slots.taken(), 0, "the slot is free again");
+            assert!(!pool.has_work(), "no piece is left to claim");
+        }
+        assert!(panics > 0);
+        pool.stop.store(true, Ordering::Relaxed);
+        pool.beds.publish();
+        pool.beds.wake(u32::MAX, pool.now());
+        for thread in std::mem::take(&mut *pool.threads.lock().unwrap()) {
+            thread.join().unwrap();
+        }
     }
 }
