@@ -107,8 +107,7 @@ impl Drop for Crew {
     fn drop(&mut self) {
         let Some(pool) = self.present() else { return };
         pool.stop.store(true, Ordering::Relaxed);
-        pool.beds.publish();
-        pool.beds.wake(u32::MAX, pool.now());
+        pool.wakes.wake_all();
         let threads =
             std::mem::take(&mut *pool.threads.lock().unwrap_or_else(PoisonError::into_inner));
         // The last flight of the last session may end the crew on a worker.

@@ -4,29 +4,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::claim::{BITS, End, Pieces, Slots};
 use super::fault::Fault;
-use super::sleep::Beds;
 use super::task::Task;
+use super::wakes::Wakes;
 
 /// Tasks of callers that do not wait, at most; the other slots are for those that do.
 const SUBMITTED: u32 = 32;
 /// Requests in one submitted task, at most.
 pub(super) const REQUESTS: usize = 1024;
-/// A sleeper's wake-up before one was measured, in nanoseconds.
-const FIRST_DELAY: u32 = 50_000;
-/// What a caller loses, at the least, that would hand over work but finds all asleep.
-const MISSED_ASK: u32 = 500;
-
 /// The workers of one process and the tasks they share with callers.
 pub(super) struct Pool {
     /// Of the process that made it; a forked child makes its own.
     pub(super) generation: u32,
     slots: Slots,
     places: Box<[Place]>,
-    pub(super) beds: Beds,
+    pub(super) wakes: Wakes,
     pub(super) stop: AtomicBool,
     /// Workers that were started.
     pub(super) workers: AtomicU32,
@@ -35,11 +30,6 @@ pub(super) struct Pool {
     pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
     pub(super) notes: Mutex<Vec<String>>,
     pub(super) fault: Fault,
-    began: Instant,
-    /// Learned time from a call to the sleeper's first look for work, in nanoseconds.
-    delay: AtomicU32,
-    /// Nanoseconds that callers lost because all slept, since one was last called.
-    missed: AtomicU32,
 }
 
 /// One slot. Two cache lines, because processors fetch them in pairs.
@@ -65,21 +55,14 @@ impl Pool {
             generation,
             slots: Slots::new(),
             places: (0..BITS).map(place).collect(),
-            beds: Beds::new(workers),
+            wakes: Wakes::new(workers),
             stop: AtomicBool::new(false),
             workers: AtomicU32::new(0),
             restarts: AtomicU64::new(0),
             threads: Mutex::default(),
             notes: Mutex::default(),
             fault,
-            began: Instant::now(),
-            delay: AtomicU32::new(FIRST_DELAY),
-            missed: AtomicU32::new(0),
         }
-    }
-
-    pub(super) fn now(&self) -> u64 {
-        self.began.elapsed().as_nanos() as u64
     }
 
     #[inline]
@@ -110,9 +93,7 @@ impl Pool {
         };
         let pointer = std::ptr::from_ref(task).cast_mut();
         let published = self.publish(slot, pointer, false, count, bytes);
-        if self.beds.asleep() > 0 {
-            self.wake_helpers(count as u32 - 1, alone_ns());
-        }
+        self.wakes.help(count as u32 - 1, alone_ns);
         let pieces = &self.places[slot].pieces;
         let mut turns = 0;
         while !pieces.are_finished() {
@@ -140,15 +121,8 @@ impl Pool {
         let published = self.publish(slot, Box::into_raw(task), true, count, bytes);
         // Whoever lands the task releases the slot.
         std::mem::forget(published);
-        self.beds.publish();
-        let asleep = self.beds.asleep();
-        if asleep > 0 {
-            // One must be awake. More are worth their wake-up for long work only.
-            let useful = (alone_ns / u64::from(self.delay().max(1))).min(count as u64) as u32;
-            let idle = asleep as usize == self.worker_count();
-            self.beds
-                .wake(useful.max(u32::from(idle)).min(asleep), self.now());
-        }
+        self.wakes
+            .serve(count as u32, alone_ns, self.worker_count());
         Ok(())
     }
 
@@ -169,30 +143,6 @@ impl Pool {
             .store((bytes / count) as u64, Ordering::Relaxed);
         place.pieces.open(count);
         Published { pool: self, slot }
-    }
-
-    /// Calls sleepers where their help will outweigh the call: for long work at once, for
-    /// short work when enough of it went by without help.
-    #[cold]
-    fn wake_helpers(&self, most: u32, alone_ns: u64) {
-        let delay = u64::from(self.delay().max(1));
-        let useful = (alone_ns / delay).min(most.into()) as u32;
-        if useful > 0 {
-            self.missed.store(0, Ordering::Relaxed);
-            self.beds.wake(useful, self.now());
-        } else {
-            self.miss((alone_ns / 2) as u32);
-        }
-    }
-
-    /// Counts what was lost because all slept; a sleeper is called when the sum would
-    /// have paid for it.
-    fn miss(&self, ns: u32) {
-        let missed = self.missed.fetch_add(ns, Ordering::Relaxed);
-        if missed.saturating_add(ns) > self.delay() {
-            self.missed.store(0, Ordering::Relaxed);
-            self.beds.wake(1, self.now());
-        }
     }
 
     /// Does one piece of any task, looking from the slot whose turn it is. Whether there
@@ -307,33 +257,6 @@ impl Pool {
             taken &= taken - 1;
         }
         bytes
-    }
-
-    /// Nanoseconds until a worker can begin: none while one is awake. Being asked is a
-    /// sign that there is work for them.
-    pub(super) fn delay_now(&self) -> u32 {
-        if (self.beds.asleep() as usize) < self.worker_count() {
-            return 0;
-        }
-        self.miss(MISSED_ASK);
-        self.delay()
-    }
-
-    /// The learned wake-up time in nanoseconds.
-    pub(super) fn delay(&self) -> u32 {
-        self.delay.load(Ordering::Relaxed)
-    }
-
-    /// Learns from one wake-up.
-    pub(super) fn learn_delay(&self, called: u64) {
-        let seen = self.now().saturating_sub(called).min(10_000_000) as i64;
-        let old = i64::from(self.delay());
-        // Shorter is believed sooner: longer may be another program on the core.
-        let new = match seen < old {
-            true => (old + seen) / 2,
-            false => old + 1 + (seen - old).min(old) / 8,
-        };
-        self.delay.store(new as u32, Ordering::Relaxed);
     }
 }
 
@@ -471,8 +394,7 @@ mod tests {
         }
         assert!(panics > 0);
         pool.stop.store(true, Ordering::Relaxed);
-        pool.beds.publish();
-        pool.beds.wake(u32::MAX, pool.now());
+        pool.wakes.wake_all();
         for thread in std::mem::take(&mut *pool.threads.lock().unwrap()) {
             thread.join().unwrap();
         }

@@ -81,8 +81,8 @@ fn serve(pool: &Pool, settings: &Settings, worker: usize) {
                 break false;
             }
         };
-        if !found && let Some(called) = pool.beds.sleep(worker, has_work) {
-            pool.learn_delay(called);
+        if !found {
+            pool.wakes.sleep(worker, has_work);
         }
     }
 }
