@@ -46,6 +46,32 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
 
+fn open(framework: &Framework, driver: &str) -> Session {
+    let builder = framework.session("ctr(aes)", &[7; 16]).unwrap();
+    builder.driver(driver).open().unwrap()
+}
+
+/// Runs `work` in a child; whether it returned without a panic.
+fn in_child(work: impl FnOnce()) -> libc::pid_t {
+    // SAFETY: the child uses what works after a fork: memory, threads, `_exit`.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err();
+        // SAFETY: ends the child without the harness's exit handlers.
+        unsafe { libc::_exit(i32::from(failed)) };
+    }
+    child
+}
+
+fn assert_exits_well(child: libc::pid_t) {
+    let mut status = 0;
+    // SAFETY: our child, and room for its status.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert!(libc::WIFEXITED(status), "the child died: {status:#x}");
+    assert_eq!(libc::WEXITSTATUS(status), 0, "the child panicked");
+}
+
 #[test]
 fn a_child_works_with_its_own_workers() {
     let settings = Settings {
@@ -57,40 +83,38 @@ fn a_child_works_with_its_own_workers() {
         .driver(cores)
         .build()
         .unwrap();
-    let open = |driver| {
-        let builder = framework.session("ctr(aes)", &[7; 16]).unwrap();
-        builder.driver(driver).open().unwrap()
-    };
-    let (session, software) = (open("cores"), open("software"));
+    let (session, software) = (open(&framework, "cores"), open(&framework, "software"));
     let expected: Vec<_> = (0..4).map(|seed| encrypt(&software, seed)).collect();
     assert_eq!(encrypt(&session, 0), expected[0]);
-    for round in 0..10 {
+    for _ in 0..10 {
         // The parent has work under way while it forks.
         let ticket = submit(&session, 1);
-        // SAFETY: the child uses what works after a fork: memory, threads, `_exit`.
-        let child = unsafe { libc::fork() };
-        assert!(child >= 0);
-        if child == 0 {
-            let work = std::panic::AssertUnwindSafe(|| {
-                assert_eq!(threads(), 1, "before its first use the child has no worker");
-                assert_eq!(encrypt(&session, 2), expected[2]);
-                assert_eq!(landed(submit(&session, 3)), expected[3]);
-                assert_eq!(threads(), 2, "and then its own");
-            });
-            let failed = std::panic::catch_unwind(work).is_err();
-            // SAFETY: ends the child without the harness's exit handlers.
-            unsafe { libc::_exit(i32::from(failed)) };
-        }
-        assert_eq!(
-            landed(ticket),
-            expected[1],
-            "the parent's work, round {round}"
-        );
-        let mut status = 0;
-        // SAFETY: our child, and room for its status.
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert!(libc::WIFEXITED(status), "the child died: {status:#x}");
-        assert_eq!(libc::WEXITSTATUS(status), 0, "round {round}");
+        let child = in_child(|| {
+            assert_eq!(threads(), 1, "before its first use the child has no worker");
+            assert_eq!(encrypt(&session, 2), expected[2]);
+            assert_eq!(landed(submit(&session, 3)), expected[3]);
+            assert_eq!(threads(), 2, "and then its own");
+        });
+        assert_eq!(landed(ticket), expected[1], "the parent's work");
+        assert_exits_well(child);
+    }
+    // The child's copies of the parent's ticket and session end, too.
+    for _ in 0..10 {
+        let session = open(&framework, "cores");
+        let ticket = submit(&session, 1);
+        let mut copies = Some((session, ticket));
+        let child = in_child(|| {
+            let (session, ticket) = copies.take().expect("put there");
+            let requests = ticket.wait().into_requests();
+            assert!(matches!(
+                requests[0].status(),
+                Status::Done | Status::Failed
+            ));
+            drop(session);
+        });
+        let (_session, ticket) = copies.take().expect("the child has its own");
+        assert_eq!(landed(ticket), expected[1], "the parent's work");
+        assert_exits_well(child);
     }
     assert_eq!(encrypt(&session, 2), expected[2]);
 }

@@ -85,7 +85,8 @@ impl Pieces {
     #[inline]
     pub(super) fn open(&self, count: usize) {
         debug_assert!((1..=BITS).contains(&count));
-        self.left.store(count as u32, Ordering::Relaxed);
+        // Release: a forked child that sees it sees the task.
+        self.left.store(count as u32, Ordering::Release);
         // Release: whoever claims a piece sees the task.
         self.unclaimed
             .store(u64::MAX >> (BITS - count), Ordering::Release);

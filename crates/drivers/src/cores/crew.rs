@@ -21,8 +21,8 @@ extern "C" fn in_child() {
 pub(super) struct Crew {
     pub(super) settings: Settings,
     pub(super) fault: Fault,
-    /// From `Arc::into_raw`. Replaced only in a child, where the parent's pool is left as
-    /// it is: other threads of the parent were using it at the fork.
+    /// From `Arc::into_raw`. Replaced only in a child, where the parent's pool is never
+    /// freed: threads of the parent were using it at the fork.
     pool: AtomicPtr<Pool>,
 }
 
@@ -53,6 +53,13 @@ impl Crew {
         }
     }
 
+    /// A caller waits for work under way: in a child that may be the parent's, which the
+    /// start of the child's own pool puts an end to.
+    pub(super) fn awaited(&self) -> Option<&Pool> {
+        let used = !self.pool.load(Ordering::Relaxed).is_null();
+        used.then(|| self.pool())
+    }
+
     /// Makes the pool without a lock, which another thread may have held at the fork.
     #[cold]
     fn start(&self) -> &Pool {
@@ -79,6 +86,11 @@ impl Crew {
             Ok(_) => {
                 worker::start(&pool, &self.settings);
                 // SAFETY: as in `present`.
+                if let Some(parents) = unsafe { before.as_ref() } {
+                    // SAFETY: it was made before a fork, and only one swap succeeds.
+                    unsafe { parents.abandon() };
+                }
+                // SAFETY: as in `present`.
                 unsafe { &*raw }
             }
             Err(winner) => {
@@ -95,8 +107,7 @@ impl Drop for Crew {
     fn drop(&mut self) {
         let Some(pool) = self.present() else { return };
         pool.stop.store(true, Ordering::Relaxed);
-        pool.beds.publish();
-        pool.beds.wake(u32::MAX, pool.now());
+        pool.wakes.wake_all();
         let threads =
             std::mem::take(&mut *pool.threads.lock().unwrap_or_else(PoisonError::into_inner));
         // The last flight of the last session may end the crew on a worker.

@@ -6,6 +6,7 @@
 //! | `crew` | one pool a process, made at first use; a fork makes another |
 //! | `worker` | a pinned thread that does pieces, looks for more, and sleeps |
 //! | `pool` | slots with tasks; claiming, finishing, landing, and the death of a worker |
+//! | `wakes` | whom to wake, and when that pays |
 //! | `task` | requests cut into pieces |
 //! | `claim`, `sleep` | the words that threads agree by, modelled with loom |
 //!
@@ -46,6 +47,7 @@ mod sleep;
 mod sync;
 mod task;
 mod transform;
+mod wakes;
 mod worker;
 
 use std::fmt;
@@ -146,7 +148,7 @@ impl Driver for Cores {
         };
         Load {
             queued_bytes: pool.queued_bytes(),
-            delay_ns: pool.delay_now(),
+            delay_ns: pool.wakes.delay_now(pool.worker_count()),
         }
     }
 

@@ -4,29 +4,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::claim::{BITS, End, Pieces, Slots};
 use super::fault::Fault;
-use super::sleep::Beds;
 use super::task::Task;
+use super::wakes::Wakes;
 
 /// Tasks of callers that do not wait, at most; the other slots are for those that do.
 const SUBMITTED: u32 = 32;
 /// Requests in one submitted task, at most.
 pub(super) const REQUESTS: usize = 1024;
-/// A sleeper's wake-up before one was measured, in nanoseconds.
-const FIRST_DELAY: u32 = 50_000;
-/// What a caller loses, at the least, that would hand over work but finds all asleep.
-const MISSED_ASK: u32 = 500;
-
 /// The workers of one process and the tasks they share with callers.
 pub(super) struct Pool {
     /// Of the process that made it; a forked child makes its own.
     pub(super) generation: u32,
     slots: Slots,
     places: Box<[Place]>,
-    pub(super) beds: Beds,
+    pub(super) wakes: Wakes,
     pub(super) stop: AtomicBool,
     /// Workers that were started.
     pub(super) workers: AtomicU32,
@@ -35,11 +30,6 @@ pub(super) struct Pool {
     pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
     pub(super) notes: Mutex<Vec<String>>,
     pub(super) fault: Fault,
-    began: Instant,
-    /// Learned time from a call to the sleeper's first look for work, in nanoseconds.
-    delay: AtomicU32,
-    /// Nanoseconds that callers lost because all slept, since one was last called.
-    missed: AtomicU32,
 }
 
 /// One slot. Two cache lines, because processors fetch them in pairs.
@@ -47,6 +37,8 @@ pub(super) struct Pool {
 struct Place {
     pieces: Pieces,
     task: AtomicPtr<Task>,
+    /// Whether whoever finishes the last piece lands the task.
+    lands: AtomicBool,
     /// Mean bytes of a piece.
     piece_bytes: AtomicU64,
 }
@@ -56,27 +48,21 @@ impl Pool {
         let place = |_| Place {
             pieces: Pieces::new(),
             task: AtomicPtr::default(),
+            lands: AtomicBool::new(false),
             piece_bytes: AtomicU64::new(0),
         };
         Pool {
             generation,
             slots: Slots::new(),
             places: (0..BITS).map(place).collect(),
-            beds: Beds::new(workers),
+            wakes: Wakes::new(workers),
             stop: AtomicBool::new(false),
             workers: AtomicU32::new(0),
             restarts: AtomicU64::new(0),
             threads: Mutex::default(),
             notes: Mutex::default(),
             fault,
-            began: Instant::now(),
-            delay: AtomicU32::new(FIRST_DELAY),
-            missed: AtomicU32::new(0),
         }
-    }
-
-    pub(super) fn now(&self) -> u64 {
-        self.began.elapsed().as_nanos() as u64
     }
 
     #[inline]
@@ -105,10 +91,9 @@ impl Pool {
         let Some(slot) = self.slots.take(BITS as u32) else {
             return false;
         };
-        let published = self.publish(slot, std::ptr::from_ref(task).cast_mut(), count, bytes);
-        if self.beds.asleep() > 0 {
-            self.wake_helpers(count as u32 - 1, alone_ns());
-        }
+        let pointer = std::ptr::from_ref(task).cast_mut();
+        let published = self.publish(slot, pointer, false, count, bytes);
+        self.wakes.help(count as u32 - 1, alone_ns);
         let pieces = &self.places[slot].pieces;
         let mut turns = 0;
         while !pieces.are_finished() {
@@ -133,54 +118,31 @@ impl Pool {
         let Some(slot) = self.slots.take(SUBMITTED) else {
             return Err(task);
         };
-        let published = self.publish(slot, Box::into_raw(task), count, bytes);
+        let published = self.publish(slot, Box::into_raw(task), true, count, bytes);
         // Whoever lands the task releases the slot.
         std::mem::forget(published);
-        self.beds.publish();
-        let asleep = self.beds.asleep();
-        if asleep > 0 {
-            // One must be awake. More are worth their wake-up for long work only.
-            let useful = (alone_ns / u64::from(self.delay().max(1))).min(count as u64) as u32;
-            let idle = asleep as usize == self.worker_count();
-            self.beds
-                .wake(useful.max(u32::from(idle)).min(asleep), self.now());
-        }
+        self.wakes
+            .serve(count as u32, alone_ns, self.worker_count());
         Ok(())
     }
 
     #[inline]
-    fn publish(&self, slot: usize, task: *mut Task, count: usize, bytes: usize) -> Published<'_> {
+    fn publish(
+        &self,
+        slot: usize,
+        task: *mut Task,
+        lands: bool,
+        count: usize,
+        bytes: usize,
+    ) -> Published<'_> {
         let place = &self.places[slot];
+        place.lands.store(lands, Ordering::Relaxed);
         place.task.store(task, Ordering::Relaxed);
         place
             .piece_bytes
             .store((bytes / count) as u64, Ordering::Relaxed);
         place.pieces.open(count);
         Published { pool: self, slot }
-    }
-
-    /// Calls sleepers where their help will outweigh the call: for long work at once, for
-    /// short work when enough of it went by without help.
-    #[cold]
-    fn wake_helpers(&self, most: u32, alone_ns: u64) {
-        let delay = u64::from(self.delay().max(1));
-        let useful = (alone_ns / delay).min(most.into()) as u32;
-        if useful > 0 {
-            self.missed.store(0, Ordering::Relaxed);
-            self.beds.wake(useful, self.now());
-        } else {
-            self.miss((alone_ns / 2) as u32);
-        }
-    }
-
-    /// Counts what was lost because all slept; a sleeper is called when the sum would
-    /// have paid for it.
-    fn miss(&self, ns: u32) {
-        let missed = self.missed.fetch_add(ns, Ordering::Relaxed);
-        if missed.saturating_add(ns) > self.delay() {
-            self.missed.store(0, Ordering::Relaxed);
-            self.beds.wake(1, self.now());
-        }
     }
 
     /// Does one piece of any task, looking from the slot whose turn it is. Whether there
@@ -223,8 +185,8 @@ impl Pool {
             return false;
         };
         let task = place.task.load(Ordering::Relaxed);
-        // SAFETY: the piece is claimed, so the slot keeps its task until we finish it.
-        let lands = unsafe { &*task }.lands();
+        // Read before we finish: afterwards the slot may hold another task.
+        let lands = place.lands.load(Ordering::Relaxed);
         let mut attempt = Attempt {
             pool: self,
             slot,
@@ -236,7 +198,8 @@ impl Pool {
         fault.before_piece();
         attempt.begun = true;
         fault.inside_piece();
-        // SAFETY: as above; the claim makes it ours alone.
+        // SAFETY: the piece is claimed by us alone, and the slot keeps its task until we
+        // finish it.
         unsafe { (*task).run_piece(piece) };
         std::mem::forget(attempt);
         self.finish(slot, task, lands);
@@ -260,40 +223,40 @@ impl Pool {
         let _ = catch_unwind(AssertUnwindSafe(|| task.land()));
     }
 
+    /// In a forked child: lands what the parent had under way, as far as the child can see
+    /// it, so that its copies of tickets and sessions do not wait for ever. Requests that
+    /// may be half written have failed; the others are run again.
+    ///
+    /// # Safety
+    /// The pool is the parent's: none of the threads that used it is in this process. To
+    /// be called once.
+    pub(super) unsafe fn abandon(&self) {
+        let taken = self.slots.taken();
+        for (slot, place) in self.places.iter().enumerate() {
+            // Finished ones were being landed by a thread of the parent.
+            if taken & 1 << slot != 0
+                && !place.pieces.are_finished()
+                && place.lands.load(Ordering::Relaxed)
+            {
+                // SAFETY: unfinished, so the box that `submit` put there is whole, and
+                // with the threads gone it is ours.
+                let task = unsafe { Box::from_raw(place.task.load(Ordering::Relaxed)) };
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
+            }
+        }
+    }
+
     /// Bytes that nobody has claimed.
     pub(super) fn queued_bytes(&self) -> u64 {
-        let taken = self.slots.taken();
-        (0..BITS)
-            .filter(|slot| taken & 1 << slot != 0)
-            .map(|slot| {
-                let place = &self.places[slot];
-                u64::from(place.pieces.unclaimed()) * place.piece_bytes.load(Ordering::Relaxed)
-            })
-            .sum()
-    }
-
-    /// Nanoseconds until a worker can begin: none while one is awake. Being asked is a
-    /// sign that there is work for them.
-    pub(super) fn delay_now(&self) -> u32 {
-        if (self.beds.asleep() as usize) < self.worker_count() {
-            return 0;
+        let mut taken = self.slots.taken();
+        let mut bytes = 0;
+        while taken != 0 {
+            let place = &self.places[taken.trailing_zeros() as usize];
+            bytes +=
+                u64::from(place.pieces.unclaimed()) * place.piece_bytes.load(Ordering::Relaxed);
+            taken &= taken - 1;
         }
-        self.miss(MISSED_ASK);
-        self.delay()
-    }
-
-    /// The learned wake-up time in nanoseconds.
-    pub(super) fn delay(&self) -> u32 {
-        self.delay.load(Ordering::Relaxed)
-    }
-
-    /// Learns from one wake-up.
-    pub(super) fn learn_delay(&self, called: u64) {
-        let seen = self.now().saturating_sub(called).min(10_000_000) as i64;
-        let old = i64::from(self.delay());
-        // An eighth of the way: a few preempted wake-ups do not change the picture.
-        let new = old + (seen - old) / 8;
-        self.delay.store(new as u32, Ordering::Relaxed);
+        bytes
     }
 }
 
@@ -378,5 +341,62 @@ fn pause(turns: &mut u32) {
         0..2_000 => std::hint::spin_loop(),
         2_000..4_000 => std::thread::yield_now(),
         _ => std::thread::sleep(Duration::from_micros(50)),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::resume_unwind;
+    use std::sync::Arc;
+    use std::thread::ThreadId;
+
+    use cipherlane::{Direction, Request, Status, Transform};
+
+    use super::super::settings::Settings;
+    use super::super::{task, worker};
+    use super::*;
+
+    /// Panics on the thread of the caller, works on others.
+    struct Bomb(ThreadId);
+
+    impl Transform for Bomb {
+        fn run(&self, _: Direction, requests: &mut [Request<'_>]) {
+            if std::thread::current().id() == self.0 {
+                resume_unwind(Box::new("a panic to order"));
+            }
+            requests.iter_mut().for_each(|r| r.set_status(Status::Done));
+        }
+    }
+
+    #[test]
+    fn a_caller_that_panics_leaves_nothing_behind() {
+        let settings = Settings {
+            cores: vec![0],
+            ..Settings::default()
+        };
+        let pool = Arc::new(Pool::new(0, 1, Fault::default()));
+        worker::start(&pool, &settings);
+        let mut panics = 0;
+        for _ in 0..200 {
+            let mut data = vec![[0u8; 4096]; 64];
+            let mut requests: Vec<_> = data.iter_mut().map(|d| Request::in_place(d)).collect();
+            let kernel = Bomb(std::thread::current().id());
+            let mut task = Task::new(Direction::Encrypt, &kernel);
+            let total = task::cost(&requests);
+            // SAFETY: requests and kernel outlive the task and are not touched meanwhile.
+            let count = unsafe { task.plan(&mut requests, total, 2, 4096) };
+            assert!(count > 1);
+            // SAFETY: as above.
+            let run = || unsafe { pool.run(&task, count, total, || 1_000_000) };
+            panics += u32::from(catch_unwind(AssertUnwindSafe(run)).is_err());
+            assert_eq!(pool.slots.taken(), 0, "the slot is free again");
+            assert!(!pool.has_work(), "no piece is left to claim");
+        }
+        assert!(panics > 0);
+        pool.stop.store(true, Ordering::Relaxed);
+        pool.wakes.wake_all();
+        for thread in std::mem::take(&mut *pool.threads.lock().unwrap()) {
+            thread.join().unwrap();
+        }
     }
 }

@@ -17,10 +17,6 @@ pub(super) type Kernel = Arc<Box<dyn Transform>>;
 const PER_REQUEST: usize = 128;
 /// Pieces for each thread, so that all end at about the same time.
 const PER_THREAD: usize = 4;
-/// A smaller piece is not worth a claim.
-const LEAST: usize = 4 << 10;
-/// Pieces are this large where there are enough of them.
-const USUAL: usize = 16 << 10;
 /// Pieces are no larger than this where the task may have so many.
 const MOST: usize = 256 << 10;
 /// Cuts are at multiples of this many bytes: whole cache lines, whole vectors.
@@ -31,9 +27,6 @@ const LANES: usize = 8;
 const CHAIN_LANES: usize = 16;
 /// Requests that are longer than this keep a core busy without lanes.
 const LANES_UP_TO: usize = 4 << 10;
-
-/// Work below this many bytes, requests counted as [`cost`] does, is done at once by the caller.
-pub(super) const WORTH_SHARING: usize = 2 * LEAST;
 
 /// What requests cost, as bytes.
 #[inline]
@@ -107,7 +100,8 @@ impl Task {
         }
     }
 
-    /// Cuts `requests`, which cost `total`, for so many threads. Returns the number of pieces.
+    /// Cuts `requests`, which cost `total`, for so many threads, into pieces that cost
+    /// `least` or more. Returns the number of pieces.
     ///
     /// # Safety
     /// Requests and kernel must outlive the task, or at least its last piece and
@@ -117,6 +111,7 @@ impl Task {
         requests: &mut [Request<'_>],
         total: usize,
         threads: usize,
+        least: usize,
     ) -> usize {
         // SAFETY: the caller keeps the kernel alive.
         let split = unsafe { &*self.kernel }.split();
@@ -125,10 +120,11 @@ impl Task {
             (true, false) => CHAIN_LANES,
             _ => LANES,
         };
-        let target = piece_cost(total, threads, requests.len());
+        let target = piece_cost(total, threads, least, requests.len());
         let (mut first, mut group) = (0, 0);
         for (i, request) in requests.iter().enumerate() {
-            let parts = request.len() / target;
+            let least_part = granule.map_or(ALIGNMENT, |(_, granule)| granule.max(ALIGNMENT));
+            let parts = (request_cost(request) / target).min(request.len() / least_part);
             let room = BITS - self.pieces.len();
             if let Some((split, granule)) = granule
                 && parts >= 2
@@ -212,12 +208,6 @@ impl Task {
     pub(super) fn unload(self: Box<Self>) -> Flight {
         let (_, flight) = self.cargo.expect("the task was loaded");
         flight
-    }
-
-    /// Whether whoever finishes the last piece lands it.
-    #[inline]
-    pub(super) fn lands(&self) -> bool {
-        self.cargo.is_some()
     }
 
     /// Does a piece.
@@ -316,10 +306,93 @@ fn give_up(request: &mut Request<'_>) {
 }
 
 /// What one piece should cost.
-fn piece_cost(total: usize, threads: usize, requests: usize) -> usize {
-    let even = total / (PER_THREAD * threads);
-    let usual = even.clamp(USUAL.min(total / threads).max(LEAST), MOST);
+fn piece_cost(total: usize, threads: usize, least: usize, requests: usize) -> usize {
+    let usual = (total / (PER_THREAD * threads)).min(MOST).max(least);
+    // With fewer than two for each thread, one each is more even.
+    let usual = match total / usual {
+        few if few < 2 * threads => total / few.clamp(1, threads),
+        _ => usual,
+    };
     // Groups before and between cut requests are short at times: room for them.
     let most_pieces = if requests == 1 { BITS - 2 } else { 40 };
-    usual.max(total.div_ceil(most_pieces))
+    usual.max(total.div_ceil(most_pieces)).max(1)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use cipherlane::Algorithm;
+
+    use super::*;
+
+    /// Runs lengths as one batch in pieces, last piece first, and as a whole.
+    fn compare(algorithm: &Algorithm, lengths: &[usize], threads: usize, least: usize) -> usize {
+        let key: Vec<u8> = (0..algorithm.key_lengths()[0]).map(|i| i as u8).collect();
+        let kernel = (algorithm.kernel)(&key);
+        let iv = &[9; 16][..algorithm.iv_len];
+        let mut most = 0;
+        for direction in [Direction::Encrypt, Direction::Decrypt] {
+            let messages = || -> Vec<Vec<u8>> {
+                let byte = |i: usize| (i ^ (i >> 7)) as u8;
+                lengths
+                    .iter()
+                    .map(|&n| (0..n).map(byte).collect())
+                    .collect()
+            };
+            let (mut whole, mut cut) = (messages(), messages());
+            let request = |data| Request::in_place(data).iv(iv);
+            let mut expected: Vec<_> = whole.iter_mut().map(|d| request(d)).collect();
+            kernel.run(direction, &mut expected);
+            drop(expected);
+            let mut requests: Vec<_> = cut.iter_mut().map(|d| request(d)).collect();
+            let mut task = Task::new(direction, &*kernel);
+            let total = cost(&requests);
+            // SAFETY: requests and kernel outlive the task and are not touched meanwhile.
+            let count = unsafe { task.plan(&mut requests, total, threads, least) };
+            for piece in (0..count as u32).rev() {
+                // SAFETY: once each.
+                unsafe { task.run_piece(piece) };
+            }
+            task.conclude();
+            drop(task);
+            assert!(requests.iter().all(|r| r.status() == Status::Done));
+            drop(requests);
+            let what = format!("{} {lengths:?} {threads} {least}", algorithm.name);
+            assert!(cut == whole, "{what}");
+            most = most.max(count);
+        }
+        most
+    }
+
+    #[test]
+    fn any_cut_gives_what_the_whole_gives() {
+        for name in ["ctr(aes)", "ecb(aes)", "cbc(aes)", "xts(aes)"] {
+            let algorithm = Algorithm::find(name).unwrap();
+            for base in [1024, 4096, 20_000, 65_536] {
+                for off in [0, 1, 15, 16, 17, 31, 33, 511] {
+                    let length = (base + off) / algorithm.block * algorithm.block;
+                    for (threads, least) in [(2, 16), (2, 600), (3, 4096), (9, 512)] {
+                        let count = compare(algorithm, &[length], threads, least);
+                        assert!(count > 1 || length < 2 * least, "{name} {length} {least}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_batch_has_more_pieces_than_bits() {
+        let algorithm = Algorithm::find("ctr(aes)").unwrap();
+        let mut lengths = Vec::new();
+        for i in 0..300 {
+            lengths.push([0, 7, 1 << 16, 64, 3000, 1 << 18][i % 6] >> (i / 60));
+        }
+        for threads in [1, 2, 8, 65] {
+            for least in [1, 100, 4096, 1 << 30] {
+                for end in [1, 2, 5, 31, 300] {
+                    let count = compare(algorithm, &lengths[..end], threads, least);
+                    assert!((1..=BITS).contains(&count));
+                }
+            }
+        }
+    }
 }
