@@ -49,7 +49,9 @@ fn group(rows: &[Row]) -> String {
         .iter()
         .all(|row| row.not_used_because == first.not_used_because);
     match &first.not_used_because {
-        Some(reason) if common => text.push_str(&format!("  not used because: {reason}\n")),
+        Some(reason) if common => {
+            text.push_str(&output::wrap("  ", &format!("not used because: {reason}")))
+        }
         _ => {}
     }
     if common && rows.iter().all(|row| row.self_test == SelfTest::NotRun) {

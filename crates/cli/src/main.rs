@@ -5,12 +5,11 @@
 //! |---|---|
 //! | one a subcommand: `drivers`, `why`, `calibrate`, `enc/`, `check/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
-//! | `output`, `units`, `cores` | tables, JSON; sizes and times; lists of cores |
+//! | `output`, `units` | tables, JSON; sizes and times |
 //! | `failure` | messages and exit statuses |
 
 mod calibrate;
 mod check;
-mod cores;
 mod drivers;
 mod enc;
 mod failure;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use cipherlane::{Config, Error, Framework, Goal};
+use cipherlane_drivers::cores::Settings;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -48,8 +49,7 @@ impl Options {
             error => error.into(),
         })?;
         if let Some(list) = &self.cores {
-            let table = config.drivers.entry("cores".to_owned()).or_default();
-            table.insert("cores".to_owned(), list.as_str().into());
+            Settings::dedicate(&mut config, list);
         }
         config.force = self.driver.clone().or(config.force);
         config.disable.extend(self.disable.iter().cloned());

@@ -53,3 +53,35 @@ pub(crate) fn table(header: &[&str], numbers: &[usize]) -> Table {
     }
     table
 }
+
+/// Text in lines of at most 100 columns, where its words allow that, each after `indent`.
+pub(crate) fn wrap(indent: &str, text: &str) -> String {
+    let mut lines = String::new();
+    let mut line = indent.to_owned();
+    for word in text.split_whitespace() {
+        let begun = line.len() > indent.len();
+        if begun && line.chars().count() + 1 + word.chars().count() > usize::from(WIDTH) {
+            lines.push_str(&line);
+            lines.push('\n');
+            line = indent.to_owned();
+        } else if begun {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_between_words() {
+        assert_eq!(wrap("  ", "one two"), "  one two\n");
+        let wrapped = wrap("  ", &"word ".repeat(50));
+        let lengths: Vec<usize> = wrapped.lines().map(str::len).collect();
+        assert_eq!(lengths, [96, 96, 61]);
+        assert_eq!(wrap("", &"x".repeat(150)).trim_end().len(), 150);
+    }
+}

@@ -111,8 +111,8 @@ fn text(why: &Why, direction: Direction) -> String {
         1 => "one request".to_owned(),
         n => format!("a batch of {n} requests"),
     };
-    let mut text = format!(
-        "'{}' serves {requests} of {} {} {} with a key of {} bits, for a caller that {}: {}.\n\n",
+    let sentence = format!(
+        "'{}' serves {requests} of {} {} {} with a key of {} bits, for a caller that {}: {}.",
         why.served_by,
         units::size(why.size as u64),
         match direction {
@@ -127,6 +127,7 @@ fn text(why: &Why, direction: Direction) -> String {
         },
         why.reason,
     );
+    let mut text = output::wrap("", &sentence) + "\n";
     let header = [
         "driver",
         "latency",

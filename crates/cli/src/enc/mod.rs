@@ -20,10 +20,13 @@ mod turn;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use cipherlane::{Config, Direction};
+use cipherlane::{Config, Direction, Framework};
+use cipherlane_drivers::cores::Settings;
+use cipherlane_drivers::software::Software;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -37,8 +40,8 @@ use self::sink::Sink;
 use self::source::Source;
 use crate::failure::Failure;
 use crate::options::start;
+use crate::output;
 use crate::output::JsonFlag;
-use crate::{cores, output};
 
 /// Bytes of a chunk at most: it stays in a core's cache from read to write, and system calls are
 /// few.
@@ -129,14 +132,10 @@ pub(crate) fn run(args: &EncArgs, mut config: Config) -> Result<(), Failure> {
         false => Direction::Encrypt,
     };
     let mut workers = workers(&mut config)?;
-    let framework = start(config.clone())?;
-    let mut session = framework.session(cipher.algorithm(), &key)?;
-    // Each worker has a core of its own: handing work on to yet another thread would only
-    // take a core from a worker. The base driver stays on the worker's core.
-    let driver = config
-        .force
-        .unwrap_or_else(|| framework.driver_names()[0].to_owned());
-    session = session.driver(&driver);
+    let forced = config.force.clone();
+    let framework = framework(config)?;
+    let driver = forced.unwrap_or_else(|| framework.driver_names()[0].to_owned());
+    let session = framework.session(cipher.algorithm(), &key)?;
     let coder = Coder::new(session.open()?, cipher, direction, iv, args.nopad);
 
     let chunk = (MEMORY / workers.len()).min(CHUNK) / BLOCK * BLOCK;
@@ -218,27 +217,26 @@ fn print_key(cipher: Cipher, key: &[u8], iv: &[u8; BLOCK]) -> Result<(), Failure
         .map_err(|error| Failure::io("write", "to standard output", &error))
 }
 
+/// The driver that the user forces, or the software alone: each worker has a core of its own,
+/// and handing work on to other threads would only take a core from a worker.
+fn framework(config: Config) -> Result<Framework, Failure> {
+    if config.force.is_some() {
+        return start(config);
+    }
+    Ok(Framework::builder(Arc::new(Software)).build()?)
+}
+
 /// A worker for each dedicated core and one more that the system may place, or else one for each
-/// core there is. The dedicated cores are taken out of the settings: the workers are on
+/// core there is. The dedicated cores are taken out of the settings, since the workers are on
 /// them, unless the user forces the driver that wants them.
 fn workers(config: &mut Config) -> Result<Vec<Option<usize>>, Failure> {
-    let list = config
-        .drivers
-        .get("cores")
-        .and_then(|table| table.get("cores"))
-        .and_then(|list| list.as_str())
-        .map(str::to_owned);
-    match list {
-        Some(list) if config.force.as_deref() != Some("cores") => {
-            let dedicated = cores::parse(&list)?;
-            config.drivers.remove("cores");
-            Ok(dedicated.into_iter().map(Some).chain([None]).collect())
-        }
-        _ => {
-            let count = std::thread::available_parallelism().map_or(1, usize::from);
-            Ok(vec![None; count])
-        }
+    let dedicated = Settings::new(config)?.cores;
+    if dedicated.is_empty() || config.force.as_deref() == Some("cores") {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        return Ok(vec![None; count]);
     }
+    config.drivers.remove("cores");
+    Ok(dedicated.into_iter().map(Some).chain([None]).collect())
 }
 
 fn progress(len: Option<u64>) -> ProgressBar {

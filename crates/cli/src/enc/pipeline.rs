@@ -12,12 +12,12 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::buffer::Buffer;
 use super::coder::Coder;
 use super::sink::Sink;
 use super::source::Source;
-use crate::cores;
 use crate::failure::Failure;
 
 /// Time between two looks at the progress; a run that takes less shows none.
@@ -52,7 +52,7 @@ impl Pipeline {
             let pipeline = pipeline.clone();
             let report = Report(Some(sender.clone()));
             let work = move || {
-                let result = core.map_or(Ok(()), cores::pin);
+                let result = core.map_or(Ok(()), pin);
                 report.send(result.and_then(|()| pipeline.work()));
             };
             std::thread::Builder::new()
@@ -109,4 +109,15 @@ impl Drop for Report {
             let _ = sender.send(Err(Failure::Runtime(message.to_owned())));
         }
     }
+}
+
+/// Keeps this thread on one core.
+fn pin(core: usize) -> Result<(), Failure> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    sched_setaffinity(None, &set).map_err(|error| {
+        Failure::Runtime(format!(
+            "core {core} cannot be used: {error}; 'taskset -p $$' tells which are allowed here"
+        ))
+    })
 }

@@ -92,7 +92,11 @@ fn a_wrong_command_line_is_refused_by_name() {
         ("enc -aes-128-cbc -K".to_owned(), &["--K"]),
         (
             format!("--cores 3-1 enc -aes-128-ctr -K 00 {out}"),
-            &["cores '3-1'"],
+            &["'3-1'", "1-3"],
+        ),
+        (
+            format!("--cores 1000 enc -aes-128-ctr -K 00 {out}"),
+            &["core 1000"],
         ),
         (
             format!("--driver nosuch enc -aes-128-ctr -K 00 {out}"),
@@ -144,11 +148,6 @@ fn files_that_cannot_be_read_or_written_are_named() {
         &mut place.cipherlane(&ctr("-in in -out /dev/full")),
         1,
         &["/dev/full", "space"],
-    );
-    refused(
-        &mut place.cipherlane(&format!("--cores 1000 {}", ctr("-in in -out out"))),
-        1,
-        &["core 1000"],
     );
     assert_eq!(place.names(), ["dir", "in"]);
 }
