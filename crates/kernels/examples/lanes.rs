@@ -1,8 +1,9 @@
 //! Speed of the AES modes on this core, in GB/s by mode, request size and batch.
 //!
-//! `cargo run --release --example lanes [mode or size ...]` prints a table. Requests are in
-//! place in hot buffers, with one key or (`mixed`) a key each. A figure is the
-//! best of short slices of time, which leaves interruptions out.
+//! `cargo run --release --example lanes [mode or size ...]` prints a table. Requests
+//! are in place in hot buffers, with one key or (`mixed`) a key each; those of the
+//! column `imix` have the lengths of a simple Internet mix. A figure is the best of
+//! short slices of time, which leaves interruptions out.
 //!
 //! The implementation is the best that the processor has. To measure another, build
 //! with `RUSTFLAGS="--cfg cipherlane_cpu_disable"` and deny features at run time with
@@ -18,6 +19,8 @@ use cipherlane_kernels::{cbc, cpu, ctr, ecb, xts};
 use inout::InOutBuf;
 
 const SIZES: [usize; 7] = [16, 64, 256, 1400, 4096, 16 << 10, 1 << 20];
+/// Twelve packets: seven of 64 bytes, four of 576 and one of 1500.
+const IMIX: [usize; 12] = [64, 576, 64, 64, 1500, 64, 576, 64, 576, 64, 576, 64];
 const SLICES: usize = 15;
 const SLICE: Duration = Duration::from_millis(2);
 
@@ -76,7 +79,7 @@ fn main() {
     println!("features: {}", cpu::features().join(" "));
     print!("{:28}", "GB/s");
     sizes.iter().for_each(|size| print!("{size:>9}"));
-    println!();
+    println!("{:>9}", "imix");
     for len in [16, 32] {
         for mode in AES_MODES.iter().filter(|mode| want(mode.name)) {
             table(mode, len, &sizes, |seed| {
@@ -103,22 +106,37 @@ fn table<K>(mode: &Mode<K>, key_len: usize, sizes: &[usize], key: impl Fn(u8) ->
         for size in sizes {
             print!(
                 "{:9.2}",
-                speed(mode, keys, size / mode.unit * mode.unit, batch)
+                speed(mode, keys, &[size / mode.unit * mode.unit], batch)
             );
         }
-        println!();
+        match batch {
+            1..12 => println!("{:>9}", "-"),
+            _ => println!(
+                "{:9.2}",
+                speed(
+                    mode,
+                    keys,
+                    &IMIX.map(|size| size / mode.unit * mode.unit),
+                    batch
+                )
+            ),
+        }
     }
 }
 
-/// GB/s in the best slice.
-fn speed<K>(mode: &Mode<K>, keys: &[K], size: usize, batch: usize) -> f64 {
+/// GB/s in the best slice, of a batch with these sizes in turn.
+fn speed<K>(mode: &Mode<K>, keys: &[K], sizes: &[usize], batch: usize) -> f64 {
     // Buffers apart by more than their size, so that they do not share cache sets.
-    let stride = size.next_multiple_of(64) + 192;
+    let stride = sizes
+        .iter()
+        .max()
+        .map_or(0, |size| size.next_multiple_of(64) + 192);
+    let bytes: usize = sizes.iter().cycle().take(batch).sum();
     let mut memory = vec![0u8; stride * batch];
     let mut jobs: Vec<CipherJob<'_, K>> = memory
         .chunks_mut(stride)
-        .zip(keys.iter().cycle())
-        .map(|(data, key)| CipherJob {
+        .zip(keys.iter().cycle().zip(sizes.iter().cycle()))
+        .map(|(data, (key, &size))| CipherJob {
             key,
             iv: [7; 16],
             data: InOutBuf::from(&mut data[..size]),
@@ -136,7 +154,7 @@ fn speed<K>(mode: &Mode<K>, keys: &[K], size: usize, batch: usize) -> f64 {
         if took < SLICE / 2 {
             rounds *= 2;
         } else {
-            best = best.max((rounds * size * batch) as f64 / took.as_nanos() as f64);
+            best = best.max((rounds * bytes) as f64 / took.as_nanos() as f64);
             slices += 1;
         }
     }

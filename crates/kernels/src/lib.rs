@@ -14,6 +14,7 @@
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | `portable` | constant-time implementations for every machine |
 //! | `x86_64` | intrinsics: AES-NI, VAES with AVX2, VAES with AVX-512. Unsafe code is allowed only here |
+//! | [`soundness`] | prose: why that unsafe code is sound |
 //!
 //! Nothing here branches on a secret or indexes memory by one. Lengths, batch
 //! sizes and key sizes are public.
@@ -31,6 +32,7 @@ pub mod hmac;
 pub mod job;
 pub mod naive;
 pub mod sha2;
+pub mod soundness;
 pub mod xts;
 
 #[cfg(test)]

@@ -76,8 +76,8 @@ unsafe fn bulk<V: Wide, const W: usize>(at: &mut Cursor, key: Schedule, previous
         // other one from the 16 bytes before its own and its own but the last.
         unsafe {
             let mut state = [V::zero(); W];
-            for i in 0..W {
-                state[i] = V::load(from.add(i * step)).xor(key.at(i, 0));
+            for (i, state) in state.iter_mut().enumerate() {
+                *state = V::load(from.add(i * step)).xor(key.at(i, 0));
             }
             middle::<V, _, W, true>(&mut state, &key);
             let last: V = key.at(0, key.rounds());
@@ -86,13 +86,13 @@ unsafe fn bulk<V: Wide, const W: usize>(at: &mut Cursor, key: Schedule, previous
                 _ => from.add(16 * b - 16),
             });
             state[0] = state[0].last_round::<true>(last.xor(chain));
-            for i in 1..W {
+            for (i, state) in state.iter_mut().enumerate().skip(1) {
                 let chain = V::load(from.add(i * step - 16));
-                state[i] = state[i].last_round::<true>(last.xor(chain));
+                *state = state.last_round::<true>(last.xor(chain));
             }
             __m128i::load(from.add(W * step - 16)).store(previous.as_mut_ptr());
-            for i in 0..W {
-                state[i].store(at.to.add(i * step));
+            for (i, state) in state.iter().enumerate() {
+                state.store(at.to.add(i * step));
             }
             at.advance(W * step);
         }

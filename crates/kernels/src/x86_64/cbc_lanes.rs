@@ -31,13 +31,18 @@ pub(super) unsafe fn encrypt<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
         let Some(first) = jobs.first().map(|job| job.key) else {
             return;
         };
-        if jobs.iter().all(|job| core::ptr::eq(job.key, first)) {
+        let (mut mixed, mut sizes) = (false, 0u32);
+        for job in jobs.iter() {
+            mixed |= !core::ptr::eq(job.key, first);
+            sizes |= 1 << job.key.rounds();
+        }
+        if !mixed {
             return run::<T, false>(jobs, first.rounds());
         }
-        for rounds in [10, 12, 14] {
-            if jobs.iter().any(|job| job.key.rounds() == rounds) {
-                run::<T, true>(jobs, rounds);
-            }
+        // Lanes go through their rounds together.
+        while sizes != 0 {
+            run::<T, true>(jobs, sizes.trailing_zeros() as usize);
+            sizes &= sizes - 1;
         }
     }
 }
@@ -75,20 +80,32 @@ unsafe fn alone(job: &mut CipherJob<'_, AesKey>) {
 }
 
 /// What stands in the lanes. Steps are counted from the start of the batch, and
-/// the addresses of a lane are those that its data would have at step 0.
+/// the addresses of a lane are those that its data would have at step 0. Not
+/// initialised until lanes are filled.
 #[repr(C, align(64))]
-pub(crate) struct Lanes {
-    state: [MaybeUninit<Block>; MOST],
-    from: [MaybeUninit<*const u8>; MOST],
-    to: [MaybeUninit<*mut u8>; MOST],
+struct Memory {
+    state: [Block; MOST],
+    from: [*const u8; MOST],
+    to: [*mut u8; MOST],
     /// The step at which the lane falls free.
-    end: [MaybeUninit<usize>; MOST],
-    job: [MaybeUninit<usize>; MOST],
+    end: [usize; MOST],
+    /// The IV of the lane's job.
+    iv: [*mut Block; MOST],
+    /// The first round key of the lane's job.
+    key: [*const Block; MOST],
     /// With mixed keys, round keys by round, then lane.
-    table: [[MaybeUninit<Block>; MOST]; 15],
-    /// With one key, that key.
-    key: Schedule,
+    table: [[Block; MOST]; 15],
+}
+
+/// The lanes of a batch.
+pub(crate) struct Lanes {
+    memory: *mut Memory,
+    /// How many are filled, from the first on.
     active: usize,
+    /// A key of the batch; all have as many rounds.
+    key: Schedule,
+    /// The lanes whose keys stand in the table, a bit each.
+    tabled: u32,
 }
 
 /// The jobs whose keys have `rounds` rounds, over all lanes of the tier.
@@ -97,120 +114,164 @@ pub(crate) struct Lanes {
 /// The instructions of `T` are there; unless `MIXED`, all jobs have one key.
 #[inline(always)]
 unsafe fn run<T: Tier, const MIXED: bool>(jobs: &mut [CipherJob<'_, AesKey>], rounds: usize) {
+    let mut memory = MaybeUninit::<Memory>::uninit();
     let mut lanes = Lanes {
-        state: [MaybeUninit::uninit(); MOST],
-        from: [MaybeUninit::uninit(); MOST],
-        to: [MaybeUninit::uninit(); MOST],
-        end: [MaybeUninit::uninit(); MOST],
-        job: [MaybeUninit::uninit(); MOST],
-        table: [[MaybeUninit::uninit(); MOST]; 15],
-        key: Schedule::from_raw(jobs[0].key.enc().as_ptr(), rounds),
+        memory: memory.as_mut_ptr(),
         active: 0,
+        key: Schedule::from_raw(jobs[0].key.enc().as_ptr(), rounds),
+        tabled: 0,
     };
-    let mut queue = 0;
+    let mut queue = jobs
+        .iter_mut()
+        .filter(|job| job.data.len() >= 16 && (!MIXED || job.key.rounds() == rounds));
     let mut step = 0;
+    // The first step at which a lane falls free.
+    let mut next = usize::MAX;
     // SAFETY: lanes below `active` are filled, and the jobs that they point into
-    // are borrowed throughout.
+    // are borrowed by `queue`.
     unsafe {
-        while lanes.active < T::LANES
-            && lanes.fill::<MIXED>(lanes.active, jobs, &mut queue, rounds, step)
-        {
+        while lanes.active < T::LANES {
+            let Some(job) = queue.next() else { break };
+            next = next.min(lanes.fill::<MIXED>(lanes.active, job, step));
             lanes.active += 1;
         }
+        let used = lanes.active;
         while lanes.active > 0 {
-            let end = lanes.next_end();
-            T::cbc_segment::<MIXED>(&mut lanes, step, end);
-            step = end;
-            let mut lane = 0;
-            while lane < lanes.active {
-                if lanes.end[lane].assume_init() != step {
-                    lane += 1;
+            T::cbc_segment::<MIXED>(&mut lanes, step, next);
+            step = next;
+            next = usize::MAX;
+            // From the last lane on, so that the last one still active has been seen
+            // when it moves to a lane that falls free.
+            for lane in (0..lanes.active).rev() {
+                let end = *place(&raw mut (*lanes.memory).end, lane);
+                if end != step {
+                    next = next.min(end);
                     continue;
                 }
-                jobs[lanes.job[lane].assume_init()].iv = lanes.state[lane].assume_init();
-                if lanes.fill::<MIXED>(lane, jobs, &mut queue, rounds, step) {
-                    lane += 1;
+                let iv = *place(&raw mut (*lanes.memory).iv, lane);
+                *iv = *place(&raw mut (*lanes.memory).state, lane);
+                if let Some(job) = queue.next() {
+                    next = next.min(lanes.fill::<MIXED>(lane, job, step));
                 } else {
                     lanes.active -= 1;
-                    lanes.copy::<MIXED>(lanes.active, lane, rounds);
+                    if lane < lanes.active {
+                        lanes.copy::<MIXED>(lanes.active, lane);
+                    }
                 }
             }
         }
         if MIXED {
-            wipe::blocks::<T::V>(lanes.table.as_mut_ptr().cast(), (rounds + 1) * MOST);
+            let table = (&raw mut (*lanes.memory).table).cast::<Block>();
+            for round in 0..=rounds {
+                // Places beside the last lane repeat keys: at most a register of them.
+                wipe::blocks::<T::V>(table.add(round * MOST), used);
+            }
         }
     }
 }
 
 impl Lanes {
-    /// Puts the next job of the queue into a lane; false if there is none.
+    /// Puts a job into a lane; gives the step at which that falls free.
     ///
     /// # Safety
-    /// The jobs outlive the lanes.
+    /// The lane is below `MOST`, and the job outlives the lanes.
     #[inline(always)]
     unsafe fn fill<const MIXED: bool>(
         &mut self,
         lane: usize,
-        jobs: &mut [CipherJob<'_, AesKey>],
-        queue: &mut usize,
-        rounds: usize,
+        job: &mut CipherJob<'_, AesKey>,
         step: usize,
-    ) -> bool {
-        while let Some(job) = jobs.get_mut(*queue) {
-            let number = *queue;
-            *queue += 1;
-            if job.data.len() < 16 || (MIXED && job.key.rounds() != rounds) {
-                continue;
-            }
-            let at = Cursor::new(&mut job.data);
-            self.state[lane].write(job.iv);
-            self.from[lane].write(at.from.wrapping_sub(16 * step));
-            self.to[lane].write(at.to.wrapping_sub(16 * step));
-            self.end[lane].write(step + at.blocks());
-            self.job[lane].write(number);
+    ) -> usize {
+        let at = Cursor::new(&mut job.data);
+        let end = step + at.blocks();
+        // SAFETY: as for this function.
+        unsafe {
+            let memory = self.memory;
+            *place(&raw mut (*memory).state, lane) = job.iv;
+            *place(&raw mut (*memory).from, lane) = at.from.wrapping_sub(16 * step);
+            *place(&raw mut (*memory).to, lane) = at.to.wrapping_sub(16 * step);
+            *place(&raw mut (*memory).end, lane) = end;
+            *place(&raw mut (*memory).iv, lane) = &raw mut job.iv;
             if MIXED {
-                for (round, keys) in self.table.iter_mut().enumerate().take(rounds + 1) {
-                    keys[lane].write(job.key.enc()[round]);
-                }
+                self.set_key(lane, job.key.enc().as_ptr());
             }
-            return true;
         }
-        false
+        end
     }
 
     /// Makes lane `to` the same as lane `from`.
+    ///
+    /// # Safety
+    /// Both are below `MOST`, and `from` is filled.
     #[inline(always)]
-    fn copy<const MIXED: bool>(&mut self, from: usize, to: usize, rounds: usize) {
-        self.state[to] = self.state[from];
-        self.from[to] = self.from[from];
-        self.to[to] = self.to[from];
-        self.end[to] = self.end[from];
-        self.job[to] = self.job[from];
-        if MIXED {
-            for keys in &mut self.table[..=rounds] {
-                keys[to] = keys[from];
+    unsafe fn copy<const MIXED: bool>(&mut self, from: usize, to: usize) {
+        // SAFETY: as for this function.
+        unsafe {
+            let memory = self.memory;
+            *place(&raw mut (*memory).state, to) = *place(&raw mut (*memory).state, from);
+            *place(&raw mut (*memory).from, to) = *place(&raw mut (*memory).from, from);
+            *place(&raw mut (*memory).to, to) = *place(&raw mut (*memory).to, from);
+            *place(&raw mut (*memory).end, to) = *place(&raw mut (*memory).end, from);
+            *place(&raw mut (*memory).iv, to) = *place(&raw mut (*memory).iv, from);
+            if MIXED {
+                self.set_key(to, *place(&raw mut (*memory).key, from));
             }
         }
     }
 
-    /// The first step at which a lane falls free.
+    /// # Safety
+    /// The lane is below `MOST`.
+    #[inline(always)]
+    unsafe fn set_key(&mut self, lane: usize, key: *const Block) {
+        // SAFETY: as for this function; a lane whose keys are tabled has a key.
+        unsafe {
+            let place = place(&raw mut (*self.memory).key, lane);
+            if self.tabled & 1 << lane == 0 || *place != key {
+                place.write(key);
+                self.tabled &= !(1 << lane);
+            }
+        }
+    }
+
+    /// Brings the keys of the lanes of `W` registers into the table, whole registers
+    /// at a time.
     ///
     /// # Safety
-    /// There is an active lane.
+    /// The instructions of `V` are there and those lanes are filled.
     #[inline(always)]
-    unsafe fn next_end(&self) -> usize {
-        let mut next = usize::MAX;
-        for end in &self.end[..self.active] {
-            // SAFETY: active lanes are filled.
-            next = next.min(unsafe { end.assume_init() });
+    unsafe fn table<V: Wide, const W: usize>(&mut self) {
+        for first in (0..W * V::BLOCKS).step_by(V::BLOCKS) {
+            let lanes = ((1 << V::BLOCKS) - 1) << first;
+            if self.tabled & lanes == lanes {
+                continue;
+            }
+            // SAFETY: as for this function; schedules have `rounds + 1` keys.
+            unsafe {
+                let key = (&raw const (*self.memory).key).cast::<*const Block>();
+                let table = (&raw mut (*self.memory).table).cast::<Block>();
+                for round in 0..=self.key.rounds() {
+                    V::gather(|b| (*key.add(first + b)).add(round).cast())
+                        .store(table.add(round * MOST + first).cast());
+                }
+            }
+            self.tabled |= lanes;
         }
-        next
     }
 
     #[inline(always)]
     pub(super) fn active(&self) -> usize {
         self.active
     }
+}
+
+/// Place `i` of an array that may not be initialised.
+///
+/// # Safety
+/// `i` is below `N`.
+#[inline(always)]
+unsafe fn place<T, const N: usize>(array: *mut [T; N], i: usize) -> *mut T {
+    // SAFETY: as for this function.
+    unsafe { array.cast::<T>().add(i) }
 }
 
 /// All active lanes from step `start` to `end`, in `W` registers that have room for
@@ -225,21 +286,22 @@ pub(super) unsafe fn segment<V: Wide, const W: usize, const MIXED: bool>(
     start: usize,
     end: usize,
 ) {
-    for lane in lanes.active..W * V::BLOCKS {
-        lanes.copy::<MIXED>(0, lane, lanes.key.rounds());
-    }
     // SAFETY: as for this function; every lane of the registers is filled now.
     // In a step all lanes read before any writes, so a repeated lane reads what
     // lane 0 reads.
     unsafe {
+        for lane in lanes.active..W * V::BLOCKS {
+            lanes.copy::<MIXED>(0, lane);
+        }
         if MIXED {
+            lanes.table::<V, W>();
             let keys = Table {
-                first: lanes.table.as_ptr().cast(),
+                first: (&raw const (*lanes.memory).table).cast(),
                 rounds: lanes.key.rounds(),
             };
-            steps::<V, _, W>(lanes, keys, start, end);
+            steps::<V, _, W>(lanes.memory, keys, start, end);
         } else {
-            steps::<V, _, W>(lanes, lanes.key, start, end);
+            steps::<V, _, W>(lanes.memory, lanes.key, start, end);
         }
     }
 }
@@ -248,38 +310,37 @@ pub(super) unsafe fn segment<V: Wide, const W: usize, const MIXED: bool>(
 /// As for [`segment`], with every lane of the registers filled.
 #[inline(always)]
 unsafe fn steps<V: Wide, K: Keys<V>, const W: usize>(
-    lanes: &mut Lanes,
+    memory: *mut Memory,
     keys: K,
     start: usize,
     end: usize,
 ) {
     // SAFETY: as for this function.
     unsafe {
+        let states = (&raw mut (*memory).state).cast::<Block>();
+        let from = (&raw const (*memory).from).cast::<*const u8>();
+        let to = (&raw const (*memory).to).cast::<*mut u8>();
         let mut state = [V::zero(); W];
-        for i in 0..W {
-            state[i] = V::load(lanes.state.as_ptr().add(i * V::BLOCKS).cast());
+        for (i, state) in state.iter_mut().enumerate() {
+            *state = V::load_pieces(states.add(i * V::BLOCKS));
         }
         for step in start..end {
-            for i in 0..W {
-                let input = V::gather(|b| {
-                    let from = lanes.from.get_unchecked(i * V::BLOCKS + b).assume_init();
-                    from.wrapping_add(16 * step)
-                });
-                state[i] = state[i].xor(input.xor(keys.at(i, 0)));
+            for (i, state) in state.iter_mut().enumerate() {
+                let from = from.add(i * V::BLOCKS);
+                let input = V::gather(|b| (*from.add(b)).wrapping_add(16 * step));
+                *state = state.xor(input.xor(keys.at(i, 0)));
             }
             middle::<V, K, W, false>(&mut state, &keys);
-            for i in 0..W {
-                state[i] = state[i].last_round::<false>(keys.at(i, keys.rounds()));
+            for (i, state) in state.iter_mut().enumerate() {
+                *state = state.last_round::<false>(keys.at(i, keys.rounds()));
             }
-            for i in 0..W {
-                state[i].scatter(|b| {
-                    let to = lanes.to.get_unchecked(i * V::BLOCKS + b).assume_init();
-                    to.wrapping_add(16 * step)
-                });
+            for (i, state) in state.iter().enumerate() {
+                let to = to.add(i * V::BLOCKS);
+                state.scatter(|b| (*to.add(b)).wrapping_add(16 * step));
             }
         }
-        for i in 0..W {
-            state[i].store(lanes.state.as_mut_ptr().add(i * V::BLOCKS).cast());
+        for (i, state) in state.iter().enumerate() {
+            state.store(states.add(i * V::BLOCKS).cast());
         }
     }
 }

@@ -60,15 +60,15 @@ unsafe fn bulk<V: Wide, const W: usize, const DECRYPT: bool>(at: &mut Cursor, ke
         // SAFETY: `W * step` bytes are left; all are read before any is written.
         unsafe {
             let mut state = [V::zero(); W];
-            for i in 0..W {
-                state[i] = V::load(at.from.add(i * step)).xor(key.at(i, 0));
+            for (i, state) in state.iter_mut().enumerate() {
+                *state = V::load(at.from.add(i * step)).xor(key.at(i, 0));
             }
             middle::<V, _, W, DECRYPT>(&mut state, &key);
-            for i in 0..W {
-                state[i] = state[i].last_round::<DECRYPT>(key.at(i, key.rounds()));
+            for (i, state) in state.iter_mut().enumerate() {
+                *state = state.last_round::<DECRYPT>(key.at(i, key.rounds()));
             }
-            for i in 0..W {
-                state[i].store(at.to.add(i * step));
+            for (i, state) in state.iter().enumerate() {
+                state.store(at.to.add(i * step));
             }
             at.advance(W * step);
         }

@@ -108,9 +108,9 @@ pub(crate) unsafe fn middle<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: 
         state: &mut [V; W],
         keys: &K,
     ) {
-        for i in 0..W {
+        for (i, state) in state.iter_mut().enumerate() {
             // SAFETY: as for the function around.
-            state[i] = unsafe { state[i].round::<DECRYPT>(keys.at(i, round)) };
+            *state = unsafe { state.round::<DECRYPT>(keys.at(i, round)) };
         }
     }
 }

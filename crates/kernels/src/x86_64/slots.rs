@@ -147,7 +147,7 @@ impl Slots {
                 while blocks > 0 {
                     let (input, post) = feed.single(at.from);
                     self.push(input, post, at.to);
-                    self.pending.pieces = true;
+                    self.pending.pieces = step > 1;
                     at.advance(16);
                     blocks -= 1;
                 }
@@ -254,6 +254,9 @@ impl Slots {
 pub(super) unsafe fn run<T: Tier, const DECRYPT: bool>(store: *mut Store, pending: Pending) {
     // SAFETY: as for this function.
     unsafe {
+        if pending.filled == 1 && !pending.mixed {
+            return run_registers::<__m128i, _, 1, DECRYPT, false>(store, pending, pending.key);
+        }
         match pending.filled.div_ceil(T::V::BLOCKS) {
             0 | 1 => choose_keys::<T, 1, DECRYPT>(store, pending),
             2 => choose_keys::<T, 2, DECRYPT>(store, pending),
@@ -273,17 +276,22 @@ unsafe fn choose_keys<T: Tier, const W: usize, const DECRYPT: bool>(
 ) {
     // SAFETY: as for this function. Slots up to `W * BLOCKS` get a key.
     unsafe {
+        let rounds = pending.key.rounds();
+        let first = (&raw mut (*store).key).cast::<*const Block>();
         if pending.mixed {
-            let first = (&raw mut (*store).key).cast::<*const Block>();
             for slot in pending.filled..W * T::V::BLOCKS {
                 first.add(slot).write(pending.key.key(0));
             }
-            let rounds = pending.key.rounds();
-            run_registers::<T, _, W, DECRYPT, true>(store, pending, Each { first, rounds });
+        }
+        if pending.mixed && !pending.pieces {
+            let keys = EachRegister { first, rounds };
+            run_registers::<T::V, _, W, DECRYPT, false>(store, pending, keys);
+        } else if pending.mixed {
+            run_registers::<T::V, _, W, DECRYPT, true>(store, pending, Each { first, rounds });
         } else if pending.pieces {
-            run_registers::<T, _, W, DECRYPT, true>(store, pending, pending.key);
+            run_registers::<T::V, _, W, DECRYPT, true>(store, pending, pending.key);
         } else {
-            run_registers::<T, _, W, DECRYPT, false>(store, pending, pending.key);
+            run_registers::<T::V, _, W, DECRYPT, false>(store, pending, pending.key);
         }
     }
 }
@@ -292,8 +300,8 @@ unsafe fn choose_keys<T: Tier, const W: usize, const DECRYPT: bool>(
 /// As for [`choose_keys`].
 #[inline(always)]
 unsafe fn run_registers<
-    T: Tier,
-    K: Keys<T::V>,
+    V: Wide,
+    K: Keys<V>,
     const W: usize,
     const DECRYPT: bool,
     const PIECES: bool,
@@ -302,7 +310,7 @@ unsafe fn run_registers<
     pending: Pending,
     keys: K,
 ) {
-    let places = T::V::BLOCKS;
+    let places = V::BLOCKS;
     let mut sink: Block = [0; 16];
     // SAFETY: slots below `filled` are staged, the others up to `W * BLOCKS` filled
     // here, and outputs are valid. A short block goes to its own slot of `post`,
@@ -317,14 +325,14 @@ unsafe fn run_registers<
             output.add(slot).write((&raw mut sink).cast());
         }
         let load = |from: *const Block| match PIECES {
-            true => T::V::load_pieces(from),
-            false => T::V::load(from.cast()),
+            true => V::load_pieces(from),
+            false => V::load(from.cast()),
         };
-        let mut state = [T::V::zero(); W];
+        let mut state = [V::zero(); W];
         for (i, state) in state.iter_mut().enumerate() {
             *state = load(input.add(i * places)).xor(keys.at(i, 0));
         }
-        middle::<T::V, K, W, DECRYPT>(&mut state, &keys);
+        middle::<V, K, W, DECRYPT>(&mut state, &keys);
         for (i, state) in state.iter_mut().enumerate() {
             let post = load(post.add(i * places));
             *state = state.last_round::<DECRYPT>(keys.at(i, keys.rounds()).xor(post));
@@ -365,6 +373,25 @@ impl<V: Wide> Keys<V> for Each {
     }
 }
 
+/// A key for each register: that of its first block, since all have the same.
+struct EachRegister {
+    first: *const *const Block,
+    rounds: usize,
+}
+
+impl<V: Wide> Keys<V> for EachRegister {
+    #[inline(always)]
+    fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    #[inline(always)]
+    unsafe fn at(&self, register: usize, round: usize) -> V {
+        // SAFETY: as the trait says, there is a key for each register.
+        unsafe { V::splat((*self.first.add(register * V::BLOCKS)).add(round)) }
+    }
+}
+
 /// Copies fewer than 16 bytes, without a call.
 ///
 /// # Safety
@@ -398,5 +425,56 @@ unsafe fn copy_ends<T>(from: *const u8, to: *mut u8, len: usize) {
         let last = from.add(behind).cast::<T>().read_unaligned();
         to.cast::<T>().write_unaligned(first);
         to.add(behind).cast::<T>().write_unaligned(last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aes::AesKey;
+    use crate::cpu::HaveAesNi;
+    use crate::x86_64::ecb::Plain;
+    use crate::x86_64::tier::AesNi;
+
+    #[test]
+    fn wiping_leaves_zeros() {
+        if HaveAesNi::new().is_none() {
+            return;
+        }
+        let key = AesKey::new(&[1; 16]).unwrap();
+        let mut data = [0x77; 16 * 20];
+        let mut store = MaybeUninit::<Store>::uninit();
+        // SAFETY: the token proves AES-NI, the data outlives the flush, and the store is
+        // initialised as plain bytes before and read as such after it.
+        let (input, post) = unsafe {
+            let mut slots = Slots::new(&mut store);
+            // Not zero to start with, so that slots never used show which were.
+            slots
+                .store
+                .cast::<u8>()
+                .write_bytes(0xee, size_of::<Store>());
+            let schedule = Schedule::new::<false>(&key);
+            let mut at = Cursor {
+                from: data.as_ptr(),
+                to: data.as_mut_ptr(),
+                len: data.len(),
+            };
+            slots.begin::<AesNi, false>(schedule);
+            slots.stage::<AesNi, false>(&mut at, &mut Plain);
+            slots.flush::<AesNi, false>();
+            assert_eq!(
+                (*slots.store).input[0],
+                [0x77; 16],
+                "staged there before the wipe"
+            );
+            slots.wipe::<AesNi>();
+            ((*slots.store).input, (*slots.store).post)
+        };
+        assert_ne!(data, [0x77; 16 * 20]);
+        assert_eq!(
+            (&input[..8], &post[..8]),
+            (&[[0; 16]; 8][..], &[[0; 16]; 8][..])
+        );
+        assert_eq!((input[8], post[8]), ([0xee; 16], [0xee; 16]));
     }
 }

@@ -1,0 +1,75 @@
+//! Why the unsafe code of this crate is sound. Prose only.
+//!
+//! Unsafe code stands in `x86_64` and nowhere else; `lib.rs` denies it for the rest
+//! (one test in `aes.rs` reads a key after its drop, to see that it was wiped). It
+//! needs it for three reasons: instructions that not every processor has, addresses
+//! of data in many places at once, and memory that is not worth clearing before use.
+//!
+//! # Instructions
+//! An intrinsic may run only where its instruction exists. The safe entries of a
+//! tier take a token of [`cpu`](crate::cpu), and only detection makes tokens: their
+//! field is private, and they have neither `Default` nor any other constructor. Each
+//! entry holds a function compiled for exactly the features that its token stands
+//! for, and calls it, which is the one step where a token turns into instructions.
+//! Below it everything is inlined into that function, or into the two other bodies
+//! of the tier (`flush` and `cbc_segment`) that only it calls. An instruction set
+//! larger than that of the function around would be a compile error for calls of
+//! intrinsics in safe code, but is not in an unsafe block, so the argument rests on
+//! types: `Wide` is implemented by register types, a tier names its widest one, and
+//! kernels over `T: Tier` use that or a narrower one.
+//!
+//! # Addresses
+//! A job borrows its key and data for as long as the batch function runs, and
+//! [`InOutBuf`](inout::InOutBuf) promises that its input and output are one place
+//! or do not overlap, and that no other job has its output anywhere in them. The
+//! kernels take both addresses from it once (`Cursor::new`) and keep them as raw
+//! pointers; a reference to the data never exists beside them. Two things follow.
+//!
+//! - *Bounds.* A `Cursor` moves by no more than it has left. Every loop over whole
+//!   registers asks for `len >= W * 16 * BLOCKS` first and touches just these bytes;
+//!   a part of a block is copied by its own length (`copy_short`). No load or store
+//!   reaches outside the data, so a buffer may end at the end of a page.
+//! - *Order in place.* When input and output are one place, a block is overwritten
+//!   only after everything that needs it has been read: the loops read all of a
+//!   group before they write any of it; CBC decryption takes the ciphertext that the
+//!   next block chains from out of memory before that; packed requests read their
+//!   input when staged and write when flushed, and stealing reads the part behind the
+//!   last whole block before either is written. When they are two places, order does
+//!   not matter.
+//!
+//! CBC lanes keep the address that a lane's data would have at step 0, which may lie
+//! outside of it, by `wrapping_sub`; adding 16 times the step brings it back before
+//! it is used, and `wrapping` arithmetic keeps the right to do so. A place left over
+//! in a register repeats lane 0: it reads in the same step what lane 0 reads, before
+//! either writes, and writes the same bytes.
+//!
+//! Round keys are read through pointers into an [`AesKey`](crate::aes::AesKey) that
+//! the job borrows. A schedule holds fifteen round keys whatever its size, and a round
+//! number is at most 14.
+//!
+//! # Memory not yet initialised
+//! `slots::Store` and `cbc_lanes::Memory` start uninitialised, and only raw pointers
+//! reach into them, never a reference to the whole. Slots below `filled`, and lanes
+//! below `active`, have all their fields written by `push` and `fill`; before a run
+//! of `W` registers the places from there to `W * BLOCKS` are written too (`run_registers`,
+//! `copy`), and nothing beyond is read. Both arrays have 32 places: eight registers of
+//! four blocks, the most that any tier uses. A round key table is read only in columns
+//! that `table` has filled, which `tabled` records. Outputs of slots left over point at a
+//! block of the stack frame that outlives the run.
+//!
+//! # What is left behind
+//! Not a matter of soundness, but argued nowhere else. Entries clear all vector
+//! registers on return. Slots, encrypted tweaks, key tables and blocks cut by stealing
+//! are wiped where they were filled, by stores that a statement opaque to the compiler
+//! keeps alive. What the compiler itself spills to the stack is not: the kernels are
+//! written so that round keys stay in memory where they are (`Schedule` holds an
+//! address, not values), and what is spilled in the widest of them is data on its way.
+//! Moving an `AesKey` copies it, and the old place is not wiped: expand it where it
+//! will stay, or box it.
+//!
+//! # How it is tested
+//! Every tier is called directly with random batches of mixed keys, lengths and
+//! alignments, in place and not, with margins around the output that have to stay as
+//! they were, and compared with [`naive`](crate::naive). Debug builds check every
+//! unaligned and volatile access and pointer offset for what the standard library can
+//! check.
