@@ -21,14 +21,24 @@ pub(crate) fn crypt(
     dir: Direction,
     jobs: &mut [AeadJob<'_, ChaChaKey>],
 ) {
+    let tokens = (avx2, avx512);
     match avx512 {
-        Some(avx512) => run::<2, 16>((avx2, Some(avx512)), dir, jobs, |count, inputs, pads| {
+        Some(avx512) if few(jobs) => run(tokens, dir, jobs, |_, inputs, pads| {
+            chacha_lanes::avx512_few(avx512, inputs, pads);
+        }),
+        Some(avx512) => run(tokens, dir, jobs, |count, inputs, pads| {
             chacha_lanes::avx512(avx512, count, inputs, pads);
         }),
-        None => run::<1, 8>((avx2, None), dir, jobs, |_, inputs, pads| {
+        None => run(tokens, dir, jobs, |_, inputs, pads| {
             chacha_lanes::avx2(avx2, inputs, pads);
         }),
     }
+}
+
+/// Whether all blocks of all jobs fit eight lanes.
+fn few(jobs: &[AeadJob<'_, ChaChaKey>]) -> bool {
+    let blocks = jobs.iter().map(|job| 1 + job.data.len().div_ceil(64));
+    jobs.len() <= 4 && blocks.sum::<usize>() <= 8
 }
 
 /// A place in the row of all blocks of all jobs. Block 0 of a job keys its MAC,

@@ -4,6 +4,7 @@
 //! A vector holds the same word of the state of every block.
 
 use core::arch::x86_64::*;
+use core::array::{from_mut, from_ref};
 
 use inout::InOutBuf;
 
@@ -24,7 +25,7 @@ pub(crate) struct Input<'k> {
 /// "expand 32-byte k"
 const CONSTANTS: [u32; 4] = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574];
 
-/// The blocks of up to 32 inputs, rounded up to 16 or 32.
+/// The blocks of the first `count` inputs, rounded up to 16 or 32.
 #[inline]
 pub(crate) fn avx512(
     _: HaveAvx512,
@@ -35,14 +36,18 @@ pub(crate) fn avx512(
     // SAFETY: the token is made only where the instructions are present.
     unsafe {
         if count <= 16 {
-            wide::blocks::<1>(
-                inputs.first_chunk().expect("one of two"),
-                pads.first_chunk_mut().expect("one of two"),
-            );
+            wide::blocks::<1>(from_ref(&inputs[0]), from_mut(&mut pads[0]));
         } else {
             wide::blocks::<2>(inputs, pads);
         }
     }
+}
+
+/// The blocks of up to 8 inputs.
+#[inline]
+pub(crate) fn avx512_few(_: HaveAvx512, inputs: &[[Input<'_>; 8]; 1], pads: &mut [[Pad; 8]; 1]) {
+    // SAFETY: the token is made only where the instructions are present.
+    unsafe { half::blocks::<1>(inputs, pads) }
 }
 
 /// The blocks of up to 8 inputs.
@@ -127,7 +132,7 @@ macro_rules! quarter_rounds {
 /// The block function over `SETS` times `$lanes` blocks. The operations are
 /// functions of the module.
 macro_rules! blocks {
-    ($features:literal, $lanes:literal, $load:ident) => {
+    ($features:literal, $lanes:literal, $load:ident, $store:ident) => {
         #[target_feature(enable = $features)]
         pub(super) fn blocks<const SETS: usize>(
             inputs: &[[Input<'_>; $lanes]; SETS],
@@ -159,7 +164,7 @@ macro_rules! blocks {
                 for i in 0..16 {
                     v[set][i] = add(v[set][i], start[set][i]);
                 }
-                store(&mut pads[set], &v[set]);
+                $store(&mut pads[set], &v[set]);
             }
         }
     };
@@ -169,7 +174,7 @@ macro_rules! blocks {
 mod wide {
     use super::*;
 
-    blocks!("avx512f", 16, load16);
+    blocks!("avx512f", 16, load16, store16);
 
     #[inline]
     #[target_feature(enable = "avx512f")]
@@ -199,7 +204,7 @@ mod wide {
     /// Writes the words of all blocks, block by block.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn store(pads: &mut [Pad; 16], words: &[__m512i; 16]) {
+    fn store16(pads: &mut [Pad; 16], words: &[__m512i; 16]) {
         let mut rows = [[_mm512_setzero_si512(); 4]; 4];
         for (quarter, rows) in rows.iter_mut().enumerate() {
             let w = 4 * quarter;
@@ -230,7 +235,7 @@ mod wide {
 mod narrow {
     use super::*;
 
-    blocks!("avx2", 8, load8);
+    blocks!("avx2", 8, load8, store8);
 
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -264,30 +269,62 @@ mod narrow {
     fn splat(x: u32) -> __m256i {
         _mm256_set1_epi32(x as i32)
     }
+}
 
-    /// Writes the words of all blocks, block by block.
+/// 8 blocks a set, with the rotations and the 32 registers of AVX-512.
+mod half {
+    use super::*;
+
+    blocks!("avx512f,avx512vl", 8, load8, store8);
+
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn store(pads: &mut [Pad; 8], words: &[__m256i; 16]) {
-        let mut rows = [[_mm256_setzero_si256(); 4]; 4];
-        for (quarter, rows) in rows.iter_mut().enumerate() {
-            let w = 4 * quarter;
-            *rows = transpose256([words[w], words[w + 1], words[w + 2], words[w + 3]]);
-        }
-        for r in 0..4 {
-            // Each has a quarter of the blocks r and r + 4.
-            let [q0, q1, q2, q3] = [rows[0][r], rows[1][r], rows[2][r], rows[3][r]];
-            let halves = [
-                (r, 0, _mm256_permute2x128_si256::<0x20>(q0, q1)),
-                (r, 32, _mm256_permute2x128_si256::<0x20>(q2, q3)),
-                (r + 4, 0, _mm256_permute2x128_si256::<0x31>(q0, q1)),
-                (r + 4, 32, _mm256_permute2x128_si256::<0x31>(q2, q3)),
-            ];
-            for (block, offset, half) in halves {
-                let pad = pads[block].as_mut_ptr();
-                // SAFETY: a store of 32 bytes to one half of 64.
-                unsafe { _mm256_storeu_si256(pad.add(offset).cast(), half) };
-            }
+    fn add(x: __m256i, y: __m256i) -> __m256i {
+        _mm256_add_epi32(x, y)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn xor(x: __m256i, y: __m256i) -> __m256i {
+        _mm256_xor_si256(x, y)
+    }
+
+    /// To the left by `N`, which is to the right by `M`.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl")]
+    fn rotate<const N: i32, const M: i32>(x: __m256i) -> __m256i {
+        _mm256_rol_epi32::<N>(x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn splat(x: u32) -> __m256i {
+        _mm256_set1_epi32(x as i32)
+    }
+}
+
+/// Writes the words of all blocks, block by block.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store8(pads: &mut [Pad; 8], words: &[__m256i; 16]) {
+    let mut rows = [[_mm256_setzero_si256(); 4]; 4];
+    for (quarter, rows) in rows.iter_mut().enumerate() {
+        let w = 4 * quarter;
+        *rows = transpose256([words[w], words[w + 1], words[w + 2], words[w + 3]]);
+    }
+    for r in 0..4 {
+        // Each has a quarter of the blocks r and r + 4.
+        let [q0, q1, q2, q3] = [rows[0][r], rows[1][r], rows[2][r], rows[3][r]];
+        let halves = [
+            (r, 0, _mm256_permute2x128_si256::<0x20>(q0, q1)),
+            (r, 32, _mm256_permute2x128_si256::<0x20>(q2, q3)),
+            (r + 4, 0, _mm256_permute2x128_si256::<0x31>(q0, q1)),
+            (r + 4, 32, _mm256_permute2x128_si256::<0x31>(q2, q3)),
+        ];
+        for (block, offset, half) in halves {
+            let pad = pads[block].as_mut_ptr();
+            // SAFETY: a store of 32 bytes to one half of 64.
+            unsafe { _mm256_storeu_si256(pad.add(offset).cast(), half) };
         }
     }
 }
