@@ -1,2 +1,89 @@
-//! The command `cipherlane`.
-fn main() {}
+//! The command `cipherlane`: lists, explains, measures and uses every way this machine has to
+//! encrypt.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `enc/`, `generate` | options and work |
+//! | `options` | options of every subcommand, on top of files and environment |
+//! | `output`, `units`, `cores` | tables, JSON; sizes and times; lists of cores |
+//! | `failure` | messages and exit statuses |
+
+mod calibrate;
+mod cores;
+mod drivers;
+mod enc;
+mod failure;
+mod generate;
+mod options;
+mod output;
+mod units;
+mod why;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::failure::Failure;
+use crate::options::{Options, start};
+
+/// Encrypt by whatever is fastest on this machine, and say why
+///
+/// Settings come from /etc/cipherlane.toml and ~/.config/cipherlane.toml (or the file named by
+/// --config or CIPHERLANE_CONFIG), then from the environment (CIPHERLANE_FORCE,
+/// CIPHERLANE_DISABLE, CIPHERLANE_AUTO, CIPHERLANE_GOAL, CIPHERLANE_PROFILE), then from the
+/// options. Exit status: 0, 1 when something went wrong, 2 when the command line or a setting is
+/// wrong.
+#[derive(Parser, Debug)]
+#[command(name = "cipherlane", version)]
+struct Cli {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Drivers(drivers::DriversArgs),
+    Why(why::WhyArgs),
+    Calibrate(calibrate::CalibrateArgs),
+    Enc(enc::EncArgs),
+    Completions(generate::CompletionsArgs),
+    Man(generate::ManArgs),
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let arguments = enc::arguments::translate(std::env::args_os(), &Cli::command())?;
+    let cli = Cli::parse_from(arguments);
+    // Needed by no driver, so not held up by a bad setting.
+    match &cli.command {
+        Command::Completions(args) => return generate::completions(args, Cli::command()),
+        Command::Man(args) => return generate::man(args, Cli::command()),
+        _ => {}
+    }
+    let config = cli.options.settings()?;
+    match &cli.command {
+        Command::Drivers(args) => drivers::run(args, &start(config)?),
+        Command::Why(args) => why::run(args, config),
+        Command::Calibrate(args) => calibrate::run(args, config),
+        Command::Enc(args) => enc::run(args, config),
+        Command::Completions(_) | Command::Man(_) => unreachable!("done above"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_commands_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

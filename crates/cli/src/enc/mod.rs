@@ -1,0 +1,251 @@
+//! `cipherlane enc`: what `openssl enc` does with a key and an IV, on all cores.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `arguments` | single-dash options of OpenSSL |
+//! | `cipher` | names, hexadecimal keys, padding |
+//! | `source`, `sink`, `target` | input; output; a file that appears only when it is whole |
+//! | `coder` | what happens to one chunk |
+//! | `pipeline`, `turn`, `buffer` | the workers, their order, their memory |
+
+pub(crate) mod arguments;
+mod buffer;
+mod cipher;
+mod coder;
+mod pipeline;
+mod sink;
+mod source;
+mod target;
+mod turn;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use cipherlane::{Config, Direction};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use self::cipher::{BLOCK, Cipher, Mode, NAMES};
+use self::coder::Coder;
+use self::pipeline::Pipeline;
+use self::sink::Sink;
+use self::source::Source;
+use crate::failure::Failure;
+use crate::options::start;
+use crate::output::JsonFlag;
+use crate::{cores, output};
+
+/// Bytes of a chunk at most: with its copy in the page cache it fits a core's cache, and system
+/// calls are few.
+const CHUNK: usize = 512 << 10;
+/// Bytes of all chunks under way at most.
+const MEMORY: usize = 32 << 20;
+
+/// Encrypt or decrypt a file, byte for byte as 'openssl enc' does
+///
+/// Options may have one dash or two: cipherlane enc -aes-128-ctr -K HEX -iv HEX -in F -out F
+#[derive(Args, Debug)]
+#[command(args_override_self = true)]
+pub(crate) struct EncArgs {
+    /// The cipher; -aes-128-ctr for short
+    #[arg(long, value_name = "CIPHER", value_parser = ciphers())]
+    cipher: Cipher,
+    /// The key, in hexadecimal; short ones are filled up with zeros
+    #[arg(short = 'K', long = "K", value_name = "HEX")]
+    key: String,
+    /// The IV, in hexadecimal; ecb has none
+    #[arg(long = "iv", value_name = "HEX")]
+    iv: Option<String>,
+    /// Read this file [default: standard input]
+    #[arg(long = "in", value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Write this file, which appears only when it is whole [default: standard output]
+    #[arg(long = "out", value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Encrypt (the default)
+    #[arg(short, overrides_with = "decrypt")]
+    encrypt: bool,
+    /// Decrypt
+    #[arg(short, overrides_with = "encrypt")]
+    decrypt: bool,
+    /// Print key and IV
+    #[arg(short = 'p')]
+    print: bool,
+    /// Print key and IV, and do nothing else
+    #[arg(short = 'P')]
+    print_only: bool,
+    /// No padding: the data must be a multiple of 16 bytes (cbc, ecb)
+    #[arg(long)]
+    nopad: bool,
+    /// Accepted and without effect: with -K there is no salt
+    #[arg(long, hide = true)]
+    nosalt: bool,
+    #[command(flatten)]
+    json: JsonFlag,
+}
+
+fn ciphers() -> impl TypedValueParser<Value = Cipher> {
+    let names = NAMES.into_iter().map(clap::builder::PossibleValue::new);
+    let names = names.map(|name| match name.get_name() {
+        "aes-128-cbc" => name.alias("aes128"),
+        "aes-192-cbc" => name.alias("aes192"),
+        "aes-256-cbc" => name.alias("aes256"),
+        _ => name,
+    });
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<Cipher>())
+}
+
+/// What was done, for `--json`.
+#[derive(Serialize)]
+struct Summary {
+    algorithm: &'static str,
+    key_bits: u32,
+    direction: &'static str,
+    driver: String,
+    workers: usize,
+    bytes: u64,
+    seconds: f64,
+    bytes_per_second: f64,
+}
+
+pub(crate) fn run(args: &EncArgs, mut config: Config) -> Result<(), Failure> {
+    let cipher = args.cipher;
+    let key = cipher::hex("-K", &args.key, cipher.key_len())?;
+    let iv = iv(args)?;
+    if args.print || args.print_only {
+        print_key(cipher, &key, &iv)?;
+    }
+    if args.print_only {
+        return Ok(());
+    }
+    let direction = match args.decrypt {
+        true => Direction::Decrypt,
+        false => Direction::Encrypt,
+    };
+    let mut workers = workers(&mut config)?;
+    let framework = start(config.clone())?;
+    let mut session = framework.session(cipher.algorithm(), &key)?;
+    // Each worker has a core of its own: handing work on to yet another thread would only
+    // take a core from a worker. The base driver stays on the worker's core.
+    let driver = config
+        .force
+        .unwrap_or_else(|| framework.driver_names()[0].to_owned());
+    session = session.driver(&driver);
+    let coder = Coder::new(session.open()?, cipher, direction, iv, args.nopad);
+
+    let chunk = (MEMORY / workers.len()).min(CHUNK) / BLOCK * BLOCK;
+    let file = |path: &Option<PathBuf>| path.clone().filter(|path| path != Path::new("-"));
+    let (input, target) = (file(&args.input), file(&args.output));
+    let source = Source::open(input.as_deref(), chunk, coder.unpads())?;
+    let sink = Sink::open(target.as_deref())?;
+    if !(coder.any_order() && sink.any_order() && source.len().is_some()) {
+        // Reading, working and writing overlap only if there is a worker for each.
+        workers.resize(workers.len().max(3), None);
+    }
+    let started = Instant::now();
+    let pipeline = Pipeline {
+        progress: progress(source.len()),
+        source,
+        coder,
+        sink,
+        chunk,
+    };
+    let progress = pipeline.progress.clone();
+    let result = pipeline.run(&workers);
+    progress.finish_and_clear();
+    let bytes = result.inspect_err(|_| target::abandon())?;
+    if args.json.json {
+        let seconds = started.elapsed().as_secs_f64();
+        let summary = Summary {
+            algorithm: cipher.algorithm(),
+            key_bits: cipher.key_bits,
+            direction: if args.decrypt { "decrypt" } else { "encrypt" },
+            driver,
+            workers: workers.len(),
+            bytes,
+            seconds,
+            bytes_per_second: bytes as f64 / seconds,
+        };
+        // Standard output may be where the data went.
+        match target {
+            Some(_) => output::json(&summary)?,
+            None => eprintln!("{}", output::to_json(&summary)),
+        }
+    }
+    Ok(())
+}
+
+fn iv(args: &EncArgs) -> Result<[u8; BLOCK], Failure> {
+    let mut iv = [0; BLOCK];
+    match (&args.iv, args.cipher.mode) {
+        (Some(_), Mode::Ecb) => eprintln!("warning: iv not used by this cipher"),
+        (Some(text), _) => iv.copy_from_slice(&cipher::hex("-iv", text, BLOCK)?),
+        (None, Mode::Ecb) => {}
+        (None, _) => {
+            return Err(Failure::Usage(format!(
+                "enc: iv undefined: {} needs one; give -iv and {} hexadecimal digits",
+                args.cipher,
+                2 * BLOCK
+            )));
+        }
+    }
+    Ok(iv)
+}
+
+/// As OpenSSL prints them.
+fn print_key(cipher: Cipher, key: &[u8], iv: &[u8; BLOCK]) -> Result<(), Failure> {
+    let digits = |bytes: &[u8]| {
+        let digits = bytes.iter().map(|byte| format!("{byte:02X}"));
+        Zeroizing::new(digits.collect::<String>())
+    };
+    let mut text = Zeroizing::new(format!("key={}\n", *digits(key)));
+    if cipher.iv_len() > 0 {
+        text.push_str(&format!("iv ={}\n", *digits(iv)));
+    }
+    output::print(&text)?;
+    std::io::stdout()
+        .flush()
+        .map_err(|error| Failure::io("write", "to standard output", &error))
+}
+
+/// A worker for each dedicated core and one more that the system may place, or else one for each
+/// core there is. The dedicated cores are taken out of the settings: the workers are on
+/// them, unless the user forces the driver that wants them.
+fn workers(config: &mut Config) -> Result<Vec<Option<usize>>, Failure> {
+    let list = config
+        .drivers
+        .get("cores")
+        .and_then(|table| table.get("cores"))
+        .and_then(|list| list.as_str())
+        .map(str::to_owned);
+    match list {
+        Some(list) if config.force.as_deref() != Some("cores") => {
+            let dedicated = cores::parse(&list)?;
+            config.drivers.remove("cores");
+            Ok(dedicated.into_iter().map(Some).chain([None]).collect())
+        }
+        _ => {
+            let count = std::thread::available_parallelism().map_or(1, usize::from);
+            Ok(vec![None; count])
+        }
+    }
+}
+
+fn progress(len: Option<u64>) -> ProgressBar {
+    // Hidden by indicatif where standard error is not a terminal.
+    let (bar, template) = match len {
+        Some(len) => (
+            ProgressBar::new(len),
+            "{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+        ),
+        None => (
+            ProgressBar::new_spinner(),
+            "{spinner} {bytes} {bytes_per_sec}",
+        ),
+    };
+    bar.with_style(ProgressStyle::with_template(template).expect("the template is constant"))
+}

@@ -1,0 +1,96 @@
+//! The workers: each reads a chunk, works on it and writes it, all at the same time on
+//! different chunks.
+//!
+//! Copying through the page cache costs several times what the cipher costs, so it is the
+//! copying that is spread over the cores. A chunk stays in one core's cache from read to write.
+//! What must keep an order (a stream at either end, CBC encryption) waits for its turn at that
+//! step only, so the steps of different chunks still overlap.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+use indicatif::ProgressBar;
+
+use super::buffer::Buffer;
+use super::coder::Coder;
+use super::sink::Sink;
+use super::source::Source;
+use crate::cores;
+use crate::failure::Failure;
+
+/// Everything the workers share.
+#[derive(Debug)]
+pub(super) struct Pipeline {
+    pub(super) source: Source,
+    pub(super) coder: Coder,
+    pub(super) sink: Sink,
+    /// Bytes of a chunk.
+    pub(super) chunk: usize,
+    pub(super) progress: ProgressBar,
+}
+
+impl Pipeline {
+    /// Runs `workers`, each on its core if it has one, until the input ends, and names the
+    /// output. Returns the bytes written.
+    ///
+    /// On an error it returns at once: a worker may be waiting for input that never comes, and
+    /// the program is about to end.
+    pub(super) fn run(self, workers: &[Option<usize>]) -> Result<u64, Failure> {
+        let pipeline = Arc::new(self);
+        let (sender, results) = channel();
+        for &core in workers {
+            let pipeline = pipeline.clone();
+            let report = Report(Some(sender.clone()));
+            let work = move || {
+                let result = core.map_or(Ok(()), cores::pin);
+                report.send(result.and_then(|()| pipeline.work()));
+            };
+            std::thread::Builder::new()
+                .spawn(work)
+                .map_err(|error| Failure::io("start", "a thread", &error))?;
+        }
+        drop(sender);
+        let mut written = 0;
+        for result in results {
+            written += result?;
+        }
+        pipeline.source.check()?;
+        pipeline.sink.commit()?;
+        Ok(written)
+    }
+
+    /// One worker.
+    fn work(&self) -> Result<u64, Failure> {
+        let mut buffer = Buffer::new(self.chunk);
+        let mut written = 0;
+        while let Some(chunk) = self.source.next(&mut buffer)? {
+            let len = self.coder.run(&chunk, &mut buffer, self.source.name())?;
+            self.sink
+                .write(chunk.index, chunk.offset, buffer.payload(len))?;
+            written += len as u64;
+            self.progress.inc(chunk.len as u64);
+        }
+        Ok(written)
+    }
+}
+
+/// Tells how a worker ended, also when it panicked: nobody must wait for it then.
+struct Report(Option<Sender<Result<u64, Failure>>>);
+
+impl Report {
+    fn send(mut self, result: Result<u64, Failure>) {
+        if let Some(sender) = self.0.take() {
+            // The receiver is gone once another worker has failed.
+            let _ = sender.send(result);
+        }
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        if let Some(sender) = self.0.take() {
+            let message = "a worker of enc ended unexpectedly; the output was not written";
+            let _ = sender.send(Err(Failure::Runtime(message.to_owned())));
+        }
+    }
+}

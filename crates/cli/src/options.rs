@@ -1,0 +1,111 @@
+//! Options of every subcommand: they sit on top of the environment and the files.
+
+use std::path::PathBuf;
+
+use cipherlane::{Config, Error, Framework, Goal};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::failure::Failure;
+
+/// Options of every subcommand.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Options {
+    /// Settings from this file instead of /etc/cipherlane.toml and ~/.config/cipherlane.toml
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Dedicate these cores to encryption, such as 1 or 1-3,6
+    #[arg(long, global = true, value_name = "LIST")]
+    cores: Option<String>,
+    /// Use this driver and no other
+    #[arg(long, global = true, value_name = "NAME")]
+    driver: Option<String>,
+    /// Never use these drivers
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
+    disable: Vec<String>,
+    /// Let 'auto' use these drivers too, which by default it does not
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
+    auto: Vec<String>,
+    /// What a driver is chosen for
+    #[arg(long, global = true, value_name = "GOAL", value_parser = goals())]
+    goal: Option<Goal>,
+    /// Keep learned costs in this file [default: ~/.cache/cipherlane/profile.json]
+    #[arg(long, global = true, value_name = "FILE")]
+    profile: Option<PathBuf>,
+}
+
+fn goals() -> impl TypedValueParser<Value = Goal> {
+    PossibleValuesParser::new(["latency", "throughput", "cpu"]).try_map(|name| name.parse::<Goal>())
+}
+
+impl Options {
+    /// The settings: files, then environment, then these options. Call it before any
+    /// thread is started.
+    pub(crate) fn settings(&self) -> Result<Config, Failure> {
+        if let Some(path) = &self.config {
+            // SAFETY: `main` comes here first; no other thread runs yet.
+            unsafe { std::env::set_var("CIPHERLANE_CONFIG", path) };
+        }
+        let mut config = Config::load().map_err(|error| match error {
+            Error::Io { path, source } => Failure::path("read settings from", &path, &source),
+            error => error.into(),
+        })?;
+        if let Some(list) = &self.cores {
+            let table = config.drivers.entry("cores".to_owned()).or_default();
+            table.insert("cores".to_owned(), list.as_str().into());
+        }
+        config.force = self.driver.clone().or(config.force);
+        config.disable.extend(self.disable.iter().cloned());
+        config.auto.extend(self.auto.iter().cloned());
+        config.goal = self.goal.unwrap_or(config.goal);
+        config.profile = self.profile.clone().or(config.profile_path());
+        Ok(config)
+    }
+}
+
+/// Starts the framework. A profile that cannot be read is reported and left alone: what it
+/// held is not known then, and nothing else changes.
+pub(crate) fn start(config: Config) -> Result<Framework, Failure> {
+    let error = match cipherlane_drivers::framework(config.clone()) {
+        Ok(framework) => return Ok(framework),
+        Err(error) if is_about_profile(&config, &error) => error,
+        Err(error) => return Err(error.into()),
+    };
+    eprintln!("cipherlane: warning: learned costs are ignored: {error}");
+    let profile = None;
+    Ok(cipherlane_drivers::framework(Config { profile, ..config })?)
+}
+
+/// Starts the framework to learn anew: a damaged profile is moved aside, for a good one to take
+/// its place.
+pub(crate) fn start_learning(config: Config) -> Result<Framework, Failure> {
+    let error = match cipherlane_drivers::framework(config.clone()) {
+        Ok(framework) => return Ok(framework),
+        Err(error) => error,
+    };
+    let Some(path) = config
+        .profile
+        .as_ref()
+        .filter(|_| is_about_profile(&config, &error))
+    else {
+        return Err(error.into());
+    };
+    let aside = path.with_extension("damaged");
+    std::fs::rename(path, &aside)
+        .map_err(|error| Failure::path("move the damaged profile aside to", &aside, &error))?;
+    eprintln!(
+        "cipherlane: warning: the damaged profile is now '{}': {error}",
+        aside.display()
+    );
+    Ok(cipherlane_drivers::framework(config)?)
+}
+
+/// Whether the framework did not start because of the profile file.
+fn is_about_profile(config: &Config, error: &Error) -> bool {
+    config.profile.as_ref().is_some_and(|path| match error {
+        Error::Config { origin, .. } => *origin == path.display().to_string(),
+        Error::Io { path: failed, .. } => failed == path,
+        _ => false,
+    })
+}

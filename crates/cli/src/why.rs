@@ -1,0 +1,165 @@
+//! `cipherlane why`: who serves a request, and why not another.
+
+use cipherlane::{Algorithm, Config, Direction, Mode, Question, Why};
+use clap::Args;
+
+use crate::calibrate::calibrate;
+use crate::failure::Failure;
+use crate::options::start;
+use crate::output::{self, JsonFlag};
+use crate::units;
+
+/// Seconds a driver that measuring one algorithm may take here.
+const CALIBRATION_SECONDS: f64 = 2.0;
+
+/// Say which driver serves a request, what each would cost, and why the others are not used
+#[derive(Args, Debug)]
+pub(crate) struct WhyArgs {
+    /// Linux CryptoAPI name, such as 'gcm(aes)'
+    #[arg(value_name = "ALG")]
+    algorithm: String,
+    /// Bytes of a request, such as 1400 or 64K
+    #[arg(value_parser = units::parse_size)]
+    size: usize,
+    /// Requests in a batch
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = batch)]
+    batch: usize,
+    /// Bits of the key [default: the least that the algorithm takes]
+    #[arg(long, value_name = "BITS")]
+    keybits: Option<u32>,
+    /// For a caller that does not wait for the results
+    #[arg(long)]
+    submit: bool,
+    /// Decrypting
+    #[arg(long)]
+    decrypt: bool,
+    #[command(flatten)]
+    json: JsonFlag,
+}
+
+fn batch(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(requests @ 1..=65536) => Ok(requests),
+        _ => Err("give 1 to 65536 requests".to_owned()),
+    }
+}
+
+pub(crate) fn run(args: &WhyArgs, mut config: Config) -> Result<(), Failure> {
+    let algorithm = Algorithm::find(&args.algorithm)?;
+    let question = Question {
+        algorithm,
+        key_len: key_len(algorithm, args.keybits)?,
+        goal: config.goal,
+        mode: if args.submit {
+            Mode::Submit
+        } else {
+            Mode::Wait
+        },
+        direction: match args.decrypt {
+            true => Direction::Decrypt,
+            false => Direction::Encrypt,
+        },
+        requests: args.batch,
+        size: args.size,
+    };
+    let seconds = config.calibration_seconds.unwrap_or(CALIBRATION_SECONDS);
+    config.calibration_seconds = Some(seconds.min(CALIBRATION_SECONDS));
+    let keeps = config.profile.is_some();
+    let framework = start(config)?;
+    let mut why = framework.why(question)?;
+    let unknown = why.candidates.iter().all(|c| c.latency_ns.is_none());
+    if unknown {
+        eprintln!(
+            "cipherlane: nothing is known about {} yet: measuring it, at most {:.0} s a driver",
+            algorithm.name,
+            seconds.min(CALIBRATION_SECONDS).ceil()
+        );
+        calibrate(&framework, &[algorithm])?;
+        if keeps && let Err(error) = framework.save_profile() {
+            eprintln!("cipherlane: warning: what was learned is not kept: {error}");
+        }
+        why = framework.why(question)?;
+    }
+    match args.json.json {
+        true => output::json(&why),
+        false => output::print(&text(&why, question.direction)),
+    }
+}
+
+fn key_len(algorithm: &Algorithm, bits: Option<u32>) -> Result<usize, Failure> {
+    let lengths = algorithm.key_lengths();
+    let Some(bits) = bits else {
+        return Ok(lengths[0]);
+    };
+    // Only lengths that are measured: an algorithm that takes any key costs the same with all.
+    let known = lengths.iter().map(|&len| algorithm.key_bits(len));
+    algorithm
+        .key_len(bits)
+        .filter(|len| lengths.contains(len))
+        .ok_or_else(|| {
+            let known: Vec<_> = known.map(|bits| bits.to_string()).collect();
+            Failure::Usage(format!(
+                "{}: no key of {bits} bits; use --keybits {}",
+                algorithm.name,
+                known.join(" or ")
+            ))
+        })
+}
+
+fn text(why: &Why, direction: Direction) -> String {
+    let requests = match why.requests {
+        1 => "one request".to_owned(),
+        n => format!("a batch of {n} requests"),
+    };
+    let mut text = format!(
+        "'{}' serves {requests} of {} {} {} with a key of {} bits, for a caller that {}: {}.\n\n",
+        why.served_by,
+        units::size(why.size as u64),
+        match direction {
+            Direction::Encrypt => "to encrypt by",
+            Direction::Decrypt => "to decrypt by",
+        },
+        why.algorithm,
+        why.key_bits,
+        match why.mode {
+            Mode::Wait => "waits",
+            Mode::Submit => "does not wait",
+        },
+        why.reason,
+    );
+    let header = [
+        "driver",
+        "latency",
+        "period",
+        "caller's cpu",
+        "samples",
+        "health",
+        "not used because",
+    ];
+    let mut table = output::table(&header, &[1, 2, 3, 4]);
+    for candidate in &why.candidates {
+        let time = |value: Option<f32>| value.map_or("-".to_owned(), units::time);
+        table.add_row([
+            candidate.driver.clone(),
+            time(candidate.latency_ns),
+            time(candidate.period_ns),
+            time(candidate.cpu_ns),
+            candidate.samples.to_string(),
+            candidate.health.to_string(),
+            candidate.not_used_because.clone().unwrap_or_default(),
+        ]);
+    }
+    text.push_str(&format!("{}\n", table.trim_fmt()));
+    if let Some((from, to, switch)) = &why.last_switch {
+        let (old, new) = switch.estimates;
+        let ago = switch.at.elapsed().unwrap_or_default();
+        text.push_str(&format!(
+            "\nLast switch: from '{from}' to '{to}', {:.0} s ago, since it was estimated at {} \
+             instead of {} a batch.\n",
+            ago.as_secs_f32(),
+            units::time(new),
+            units::time(old),
+        ));
+    }
+    text
+}
