@@ -3,7 +3,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `enc/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `speed/`, `enc/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units`, `cores` | tables, JSON; sizes and times; lists of cores |
 //! | `failure` | messages and exit statuses |
@@ -16,6 +16,7 @@ mod failure;
 mod generate;
 mod options;
 mod output;
+mod speed;
 mod units;
 mod why;
 
@@ -47,6 +48,7 @@ enum Command {
     Drivers(drivers::DriversArgs),
     Why(why::WhyArgs),
     Calibrate(calibrate::CalibrateArgs),
+    Speed(speed::SpeedArgs),
     Enc(enc::EncArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
@@ -73,6 +75,7 @@ fn run() -> Result<(), Failure> {
         Command::Drivers(args) => drivers::run(args, &start(config)?),
         Command::Why(args) => why::run(args, config),
         Command::Calibrate(args) => calibrate::run(args, config),
+        Command::Speed(args) => speed::run(args, config),
         Command::Enc(args) => enc::run(args, config),
         Command::Completions(_) | Command::Man(_) => unreachable!("done above"),
     }

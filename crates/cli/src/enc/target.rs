@@ -27,7 +27,7 @@ fn temporary() -> MutexGuard<'static, Option<PathBuf>> {
 
 /// A file to be.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(crate) struct Target {
     path: PathBuf,
     temporary: PathBuf,
     file: File,
@@ -38,7 +38,7 @@ pub(super) struct Target {
 
 impl Target {
     /// Begins a file beside `path`, with the permissions of the file that is there now, if any.
-    pub(super) fn create(path: &Path) -> Result<Target, Failure> {
+    pub(crate) fn create(path: &Path) -> Result<Target, Failure> {
         watch_signals();
         // The file that a symbolic link names is replaced, not the link.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -79,12 +79,12 @@ impl Target {
     }
 
     /// For writing.
-    pub(super) fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
     /// Gives the file its name, in place of what had it before.
-    pub(super) fn commit(&self) -> Result<(), Failure> {
+    pub(crate) fn commit(&self) -> Result<(), Failure> {
         // A signal that comes now waits until the file has one name or the other.
         let mut registered = temporary();
         if self.nameless {
