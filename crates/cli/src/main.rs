@@ -3,12 +3,13 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `speed/`, `enc/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `speed/`, `enc/`, `check/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units`, `cores` | tables, JSON; sizes and times; lists of cores |
 //! | `failure` | messages and exit statuses |
 
 mod calibrate;
+mod check;
 mod cores;
 mod drivers;
 mod enc;
@@ -22,6 +23,7 @@ mod why;
 
 use std::process::ExitCode;
 
+use cipherlane::Config;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -50,35 +52,42 @@ enum Command {
     Calibrate(calibrate::CalibrateArgs),
     Speed(speed::SpeedArgs),
     Enc(enc::EncArgs),
+    Check(check::Arguments),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
 }
 
 fn main() -> ExitCode {
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(failure) => failure.report(),
     }
 }
 
-fn run() -> Result<(), Failure> {
+fn run() -> Result<ExitCode, Failure> {
     let arguments = enc::arguments::translate(std::env::args_os(), &Cli::command())?;
     let cli = Cli::parse_from(arguments);
     // Needed by no driver, so not held up by a bad setting.
-    match &cli.command {
-        Command::Completions(args) => return generate::completions(args, Cli::command()),
-        Command::Man(args) => return generate::man(args, Cli::command()),
-        _ => {}
+    let done = match &cli.command {
+        Command::Completions(args) => generate::completions(args, Cli::command()),
+        Command::Man(args) => generate::man(args, Cli::command()),
+        _ => return work(&cli.command, cli.options.settings()?),
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+/// The subcommands that use drivers.
+fn work(command: &Command, config: Config) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Drivers(args) => drivers::run(args, &start(config)?)?,
+        Command::Why(args) => why::run(args, config)?,
+        Command::Calibrate(args) => calibrate::run(args, config)?,
+        Command::Speed(args) => speed::run(args, config)?,
+        Command::Enc(args) => enc::run(args, config)?,
+        Command::Check(args) => return check::run(args, config),
+        Command::Completions(_) | Command::Man(_) => unreachable!("they use no driver"),
     }
-    let config = cli.options.settings()?;
-    match &cli.command {
-        Command::Drivers(args) => drivers::run(args, &start(config)?),
-        Command::Why(args) => why::run(args, config),
-        Command::Calibrate(args) => calibrate::run(args, config),
-        Command::Speed(args) => speed::run(args, config),
-        Command::Enc(args) => enc::run(args, config),
-        Command::Completions(_) | Command::Man(_) => unreachable!("done above"),
-    }
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -40,14 +40,10 @@ fn goals() -> impl TypedValueParser<Value = Goal> {
 }
 
 impl Options {
-    /// The settings: files, then environment, then these options. Call it before any
-    /// thread is started.
+    /// The settings: files, then environment, then these options.
     pub(crate) fn settings(&self) -> Result<Config, Failure> {
-        if let Some(path) = &self.config {
-            // SAFETY: `main` comes here first; no other thread runs yet.
-            unsafe { std::env::set_var("CIPHERLANE_CONFIG", path) };
-        }
-        let mut config = Config::load().map_err(|error| match error {
+        let loaded = cipherlane_drivers::load_config(self.config.as_deref());
+        let mut config = loaded.map_err(|error| match error {
             Error::Io { path, source } => Failure::path("read settings from", &path, &source),
             error => error.into(),
         })?;

@@ -40,15 +40,16 @@ pub struct Config {
 }
 
 impl Config {
-    /// The file named by `CIPHERLANE_CONFIG`, or else `/etc/cipherlane.toml` and
-    /// `~/.config/cipherlane.toml` where they exist; then the environment variables
+    /// The given file or the one named by `CIPHERLANE_CONFIG`, or else `/etc/cipherlane.toml`
+    /// and `~/.config/cipherlane.toml` where they exist; then the environment variables
     /// `CIPHERLANE_FORCE`, `CIPHERLANE_DISABLE` and `CIPHERLANE_AUTO` (lists with
     /// commas), `CIPHERLANE_GOAL`, `CIPHERLANE_PROFILE`.
-    pub fn load() -> Result<Config, Error> {
+    pub fn load(file: Option<&Path>) -> Result<Config, Error> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let mut config = Config::default();
-        match variable("CIPHERLANE_CONFIG") {
-            Some(path) => config = Config::read(Path::new(&path))?,
+        let named = variable("CIPHERLANE_CONFIG").map(PathBuf::from);
+        match file.map(Path::to_owned).or(named) {
+            Some(path) => config = Config::read(&path)?,
             None => {
                 let user = variable("XDG_CONFIG_HOME").map(PathBuf::from);
                 let user = user.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")));

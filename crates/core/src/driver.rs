@@ -38,6 +38,12 @@ pub trait Driver: Send + Sync {
         Load::default()
     }
 
+    /// What the user should know though the driver works, such as a priority that the
+    /// system did not grant.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether `auto` may choose it without the user's word.
     fn automatic(&self) -> bool {
         true

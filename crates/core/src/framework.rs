@@ -186,6 +186,7 @@ impl Framework {
                     driver: entry.driver.name().to_owned(),
                     priority: entry.driver.priority(),
                     not_used_because: self.not_used(index, algorithm),
+                    notes: entry.driver.notes(),
                     self_test: match &admission {
                         Ok(()) => SelfTest::Passed,
                         Err(reason) if reason.starts_with("self-test") => SelfTest::Failed,
@@ -329,6 +330,8 @@ pub struct Row {
     pub gigabytes_per_second: Option<f32>,
     /// Why `auto` does not use it.
     pub not_used_because: Option<String>,
+    /// What else the user should know of the driver.
+    pub notes: Vec<String>,
     /// Statistics.
     pub totals: Totals,
 }

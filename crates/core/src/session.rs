@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
@@ -70,6 +70,13 @@ impl SessionBuilder {
 
     /// Expands the key in every driver that may serve.
     pub fn open(self) -> Result<Session, Error> {
+        let session = self.expand();
+        wipe_dead_stack();
+        session
+    }
+
+    #[inline(never)]
+    fn expand(self) -> Result<Session, Error> {
         let SessionBuilder {
             framework,
             algorithm,
@@ -132,6 +139,13 @@ impl SessionBuilder {
             inner: Arc::new(inner),
         })
     }
+}
+
+/// Expanding a key moves it about: copies stay on the stack below. They are overwritten.
+#[inline(never)]
+fn wipe_dead_stack() {
+    let mut dead = [std::mem::MaybeUninit::<u8>::uninit(); 32 << 10];
+    dead.zeroize();
 }
 
 /// An algorithm and a key, used by any number of threads at once without locks.

@@ -3,16 +3,38 @@
 //! | driver | where it runs |
 //! |---|---|
 //! | [`software`] | the caller's core |
+//! | [`cores`] | the caller's core and worker threads on dedicated cores |
+//! | [`openssl`] | the caller's core, by libcrypto 3 where it is present |
+//! | [`gcrypt`] | the caller's core, by libgcrypt where it is present |
+//!
+//! `foreign` is what drivers over foreign libraries share.
 
+pub mod cores;
+mod foreign;
+pub mod gcrypt;
+pub mod openssl;
 pub mod software;
 
 use std::sync::Arc;
 
 use cipherlane::{Config, Error, Framework};
 
+/// [`Config::load`], and after it the variables of the drivers: `CIPHERLANE_CORES`.
+pub fn load_config(file: Option<&std::path::Path>) -> Result<Config, Error> {
+    let mut config = Config::load(file)?;
+    cores::Settings::environment(&mut config);
+    Ok(config)
+}
+
 /// A framework with every driver there is, under the given settings.
 pub fn framework(config: Config) -> Result<Framework, Error> {
+    let cores = cores::Cores::new(&config)?;
+    let openssl = openssl::OpenSsl::new(&config)?;
+    let gcrypt = gcrypt::Gcrypt::new(&config)?;
     Framework::builder(Arc::new(software::Software))
+        .driver(Arc::new(cores))
+        .driver(Arc::new(openssl))
+        .driver(Arc::new(gcrypt))
         .config(config)
         .build()
 }

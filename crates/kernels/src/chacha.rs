@@ -7,7 +7,7 @@ use crate::portable;
 
 /// A key of ChaCha20-Poly1305. Wiped on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub struct ChaChaKey([u8; 32]);
+pub struct ChaChaKey(pub(crate) [u8; 32]);
 
 impl ChaChaKey {
     /// Takes a key of 32 bytes; `None` for any other length.
@@ -27,6 +27,14 @@ pub fn open(jobs: &mut [AeadJob<'_, ChaChaKey>]) {
 }
 
 fn crypt(dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(avx2) = crate::cpu::HaveAvx2::new() {
+        return crate::x86_64::chacha::crypt(avx2, crate::cpu::HaveAvx512::new(), dir, jobs);
+    }
+    portable(dir, jobs);
+}
+
+fn portable(dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
     for job in jobs {
         let (nonce, _) = job.iv.split_first_chunk().expect("12 of 16 bytes");
         let tag = portable::chacha::crypt(dir, &job.key.0, nonce, job.aad, job.data.reborrow());
@@ -77,6 +85,16 @@ mod tests {
         ChaChaKey::new(&message.key[..32]).unwrap()
     }
 
+    /// By the portable code, AVX2 and AVX-512; by what there is of them.
+    fn crypt_by(means: i32, dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+        #[cfg(target_arch = "x86_64")]
+        if let (1.., Some(avx2)) = (means, crate::cpu::HaveAvx2::new()) {
+            let avx512 = crate::cpu::HaveAvx512::new().filter(|_| means > 1);
+            return crate::x86_64::chacha::crypt(avx2, avx512, dir, jobs);
+        }
+        portable(dir, jobs);
+    }
+
     fn padded((data, tag): (Vec<u8>, [u8; 16])) -> (Vec<u8>, [u8; 32]) {
         let mut long = [0; 32];
         long[..16].copy_from_slice(&tag);
@@ -84,11 +102,12 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
+        #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn batches_agree_with_the_reference(messages in batches(1), in_place: bool) {
-            let sealed = results(&messages, in_place, key, seal);
-            let opened = results(&messages, in_place, key, open);
+        fn batches_agree_with_the_reference(messages in batches(1), in_place: bool, means in 0..3) {
+            let run = |dir| results(&messages, in_place, key, |jobs| crypt_by(means, dir, jobs));
+            let sealed = run(Direction::Encrypt);
+            let opened = run(Direction::Decrypt);
             for ((m, sealed), opened) in messages.iter().zip(sealed).zip(opened) {
                 let key = m.key[..32].try_into().unwrap();
                 let nonce = m.iv[..12].try_into().unwrap();

@@ -27,6 +27,9 @@ pub(crate) struct Message<'j, H: Hash> {
 pub(crate) trait Compress<H: Hash>: Copy {
     /// Compresses `blocks[i]`, whole blocks, into `states[i]`. All have the same length.
     fn compress(self, states: &mut [H::State], blocks: &[&[u8]]);
+
+    /// Clears the registers that the compressions have used.
+    fn wipe_registers(self) {}
 }
 
 /// The portable compression functions, a message after the other.
@@ -105,6 +108,7 @@ pub(crate) fn run<'j, H: Hash, C: Compress<H>, const N: usize>(
     for lane in &mut lanes {
         wipe(&mut lane.made.0, H::NO_BLOCKS);
     }
+    compress.wipe_registers();
 }
 
 /// Overwrites key-dependent memory; unlike `zeroize` in whole registers.

@@ -28,14 +28,13 @@ pub mod chacha;
 pub mod cpu;
 pub mod ctr;
 pub mod ecb;
+pub mod gcm;
+mod hash_lanes;
 pub mod hmac;
 pub mod job;
 pub mod naive;
 pub mod sha2;
 pub mod xts;
-pub mod gcm;
-mod hash_lanes;
-
 
 #[cfg(test)]
 mod aead_batches;

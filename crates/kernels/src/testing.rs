@@ -111,14 +111,25 @@ pub(crate) fn batches(
     (keys, requests)
 }
 
-/// Runs a batch, and compares data and IVs with what `expected` gives for each
-/// request: its output, and its IV on return.
+/// The output of a request and its IV on return.
+pub(crate) type Answer = (Vec<u8>, [u8; 16]);
+
+/// What each request of a batch should give, by its bytes and the number of its key.
+pub(crate) fn answers(
+    keys: usize,
+    requests: &[Request],
+    answer: impl Fn(&Request, usize) -> Answer,
+) -> Vec<Answer> {
+    requests.iter().map(|r| answer(r, r.key % keys)).collect()
+}
+
+/// Runs a batch, and compares data and IVs with the answers.
 pub(crate) fn judge<K>(
     name: &str,
     keys: &[K],
     requests: &[Request],
     run: impl Fn(&mut [CipherJob<'_, K>]),
-    expected: impl Fn(&Request, usize) -> (Vec<u8>, [u8; 16]),
+    expected: &[Answer],
 ) {
     const MARGIN: usize = 64;
     let input: Vec<Vec<u8>> = requests
@@ -157,7 +168,7 @@ pub(crate) fn judge<K>(
     let ivs: Vec<[u8; 16]> = jobs.iter().map(|job| job.iv).collect();
     drop(jobs);
     for (i, request) in requests.iter().enumerate() {
-        let (data, iv) = expected(request, request.key % keys.len());
+        let (data, iv) = &expected[i];
         let (before, rest) = output[i].split_at(request.offset);
         let (got, behind) = rest.split_at(request.data.len());
         assert!(
@@ -165,7 +176,7 @@ pub(crate) fn judge<K>(
             "{name}: data of request {i} of {}",
             requests.len()
         );
-        assert_eq!(ivs[i], iv, "{name}: IV of request {i}");
+        assert_eq!(&ivs[i], iv, "{name}: IV of request {i}");
         assert!(
             before.iter().chain(behind).all(|&byte| byte == 0xa5),
             "{name}: request {i} wrote outside its output"

@@ -59,18 +59,20 @@ pub fn crypt(dir: Direction, jobs: &mut [CipherJob<'_, XtsKey>]) {
 /// If the length of the job's data is less than 16.
 pub fn crypt_from(dir: Direction, job: &mut CipherJob<'_, XtsKey>, first_block: u64) {
     assert!(job.data.len() >= 16, "XTS takes a block or more");
-    let mut tweak = job.iv;
-    ecb::crypt(
-        Direction::Encrypt,
-        &mut [CipherJob {
-            key: &job.key.tweak,
-            iv: [0; 16],
-            data: InOutBuf::from(&mut tweak[..]),
-        }],
-    );
-    tweak = times_power(u128::from_le_bytes(tweak), first_block).to_le_bytes();
+    let mut tweak = tweak_at(job.key, job.iv, first_block);
     rest_of_unit(dir, job, &tweak);
     tweak.zeroize();
+}
+
+/// The encrypted tweak of a block of the data unit `iv`.
+fn tweak_at(key: &XtsKey, mut iv: Block, block: u64) -> Block {
+    let mut jobs = [CipherJob {
+        key: &key.tweak,
+        iv: [0; 16],
+        data: InOutBuf::from(&mut iv[..]),
+    }];
+    ecb::crypt(Direction::Encrypt, &mut jobs);
+    times_power(u128::from_le_bytes(iv), block).to_le_bytes()
 }
 
 fn rest_of_unit(dir: Direction, job: &mut CipherJob<'_, XtsKey>, tweak: &Block) {
@@ -138,7 +140,7 @@ fn spread(a: u64) -> u128 {
 mod tests {
     use super::*;
     use crate::naive;
-    use crate::testing::{Request, batches, judge, known, tiers};
+    use crate::testing::{Request, answers, batches, judge, known, tiers};
     use proptest::prelude::*;
 
     fn key(hex: &str) -> XtsKey {
@@ -242,62 +244,6 @@ mod tests {
 
     const BOTH: [Direction; 2] = [Direction::Encrypt, Direction::Decrypt];
 
-    proptest! {
-        #[test]
-        fn batches_agree_with_the_naive_reference((bytes, requests) in batches(|len| len.max(16))) {
-            let bytes = doubled(&bytes);
-            let keys = keys(&bytes);
-            for (tier, dir) in tiers().iter().flat_map(|tier| BOTH.map(|dir| (tier, dir))) {
-                judge(tier.name, &keys, &requests, |jobs| (tier.xts)(dir, jobs),
-                    |r, key| (naive(dir, &bytes[key], r), r.iv));
-            }
-        }
-
-        #[test]
-        fn parts_of_a_unit_join(
-            (bytes, requests) in batches(|len| len.max(16)),
-            cut in any::<proptest::sample::Index>(),
-        ) {
-            let bytes = doubled(&bytes);
-            let keys = keys(&bytes);
-            let in_parts = |dir: Direction, jobs: &mut [CipherJob<'_, XtsKey>], crypt_from: &FromFn<'_>| {
-                for job in jobs {
-                    let first = cut.index(job.data.len() / 16);
-                    let (head, tail) = job.data.reborrow().split_at(16 * first);
-                    for (data, first) in [(head, 0), (tail, first)] {
-                        if !data.is_empty() {
-                            let mut part = CipherJob { key: job.key, iv: job.iv, data };
-                            crypt_from(dir, &mut part, first as u64);
-                        }
-                    }
-                }
-            };
-            for dir in BOTH {
-                let expected = |r: &Request, key: usize| (naive(dir, &bytes[key], r), r.iv);
-                judge("chosen", &keys, &requests, |jobs| in_parts(dir, jobs, &crypt_from), expected);
-                for tier in tiers() {
-                    let from = |dir: Direction, job: &mut CipherJob<'_, XtsKey>, first: u64| {
-                        let tweak = naive::aes_encrypt_block(&tweak_key(&keys, &bytes, job.key), &job.iv);
-                        let tweak = times_power(u128::from_le_bytes(tweak), first).to_le_bytes();
-                        (tier.xts_from)(dir, job, &tweak);
-                    };
-                    judge(tier.name, &keys, &requests, |jobs| in_parts(dir, jobs, &from), expected);
-                }
-            }
-        }
-    }
-
-    type FromFn<'a> = dyn Fn(Direction, &mut CipherJob<'_, XtsKey>, u64) + 'a;
-
-    /// The bytes of the tweak key of `key`, one of `keys`.
-    fn tweak_key(keys: &[XtsKey], bytes: &[Vec<u8>], key: &XtsKey) -> Vec<u8> {
-        let place = keys
-            .iter()
-            .position(|other| core::ptr::eq(other, key))
-            .unwrap();
-        bytes[place][bytes[place].len() / 2..].to_vec()
-    }
-
     #[test]
     fn powers_step_by_doubling() {
         for start in [0, 1, 100, 127, 128, 1 << 20, u64::MAX - 300] {
@@ -321,5 +267,61 @@ mod tests {
         }
         let far = times_power(times_power(a, u64::MAX / 2), u64::MAX / 2);
         assert_eq!(far, times_power(a, u64::MAX - 1));
+    }
+
+    proptest! {
+        #[test]
+        fn batches_agree_with_the_naive_reference((bytes, requests) in batches(|len| len.max(16))) {
+            let bytes = doubled(&bytes);
+            let keys = keys(&bytes);
+            for dir in BOTH {
+                let expected = answers(keys.len(), &requests, |r, key| (naive(dir, &bytes[key], r), r.iv));
+                for tier in tiers() {
+                    let run = |jobs: &mut [CipherJob<'_, XtsKey>]| (tier.xts)(dir, jobs);
+                    judge(tier.name, &keys, &requests, run, &expected);
+                }
+            }
+        }
+
+        #[test]
+        fn parts_of_a_unit_join(
+            (bytes, requests) in batches(|len| len.max(16)),
+            cut in any::<proptest::sample::Index>(),
+        ) {
+            let bytes = doubled(&bytes);
+            let keys = keys(&bytes);
+            for dir in BOTH {
+                let expected = answers(keys.len(), &requests, |r, key| (naive(dir, &bytes[key], r), r.iv));
+                let run = |jobs: &mut [CipherJob<'_, XtsKey>]| in_parts(jobs, &cut, |job, first| {
+                    crypt_from(dir, job, first);
+                });
+                judge("chosen", &keys, &requests, run, &expected);
+                for tier in tiers() {
+                    let run = |jobs: &mut [CipherJob<'_, XtsKey>]| in_parts(jobs, &cut, |job, first| {
+                        let tweak = tweak_at(job.key, job.iv, first);
+                        (tier.xts_from)(dir, job, &tweak);
+                    });
+                    judge(tier.name, &keys, &requests, run, &expected);
+                }
+            }
+        }
+    }
+
+    /// Each job in two parts, cut somewhere between blocks.
+    fn in_parts(
+        jobs: &mut [CipherJob<'_, XtsKey>],
+        cut: &proptest::sample::Index,
+        crypt_from: impl Fn(&mut CipherJob<'_, XtsKey>, u64),
+    ) {
+        for job in jobs {
+            let (key, iv) = (job.key, job.iv);
+            let first = cut.index(job.data.len() / 16);
+            let (head, tail) = job.data.reborrow().split_at(16 * first);
+            for (data, first) in [(head, 0), (tail, first)] {
+                if !data.is_empty() {
+                    crypt_from(&mut CipherJob { key, iv, data }, first as u64);
+                }
+            }
+        }
     }
 }

@@ -19,7 +19,8 @@ pub(crate) fn hash_key(aes: &AesKey) -> Block {
 /// The block cipher alone.
 pub(crate) fn encrypt(key: &AesKey, block: &Block) -> Block {
     let mut block = *block;
-    key.portable().crypt(Direction::Encrypt, std::slice::from_mut(&mut block));
+    key.portable()
+        .crypt(Direction::Encrypt, std::slice::from_mut(&mut block));
     block
 }
 

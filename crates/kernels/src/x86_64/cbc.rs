@@ -2,10 +2,11 @@
 //! registers at a time, the rest packed.
 
 use core::arch::x86_64::__m128i;
+use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle};
-use super::slots::Slots;
+use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
 use crate::aes::{AesKey, Block};
@@ -15,28 +16,50 @@ use crate::job::CipherJob;
 /// The instructions of `T` are there.
 #[inline(always)]
 pub(super) unsafe fn decrypt<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
-    let mut slots = Slots::new();
+    let mut store = MaybeUninit::uninit();
+    let mut slots = Slots::new(&mut store);
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
-    // Packed blocks read their input here and write later, so in place the next
-    // block still finds the ciphertext that it chains from in `previous`.
     unsafe {
         for job in jobs {
             let key = Schedule::new::<true>(job.key);
             let mut at = Cursor::new(&mut job.data);
             bulk::<T::V, 8>(&mut at, key, &mut job.iv);
-            slots.begin::<T, true>(key);
-            let mut previous = __m128i::load(job.iv.as_ptr());
-            while at.len >= 16 {
-                let input = __m128i::load(at.from);
-                slots.push::<T, true>(key, input, previous, at.to);
-                previous = input;
-                at.advance(16);
+            if T::V::BLOCKS == 4 {
+                bulk::<T::V, 4>(&mut at, key, &mut job.iv);
             }
-            previous.store(job.iv.as_mut_ptr());
+            slots.begin::<T, true>(key);
+            let mut chain = Chain(T::V::splat(&raw const job.iv));
+            slots.stage::<T, true>(&mut at, &mut chain);
+            chain.0.last().store(job.iv.as_mut_ptr());
         }
-        T::flush::<true>(&mut slots);
+        slots.flush::<T, true>();
+        slots.wipe::<T>();
     }
-    slots.wipe();
+}
+
+/// Ciphertext, and what it chains from: the last block of this register. In place
+/// the ciphertext in memory may be gone when the next block asks for it.
+struct Chain<V>(V);
+
+impl<V: Wide> Feed<V> for Chain<V> {
+    #[inline(always)]
+    unsafe fn wide(&mut self, from: *const u8) -> (V, V) {
+        // SAFETY: as the trait says.
+        unsafe {
+            let input = V::load(from);
+            (input, input.chained(core::mem::replace(&mut self.0, input)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn single(&mut self, from: *const u8) -> (__m128i, __m128i) {
+        // SAFETY: as the trait says.
+        unsafe {
+            let input = __m128i::load(from);
+            let previous = core::mem::replace(&mut self.0, V::broadcast(input));
+            (input, previous.last())
+        }
+    }
 }
 
 /// Leaves the last ciphertext block in `previous`.

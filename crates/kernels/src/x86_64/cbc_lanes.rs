@@ -137,10 +137,7 @@ unsafe fn run<T: Tier, const MIXED: bool>(jobs: &mut [CipherJob<'_, AesKey>], ro
             }
         }
         if MIXED {
-            wipe::memory(
-                lanes.table.as_mut_ptr(),
-                (rounds + 1) * size_of_val(&lanes.table[0]),
-            );
+            wipe::blocks::<T::V>(lanes.table.as_mut_ptr().cast(), (rounds + 1) * MOST);
         }
     }
 }

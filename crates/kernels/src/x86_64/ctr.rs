@@ -1,10 +1,11 @@
 //! CTR: long requests eight registers at a time, the rest packed.
 
 use core::arch::x86_64::__m128i;
+use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle};
-use super::slots::Slots;
+use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
 use crate::aes::AesKey;
@@ -14,7 +15,8 @@ use crate::job::CipherJob;
 /// The instructions of `T` are there.
 #[inline(always)]
 pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
-    let mut slots = Slots::new();
+    let mut store = MaybeUninit::uninit();
+    let mut slots = Slots::new(&mut store);
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
     unsafe {
         for job in jobs {
@@ -40,13 +42,10 @@ pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
                 segment::<T>(&mut slots, &mut at, key, first);
             }
         }
-        T::flush::<false>(&mut slots);
+        slots.flush::<T, false>();
+        slots.wipe::<T>();
     }
-    slots.wipe();
 }
-
-/// 0 to 3, each in the lower half of a block.
-static PLACES: [u64; 8] = [0, 0, 1, 0, 2, 0, 3, 0];
 
 /// All of `at`, from a counter whose lower half does not wrap on the way.
 ///
@@ -55,56 +54,96 @@ static PLACES: [u64; 8] = [0, 0, 1, 0, 2, 0, 3, 0];
 /// slots are flushed.
 #[inline(always)]
 unsafe fn segment<T: Tier>(slots: &mut Slots, at: &mut Cursor, key: Schedule, counter: __m128i) {
-    // SAFETY: as for this function; pushes stay within what is left.
+    // SAFETY: as for this function.
     unsafe {
-        let mut counter = bulk::<T::V, 8>(at, key, counter);
-        let one = __m128i::load((&raw const PLACES[2]).cast());
-        while at.len >= 16 {
-            let data = __m128i::load(at.from);
-            slots.push::<T, false>(key, counter.reverse(), data, at.to);
-            counter = counter.add_halves(one);
-            at.advance(16);
+        let mut counters = Counters(T::V::broadcast(counter).add_halves(places()));
+        bulk::<T::V, 8>(at, key, &mut counters);
+        if T::V::BLOCKS == 4 {
+            bulk::<T::V, 4>(at, key, &mut counters);
         }
+        slots.stage::<T, false>(at, &mut counters);
         if at.len > 0 {
-            slots.push_tail::<T, false>(key, counter.reverse(), at.from, at.to, at.len);
+            slots.stage_tail::<T, false>(at, &mut counters);
         }
     }
 }
 
-/// Gives the next counter.
+/// Successive counters with their bytes reversed.
+struct Counters<V>(V);
+
+/// 0 to `BLOCKS - 1`, each in the lower half of a block.
 ///
+/// # Safety
+/// The instructions of `V` are there.
+#[inline(always)]
+unsafe fn places<V: Wide>() -> V {
+    static PLACES: [u64; 8] = [0, 0, 1, 0, 2, 0, 3, 0];
+    // SAFETY: `BLOCKS` is at most 4.
+    unsafe { V::load(PLACES.as_ptr().cast()) }
+}
+
+impl<V: Wide> Counters<V> {
+    /// These counters as AES takes them; steps to the next.
+    ///
+    /// # Safety
+    /// The instructions of `V` are there.
+    #[inline(always)]
+    unsafe fn next(&mut self) -> V {
+        static BY: [[u64; 2]; 5] = [[0, 0], [1, 0], [2, 0], [3, 0], [4, 0]];
+        // SAFETY: as for this function.
+        unsafe {
+            let these = self.0.reverse();
+            self.0 = self.0.add_halves(V::splat(BY[V::BLOCKS].as_ptr().cast()));
+            these
+        }
+    }
+}
+
+impl<V: Wide> Feed<V> for Counters<V> {
+    #[inline(always)]
+    unsafe fn wide(&mut self, from: *const u8) -> (V, V) {
+        // SAFETY: as the trait says.
+        unsafe { (self.next(), V::load(from)) }
+    }
+
+    #[inline(always)]
+    unsafe fn single(&mut self, from: *const u8) -> (__m128i, __m128i) {
+        static ONE: [u64; 2] = [1, 0];
+        // SAFETY: as the trait says.
+        unsafe {
+            let this = self.0.first().reverse();
+            self.0 = self.0.add_halves(V::splat(ONE.as_ptr().cast()));
+            (this, __m128i::load(from))
+        }
+    }
+}
+
 /// # Safety
 /// The instructions of `V` are there and the data behind `at` is valid.
 #[inline(always)]
 unsafe fn bulk<V: Wide, const W: usize>(
     at: &mut Cursor,
     key: Schedule,
-    counter: __m128i,
-) -> __m128i {
+    counters: &mut Counters<V>,
+) {
     let step = 16 * V::BLOCKS;
-    // SAFETY: `W * step` bytes are left in the loop; all are read before any is
-    // written. `PLACES` has four blocks, and `BLOCKS` is at most 4.
-    unsafe {
-        let mut counters = V::broadcast(counter).add_halves(V::load(PLACES.as_ptr().cast()));
-        let by = [V::BLOCKS as u64, 0];
-        let by = V::splat(by.as_ptr().cast());
-        while at.len >= W * step {
+    while at.len >= W * step {
+        // SAFETY: `W * step` bytes are left; all are read before any is written.
+        unsafe {
             let mut state = [V::zero(); W];
-            for i in 0..W {
-                state[i] = counters.reverse().xor(key.at(i, 0));
-                counters = counters.add_halves(by);
+            for state in &mut state {
+                *state = counters.next().xor(key.at(0, 0));
             }
             middle::<V, _, W, false>(&mut state, &key);
             let last: V = key.at(0, key.rounds());
-            for i in 0..W {
+            for (i, state) in state.iter_mut().enumerate() {
                 let data = V::load(at.from.add(i * step));
-                state[i] = state[i].last_round::<false>(last.xor(data));
+                *state = state.last_round::<false>(last.xor(data));
             }
-            for i in 0..W {
-                state[i].store(at.to.add(i * step));
+            for (i, state) in state.iter().enumerate() {
+                state.store(at.to.add(i * step));
             }
             at.advance(W * step);
         }
-        counters.first()
     }
 }

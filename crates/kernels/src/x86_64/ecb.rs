@@ -1,10 +1,11 @@
 //! ECB: long requests eight registers at a time, the rest packed.
 
 use core::arch::x86_64::__m128i;
+use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle};
-use super::slots::Slots;
+use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
 use crate::aes::AesKey;
@@ -14,23 +15,40 @@ use crate::job::CipherJob;
 /// The instructions of `T` are there.
 #[inline(always)]
 pub(super) unsafe fn crypt<T: Tier, const DECRYPT: bool>(jobs: &mut [CipherJob<'_, AesKey>]) {
-    let mut slots = Slots::new();
+    let mut store = MaybeUninit::uninit();
+    let mut slots = Slots::new(&mut store);
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
     unsafe {
         for job in jobs {
             let key = Schedule::new::<DECRYPT>(job.key);
             let mut at = Cursor::new(&mut job.data);
             bulk::<T::V, 8, DECRYPT>(&mut at, key);
-            slots.begin::<T, DECRYPT>(key);
-            while at.len >= 16 {
-                let input = __m128i::load(at.from);
-                slots.push::<T, DECRYPT>(key, input, __m128i::zero(), at.to);
-                at.advance(16);
+            if T::V::BLOCKS == 4 {
+                bulk::<T::V, 4, DECRYPT>(&mut at, key);
             }
+            slots.begin::<T, DECRYPT>(key);
+            slots.stage::<T, DECRYPT>(&mut at, &mut Plain);
         }
-        T::flush::<DECRYPT>(&mut slots);
+        slots.flush::<T, DECRYPT>();
+        slots.wipe::<T>();
     }
-    slots.wipe();
+}
+
+/// Data as it is.
+pub(super) struct Plain;
+
+impl<V: Wide> Feed<V> for Plain {
+    #[inline(always)]
+    unsafe fn wide(&mut self, from: *const u8) -> (V, V) {
+        // SAFETY: as the trait says.
+        unsafe { (V::load(from), V::zero()) }
+    }
+
+    #[inline(always)]
+    unsafe fn single(&mut self, from: *const u8) -> (__m128i, __m128i) {
+        // SAFETY: as the trait says.
+        unsafe { (__m128i::load(from), __m128i::zero()) }
+    }
 }
 
 /// # Safety

@@ -97,6 +97,7 @@ unsafe fn first_round<V: Lane, const M: usize>(counter: &mut V, key: &AesKey) ->
 
 /// What is known of GHASH before a group: the value to be added to its first block,
 /// and products that are to be reduced with it.
+#[derive(Clone, Copy)]
 struct Hash<V> {
     y: __m128i,
     sum: Sum<V>,
@@ -114,12 +115,11 @@ impl<V: Lane> Hash<V> {
         }
     }
 
-    /// Adds vector `i` of a group of `n` blocks, bytes not yet reversed.
+    /// Adds vector `i` of a group of `n` blocks, their bytes reversed.
     #[inline(always)]
-    unsafe fn add(&mut self, blocks: V, i: usize, table: &Table, n: usize) {
+    unsafe fn add(&mut self, mut blocks: V, i: usize, table: &Table, n: usize) {
         // SAFETY: the caller enables the instructions of `V`, and n <= 8 * BLOCKS + 1.
         unsafe {
-            let mut blocks = blocks.reverse();
             if i == 0 {
                 blocks = blocks.xor(V::first(self.y));
             }
@@ -147,12 +147,12 @@ unsafe fn hash<V: Lane>(table: &Table, y: __m128i, mut from: *const u8, mut len:
             let n = group.div_ceil(16);
             let mut i = 0;
             while (i + 1) * V::BYTES <= group {
-                hash.add(V::load(from.add(i * V::BYTES)), i, table, n);
+                hash.add(V::load(from.add(i * V::BYTES)).reverse(), i, table, n);
                 i += 1;
             }
             if i * V::BYTES < group {
                 let rest = V::load_part(from.add(i * V::BYTES), group - i * V::BYTES);
-                hash.add(rest, i, table, n);
+                hash.add(rest.reverse(), i, table, n);
             }
             hash = hash.reduce();
             from = from.add(group);
@@ -175,12 +175,8 @@ unsafe fn start<V: Lane>(table: &Table, aad: &[u8], n: usize) -> Hash<V> {
         }
         let mut hash = Hash::from(zero);
         if !aad.is_empty() {
-            let block = if aad.len() == 16 {
-                __m128i::load(aad.as_ptr())
-            } else {
-                __m128i::load_part(aad.as_ptr(), aad.len())
-            };
-            hash.sum.add(V::first(block.reverse()), table, n + 1);
+            let block = load_block(aad).reverse();
+            hash.sum.add(V::first(block), table, n + 1);
         }
         hash
     }
@@ -206,7 +202,7 @@ unsafe fn chunk<V: Lane, const HASH: bool>(
             round(&mut state, aes, i + 1);
             if HASH {
                 let blocks = V::load(hashed.add(i * V::BYTES));
-                hash.add(blocks, i, &key.table, WIDTH * V::BLOCKS);
+                hash.add(blocks.reverse(), i, &key.table, WIDTH * V::BLOCKS);
             }
         }
         round(&mut state, aes, WIDTH + 1);
@@ -222,11 +218,56 @@ unsafe fn chunk<V: Lane, const HASH: bool>(
     }
 }
 
+/// Bytes in vector `i` of `M` when `len` bytes are left: the vectors up to M - 3 are
+/// whole, which needs no test.
+#[inline(always)]
+fn bytes<V: Lane, const M: usize>(len: usize, i: usize) -> usize {
+    if i + 2 < M {
+        V::BYTES
+    } else {
+        len.saturating_sub(i * V::BYTES).min(V::BYTES)
+    }
+}
+
+/// `n <= BYTES` bytes of vector `i`, zeros behind them.
+#[inline(always)]
+unsafe fn load_some<V: Lane>(from: *const u8, i: usize, n: usize) -> V {
+    // SAFETY: the caller enables the instructions of `V` and gives these bytes.
+    unsafe {
+        match n {
+            0 => V::zero(),
+            _ if n == V::BYTES => V::load(from.add(i * V::BYTES)),
+            _ => V::load_part(from.add(i * V::BYTES), n),
+        }
+    }
+}
+
+/// The first `n <= BYTES` bytes of `text` as vector `i`.
+#[inline(always)]
+unsafe fn store_some<V: Lane>(text: V, to: *mut u8, i: usize, n: usize) {
+    // SAFETY: the caller enables the instructions of `V` and gives these bytes.
+    unsafe {
+        match n {
+            0 => {}
+            _ if n == V::BYTES => text.store(to.add(i * V::BYTES)),
+            _ => text.store_part(to.add(i * V::BYTES), n),
+        }
+    }
+}
+
+/// At most 16 bytes, zeros behind them.
+#[inline(always)]
+unsafe fn load_block(bytes: &[u8]) -> __m128i {
+    // SAFETY: the caller enables the instructions of `__m128i`; the slice is good
+    // for its length.
+    unsafe { load_some(bytes.as_ptr(), 0, bytes.len().min(16)) }
+}
+
 /// What stands behind the data of a message.
 struct End<V> {
     /// J0 in the form for counting.
     j0: V,
-    /// Bits of additional data and of data.
+    /// Bits of data and of additional data, bytes reversed.
     lengths: __m128i,
 }
 
@@ -238,24 +279,17 @@ struct End<V> {
 unsafe fn rest<V: Lane, const M: usize>(
     dir: Direction,
     key: &GcmKey,
-    mut counter: V,
+    counter: &V,
     data: (*const u8, *mut u8, usize),
     pending: Option<*const u8>,
-    mut hash: Hash<V>,
-    end: Option<End<V>>,
+    hash: &Hash<V>,
+    end: &Option<End<V>>,
 ) -> __m128i {
+    let (mut counter, mut hash) = (*counter, *hash);
     let (from, to, len) = data;
     let blocks = len.div_ceil(16);
     debug_assert_eq!(M, blocks / V::BLOCKS + 1);
     let behind = blocks % V::BLOCKS;
-    // The vectors up to M - 3 are whole.
-    let bytes = |i: usize| {
-        if i + 2 < M {
-            V::BYTES
-        } else {
-            len.saturating_sub(i * V::BYTES).min(V::BYTES)
-        }
-    };
     // SAFETY: the caller enables the instructions of `V`, and gives `len` bytes to
     // read and to write and a chunk at `pending`. `bytes(i)` keeps inside `len`.
     unsafe {
@@ -267,7 +301,7 @@ unsafe fn rest<V: Lane, const M: usize>(
             *block = counter;
             counter = counter.add32(step);
         }
-        if let Some(end) = &end {
+        if let Some(end) = end {
             state[M - 1] = state[M - 1].select(end.j0, mask);
         }
         let whitening = round_key::<V>(aes, 0);
@@ -280,54 +314,42 @@ unsafe fn rest<V: Lane, const M: usize>(
         if let Some(pending) = pending {
             for i in 0..WIDTH {
                 let blocks = V::load(pending.add(i * V::BYTES));
-                hash.add(blocks, i, &key.table, WIDTH * V::BLOCKS);
+                hash.add(blocks.reverse(), i, &key.table, WIDTH * V::BLOCKS);
             }
             hash = hash.reduce();
         }
         let last = late_rounds(&mut state, aes);
-        let mut text = [V::zero(); M];
-        for i in 0..M {
-            let n = bytes(i);
-            let from = from.wrapping_add(i * V::BYTES);
-            if n == V::BYTES {
-                text[i] = V::load(from);
-            } else if n > 0 {
-                text[i] = V::load_part(from, n);
+        let mut hashed = [V::zero(); M];
+        for (i, (block, hashed)) in state.iter_mut().zip(&mut hashed).enumerate() {
+            let n = bytes::<V, M>(len, i);
+            let data = load_some::<V>(from, i, n);
+            *block = block.aesenclast(data.xor(last));
+            *hashed = match dir {
+                Direction::Decrypt => data,
+                Direction::Encrypt if i + 2 < M => *block,
+                Direction::Encrypt => block.and(V::keep(n)),
             }
-            state[i] = state[i].aesenclast(text[i].xor(last));
-            if dir == Direction::Encrypt {
-                text[i] = if i + 2 < M {
-                    state[i]
-                } else {
-                    state[i].and(V::keep(n))
-                };
-            }
+            .reverse();
         }
-        for i in 0..M {
-            let n = bytes(i);
-            let to = to.wrapping_add(i * V::BYTES);
-            if n == V::BYTES {
-                state[i].store(to);
-            } else if n > 0 {
-                state[i].store_part(to, n);
-            }
+        for (i, block) in state.iter().enumerate() {
+            store_some(*block, to, i, bytes::<V, M>(len, i));
         }
         match end {
             Some(end) => {
-                text[M - 1] = text[M - 1].xor(V::splat(end.lengths).and(mask));
-                for i in 0..M {
-                    hash.add(text[i], i, &key.table, blocks + 1);
+                hashed[M - 1] = hashed[M - 1].xor(V::splat(end.lengths).and(mask));
+                for (i, blocks_i) in hashed.into_iter().enumerate() {
+                    hash.add(blocks_i, i, &key.table, blocks + 1);
                 }
-                let mask = state[M - 1].and(mask).reverse();
-                hash.sum.reduce().xor(mask).sum_lanes()
+                let pad = state[M - 1].and(mask).reverse();
+                hash.sum.reduce().xor(pad).sum_lanes()
             }
             None => {
                 if blocks == 0 {
                     return hash.y;
                 }
-                for i in 0..M {
+                for (i, blocks_i) in hashed.into_iter().enumerate() {
                     if i * V::BLOCKS < blocks {
-                        hash.add(text[i], i, &key.table, blocks);
+                        hash.add(blocks_i, i, &key.table, blocks);
                     }
                 }
                 hash.reduce().y
@@ -336,9 +358,37 @@ unsafe fn rest<V: Lane, const M: usize>(
     }
 }
 
+/// The large functions, compiled once for each vector with its instructions enabled.
+/// What [`Lane`] does is inlined into them.
+trait Kernels: Lane {
+    /// [`short`](self::short).
+    unsafe fn short<const SEAL: bool, const M: usize>(job: &mut AeadJob<'_, GcmKey>);
+    /// [`long`](self::long).
+    unsafe fn long(dir: Direction, job: &mut AeadJob<'_, GcmKey>);
+    /// [`rest`](self::rest).
+    unsafe fn rest<const M: usize>(
+        dir: Direction,
+        key: &GcmKey,
+        counter: &Self,
+        data: (*const u8, *mut u8, usize),
+        pending: Option<*const u8>,
+        hash: &Hash<Self>,
+        end: &Option<End<Self>>,
+    ) -> __m128i;
+}
+
+#[inline(always)]
+const fn dir<const SEAL: bool>() -> Direction {
+    if SEAL {
+        Direction::Encrypt
+    } else {
+        Direction::Decrypt
+    }
+}
+
 /// A whole message or a piece of it, from the vector of counters of its first blocks.
 #[inline(always)]
-unsafe fn crypt<V: Lane>(
+unsafe fn crypt<V: Kernels>(
     dir: Direction,
     key: &GcmKey,
     mut counter: V,
@@ -370,52 +420,190 @@ unsafe fn crypt<V: Lane>(
         }
         let data = (from, to, len);
         match len.div_ceil(16) / V::BLOCKS {
-            0 => rest::<V, 1>(dir, key, counter, data, pending, hash, end),
-            1 => rest::<V, 2>(dir, key, counter, data, pending, hash, end),
-            2 => rest::<V, 3>(dir, key, counter, data, pending, hash, end),
-            3 => rest::<V, 4>(dir, key, counter, data, pending, hash, end),
-            4 => rest::<V, 5>(dir, key, counter, data, pending, hash, end),
-            5 => rest::<V, 6>(dir, key, counter, data, pending, hash, end),
-            6 => rest::<V, 7>(dir, key, counter, data, pending, hash, end),
-            7 => rest::<V, 8>(dir, key, counter, data, pending, hash, end),
-            _ => rest::<V, 9>(dir, key, counter, data, pending, hash, end),
+            0 => V::rest::<1>(dir, key, &counter, data, pending, &hash, &end),
+            1 => V::rest::<2>(dir, key, &counter, data, pending, &hash, &end),
+            2 => V::rest::<3>(dir, key, &counter, data, pending, &hash, &end),
+            3 => V::rest::<4>(dir, key, &counter, data, pending, &hash, &end),
+            4 => V::rest::<5>(dir, key, &counter, data, pending, &hash, &end),
+            5 => V::rest::<6>(dir, key, &counter, data, pending, &hash, &end),
+            6 => V::rest::<7>(dir, key, &counter, data, pending, &hash, &end),
+            7 => V::rest::<8>(dir, key, &counter, data, pending, &hash, &end),
+            _ => V::rest::<9>(dir, key, &counter, data, pending, &hash, &end),
         }
     }
 }
 
+/// The last byte of the counter blocks of a message from its second block on, the
+/// first of the data. All else of the counter is zero there.
+#[repr(align(64))]
+struct FirstCounters([Block; (WIDTH + 1) * 4]);
+static FIRST_COUNTERS: FirstCounters = FirstCounters({
+    let mut table = [[0; 16]; (WIDTH + 1) * 4];
+    let mut i = 0;
+    while i < table.len() {
+        table[i][15] = i as u8 + 2;
+        i += 1;
+    }
+    table
+});
+
+/// A word that may stand anywhere.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct Word(i32);
+
+/// A nonce of 12 bytes behind which stands a counter of zero.
+// Volatile, so that the loads stay three: whatever the sizes of the stores that
+// wrote the nonce a moment ago (8 and 4 bytes, or salt and IV of 4 and 8), they are
+// then forwarded, while a load over two stores would wait until both are done.
 #[inline(always)]
-unsafe fn crypt_batch<V: Lane>(dir: Direction, jobs: &mut [AeadJob<'_, GcmKey>]) {
-    for job in jobs {
-        let key = job.key;
-        let len = job.data.len();
-        let (from, to) = job.data.reborrow().into_raw();
-        // SAFETY: the caller enables the instructions of `V`; the buffer is good for
-        // `len` bytes, its input and output being the same or apart.
-        unsafe {
-            let iv = _mm_insert_epi32::<3>(__m128i::load(job.iv.as_ptr()), 1);
-            let j0 = V::splat(iv);
-            let counter = counters(j0).add32(count(1));
-            let lengths = _mm_set_epi64x(
-                (8 * len as u64).swap_bytes().cast_signed(),
-                (8 * job.aad.len() as u64).swap_bytes().cast_signed(),
-            );
-            let first = len.div_ceil(16).min(WIDTH * V::BLOCKS);
-            let n = if len >= WIDTH * V::BYTES {
-                first
+fn nonce(iv: &[u8; 16]) -> __m128i {
+    let words = iv.as_ptr().cast::<Word>();
+    // SAFETY: three words are inside the array; SSE2 is part of x86-64.
+    unsafe {
+        let [a, b, c] = [0, 1, 2].map(|i| words.add(i).read_volatile().0);
+        _mm_set_epi32(0, c, b, a)
+    }
+}
+
+/// A message of a chunk at most, with one block of additional data at most. `M` is
+/// one more than the number of vectors that its blocks fill.
+#[inline(always)]
+unsafe fn short<V: Lane, const SEAL: bool, const M: usize>(job: &mut AeadJob<'_, GcmKey>) {
+    let key = job.key;
+    let len = job.data.len();
+    let blocks = len.div_ceil(16);
+    let behind = blocks % V::BLOCKS;
+    debug_assert_eq!(M, blocks / V::BLOCKS + 1);
+    let (from, to) = job.data.reborrow().into_raw();
+    // SAFETY: the caller enables the instructions of `V`. The data is good for `len`
+    // bytes, and what `bytes` gives keeps inside them. The table of counters has as
+    // many vectors as M may be.
+    unsafe {
+        let mask = V::one_lane(behind);
+        let base = V::splat(nonce(&job.iv)).xor(round_key(&key.aes, 0));
+        let mut state = [V::zero(); M];
+        for (i, block) in state.iter_mut().enumerate() {
+            let mut counters = V::load(FIRST_COUNTERS.0.as_ptr().add(i * V::BLOCKS).cast());
+            if i + 1 == M {
+                let one = V::splat(_mm_set_epi32(1 << 24, 0, 0, 0));
+                counters = counters.select(one, mask);
+            }
+            *block = base.xor(counters);
+        }
+        for i in 1..10 {
+            round(&mut state, &key.aes, i);
+        }
+        let last = late_rounds(&mut state, &key.aes);
+        let mut hashed = [V::zero(); M];
+        for (i, (block, hashed)) in state.iter_mut().zip(&mut hashed).enumerate() {
+            let n = bytes::<V, M>(len, i);
+            let data = load_some::<V>(from, i, n);
+            *block = block.aesenclast(data.xor(last));
+            *hashed = if !SEAL {
+                data
+            } else if i + 2 < M {
+                *block
             } else {
-                first + 1
-            };
-            let hash = start(&key.table, job.aad, n);
-            let end = Some(End { j0, lengths });
-            let tag = crypt(dir, key, counter, (from, to, len), hash, end).reverse();
-            tag.store(job.tag.as_mut_ptr());
-            job.tag[16..].fill(0);
+                block.and(V::keep(n))
+            }
+            .reverse();
+        }
+        for (i, block) in state.iter().enumerate() {
+            store_some(*block, to, i, bytes::<V, M>(len, i));
+        }
+        let lengths = _mm_set_epi64x(
+            (8 * job.aad.len() as u64).cast_signed(),
+            (8 * len as u64).cast_signed(),
+        );
+        hashed[M - 1] = hashed[M - 1].xor(V::splat(lengths).and(mask));
+        let mut sum = Sum::<V>::zero();
+        for (i, hashed) in hashed.iter().take(M - 1).enumerate() {
+            sum.add(*hashed, &key.table, blocks + 1 - i * V::BLOCKS);
+        }
+        let (hashed, n) = (hashed[M - 1], behind + 1);
+        if job.aad.is_empty() {
+            sum.add(hashed, &key.table, n);
+        } else {
+            let aad = load_block(job.aad).reverse();
+            if n < V::BLOCKS {
+                sum.add_with(hashed, &key.table, n, aad, blocks + 2);
+            } else {
+                sum.add(hashed, &key.table, n);
+                sum.add(V::first(aad), &key.table, blocks + 2);
+            }
+        }
+        let pad = state[M - 1].and(mask).reverse();
+        let tag = sum.reduce().xor(pad).sum_lanes().reverse();
+        tag.store(job.tag.as_mut_ptr());
+        job.tag[16..].fill(0);
+    }
+}
+
+/// The jobs of a batch one behind the other: the processor overlaps them by itself,
+/// better than when they are interleaved here, for it is the number of instructions
+/// that limits short messages.
+#[inline(always)]
+unsafe fn crypt_batch<V: Kernels, const SEAL: bool>(jobs: &mut [AeadJob<'_, GcmKey>]) {
+    for job in jobs {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe { crypt_job::<V, SEAL>(job) }
+    }
+}
+
+/// One message.
+#[inline(always)]
+unsafe fn crypt_job<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
+    let len = job.data.len();
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        if len > WIDTH * V::BYTES || job.aad.len() > 16 {
+            return V::long(dir::<SEAL>(), job);
+        }
+        match len.div_ceil(16) / V::BLOCKS {
+            0 => V::short::<SEAL, 1>(job),
+            1 => V::short::<SEAL, 2>(job),
+            2 => V::short::<SEAL, 3>(job),
+            3 => V::short::<SEAL, 4>(job),
+            4 => V::short::<SEAL, 5>(job),
+            5 => V::short::<SEAL, 6>(job),
+            6 => V::short::<SEAL, 7>(job),
+            7 => V::short::<SEAL, 8>(job),
+            _ => V::short::<SEAL, 9>(job),
         }
     }
 }
 
+/// One message of any length, with additional data of any length.
 #[inline(always)]
-unsafe fn crypt_piece<V: Lane>(
+unsafe fn long<V: Kernels>(dir: Direction, job: &mut AeadJob<'_, GcmKey>) {
+    let key = job.key;
+    let len = job.data.len();
+    let (from, to) = job.data.reborrow().into_raw();
+    // SAFETY: the caller enables the instructions of `V`; the buffer is good for
+    // `len` bytes, its input and output being the same or apart.
+    unsafe {
+        let j0 = V::splat(_mm_insert_epi32::<3>(nonce(&job.iv), 1));
+        let counter = counters(j0).add32(count(1));
+        let lengths = _mm_set_epi64x(
+            (8 * job.aad.len() as u64).cast_signed(),
+            (8 * len as u64).cast_signed(),
+        );
+        let n = if len >= WIDTH * V::BYTES {
+            WIDTH * V::BLOCKS
+        } else {
+            len.div_ceil(16) + 1
+        };
+        let hash = start(&key.table, job.aad, n);
+        let end = Some(End { j0, lengths });
+        let tag = crypt(dir, key, counter, (from, to, len), hash, end).reverse();
+        tag.store(job.tag.as_mut_ptr());
+        job.tag[16..].fill(0);
+    }
+}
+
+#[inline(always)]
+unsafe fn crypt_piece<V: Kernels>(
     dir: Direction,
     key: &GcmKey,
     counter: &Block,
@@ -466,6 +654,69 @@ macro_rules! kernels {
         pub(crate) mod $name {
             use super::*;
 
+            impl Kernels for $vector {
+                #[inline(always)]
+                unsafe fn short<const SEAL: bool, const M: usize>(job: &mut AeadJob<'_, GcmKey>) {
+                    #[target_feature(enable = $features)]
+                    unsafe fn inner<const SEAL: bool, const M: usize>(job: &mut AeadJob<'_, GcmKey>) {
+                        // SAFETY: the instructions are enabled here; else as for the caller.
+                        unsafe { super::short::<$vector, SEAL, M>(job) }
+                    }
+                    // SAFETY: the caller enables the instructions.
+                    unsafe { inner::<SEAL, M>(job) }
+                }
+
+                #[inline(always)]
+                unsafe fn long(dir: Direction, job: &mut AeadJob<'_, GcmKey>) {
+                    #[target_feature(enable = $features)]
+                    unsafe fn inner(dir: Direction, job: &mut AeadJob<'_, GcmKey>) {
+                        // SAFETY: the instructions are enabled here.
+                        unsafe {
+                            match dir {
+                                Direction::Encrypt => {
+                                    super::long::<$vector>(Direction::Encrypt, job);
+                                }
+                                Direction::Decrypt => {
+                                    super::long::<$vector>(Direction::Decrypt, job);
+                                }
+                            }
+                        }
+                    }
+                    // SAFETY: the caller enables the instructions.
+                    unsafe { inner(dir, job) }
+                }
+
+                #[inline(always)]
+                unsafe fn rest<const M: usize>(
+                    dir: Direction,
+                    key: &GcmKey,
+                    counter: &Self,
+                    data: (*const u8, *mut u8, usize),
+                    pending: Option<*const u8>,
+                    hash: &Hash<Self>,
+                    end: &Option<End<Self>>,
+                ) -> __m128i {
+                    #[target_feature(enable = $features)]
+                    #[inline(never)]
+                    unsafe fn inner<const M: usize>(
+                        dir: Direction,
+                        key: &GcmKey,
+                        counter: &$vector,
+                        data: (*const u8, *mut u8, usize),
+                        pending: Option<*const u8>,
+                        hash: &Hash<$vector>,
+                        end: &Option<End<$vector>>,
+                    ) -> __m128i {
+                        // SAFETY: the instructions are enabled here; else as for the caller.
+                        unsafe {
+                            super::rest::<$vector, M>(dir, key, counter, data, pending, hash, end)
+                        }
+                    }
+                    // SAFETY: the caller enables the instructions.
+                    unsafe { inner::<M>(dir, key, counter, data, pending, hash, end) }
+                }
+            }
+
             /// E(0), and the powers of it that the kernels here need.
             #[inline]
             pub(crate) fn fill_table(_: $token, aes: &AesKey, table: &mut Table) -> Block {
@@ -488,7 +739,7 @@ macro_rules! kernels {
                 #[target_feature(enable = $features)]
                 fn inner(jobs: &mut [AeadJob<'_, GcmKey>]) {
                     // SAFETY: the instructions are enabled here.
-                    unsafe { crypt_batch::<$vector>(Direction::Encrypt, jobs) }
+                    unsafe { crypt_batch::<$vector, true>(jobs) }
                 }
                 // SAFETY: the token proves the instructions.
                 unsafe { inner(jobs) }
@@ -500,7 +751,7 @@ macro_rules! kernels {
                 #[target_feature(enable = $features)]
                 fn inner(jobs: &mut [AeadJob<'_, GcmKey>]) {
                     // SAFETY: the instructions are enabled here.
-                    unsafe { crypt_batch::<$vector>(Direction::Decrypt, jobs) }
+                    unsafe { crypt_batch::<$vector, false>(jobs) }
                 }
                 // SAFETY: the token proves the instructions.
                 unsafe { inner(jobs) }

@@ -91,6 +91,13 @@ pub(super) trait Lane: Copy {
         unsafe { Self::splat(_mm_loadu_si128(from.cast())) }
     }
 
+    /// `self` with the block in lane `i < BLOCKS`, which is zero before.
+    #[inline(always)]
+    unsafe fn with_lane(self, block: __m128i, i: usize) -> Self {
+        // SAFETY: the caller's contract.
+        unsafe { self.xor(Self::splat(block).and(Self::one_lane(i))) }
+    }
+
     /// Ones in the first `n <= BYTES` bytes.
     #[inline(always)]
     unsafe fn keep(n: usize) -> Self {
@@ -289,7 +296,9 @@ impl Lane for __m256i {
     unsafe fn load_part(from: *const u8, n: usize) -> Self {
         // SAFETY: see above.
         unsafe {
-            if n >= 16 {
+            if n == 16 {
+                _mm256_zextsi128_si256(_mm_loadu_si128(from.cast()))
+            } else if n > 16 {
                 let low = _mm_loadu_si128(from.cast());
                 _mm256_set_m128i(load_short(from.add(16), n - 16), low)
             } else {
@@ -302,7 +311,9 @@ impl Lane for __m256i {
         // SAFETY: see above.
         unsafe {
             let low = _mm256_castsi256_si128(self);
-            if n >= 16 {
+            if n == 16 {
+                _mm_storeu_si128(to.cast(), low);
+            } else if n > 16 {
                 _mm_storeu_si128(to.cast(), low);
                 store_short(_mm256_extracti128_si256::<1>(self), to.add(16), n - 16);
             } else {
@@ -429,6 +440,11 @@ impl Lane for __m512i {
     unsafe fn first(block: __m128i) -> Self {
         // SAFETY: see above.
         unsafe { _mm512_zextsi128_si512(block) }
+    }
+    #[inline(always)]
+    unsafe fn with_lane(self, block: __m128i, i: usize) -> Self {
+        // SAFETY: see above.
+        unsafe { _mm512_mask_broadcast_i32x4(self, 0xf << (4 * i), block) }
     }
     #[inline(always)]
     unsafe fn sum_lanes(self) -> __m128i {

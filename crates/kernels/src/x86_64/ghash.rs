@@ -114,6 +114,29 @@ impl<V: Lane> Sum<V> {
         unsafe { self.add_product(blocks, table.powers(n), table.sums(n)) }
     }
 
+    /// Adds a vector of blocks times the powers from H^n down, and one more block in
+    /// lane `n < BLOCKS`, which is zero in `blocks`, times H^m.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled, 0 < n < BLOCKS and 0 < m <= POWERS.
+    #[inline(always)]
+    pub(super) unsafe fn add_with(
+        &mut self,
+        blocks: V,
+        table: &Table,
+        n: usize,
+        block: __m128i,
+        m: usize,
+    ) {
+        // SAFETY: the caller's contract; lanes behind H are zero in the table.
+        unsafe {
+            let blocks = blocks.with_lane(block, n);
+            let powers = table.powers::<V>(n).with_lane(table.powers(m), n);
+            let sums = table.sums::<V>(n).with_lane(table.sums(m), n);
+            self.add_product(blocks, powers, sums);
+        }
+    }
+
     /// # Safety
     /// The instructions of `V` are enabled.
     #[inline(always)]

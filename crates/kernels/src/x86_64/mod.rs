@@ -1,14 +1,13 @@
 //! Intrinsics of x86-64. The entries, in [`tier`] and [`key`], take the token of the
 //! instructions they need; the kernels are written once over [`wide::Wide`].
 
+pub(crate) mod chacha;
 pub(crate) mod gcm;
 mod gcm_lane;
 pub(crate) mod ghash;
 pub(crate) mod key;
 pub(crate) mod rounds;
 pub(crate) mod sha2;
-pub(crate) mod sha256;
-pub(crate) mod sha2_wide;
 pub(crate) mod slots;
 pub(crate) mod tier;
 pub(crate) mod wide;
@@ -16,9 +15,15 @@ pub(crate) mod wipe;
 
 mod cbc;
 mod cbc_lanes;
+mod chacha_lanes;
 mod ctr;
 mod cursor;
 mod ecb;
+mod poly1305;
+mod poly1305_lanes;
+mod rows;
+mod sha256;
+mod sha2_wide;
 mod xts;
 
 pub(crate) use tier::{aes_ni, vaes, vaes512};

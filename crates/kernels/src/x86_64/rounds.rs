@@ -28,6 +28,18 @@ impl Schedule {
         Schedule { keys, rounds }
     }
 
+    /// No schedule, with no rounds.
+    #[inline(always)]
+    pub(crate) fn none() -> Schedule {
+        Schedule::from_raw(core::ptr::null(), 0)
+    }
+
+    /// Whether both are the same key in memory.
+    #[inline(always)]
+    pub(crate) fn same(&self, other: &Schedule) -> bool {
+        core::ptr::eq(self.keys, other.keys)
+    }
+
     #[inline(always)]
     pub(crate) fn rounds(&self) -> usize {
         self.rounds

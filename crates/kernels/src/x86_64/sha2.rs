@@ -3,7 +3,7 @@
 use crate::cpu::{HaveAvx2, HaveAvx512, HaveShaNi};
 use crate::hash_lanes::{Compress, OneByOne};
 use crate::sha2::{Sha256, Sha512};
-use crate::x86_64::{sha2_wide, sha256};
+use crate::x86_64::{sha2_wide, sha256, wipe};
 
 /// Messages from which on 16 lanes of AVX-512 take less time than the SHA
 /// instructions, and than one message after the other.
@@ -50,6 +50,13 @@ impl Compress<Sha256> for Means256 {
             _ => Compress::<Sha256>::compress(OneByOne, states, blocks),
         }
     }
+
+    #[inline]
+    fn wipe_registers(self) {
+        if let Some(avx2) = HaveAvx2::new() {
+            wipe::vectors(avx2, self.avx512);
+        }
+    }
 }
 
 /// The means for SHA-512.
@@ -82,6 +89,13 @@ impl Compress<Sha512> for Means512 {
                 }
             }
             _ => Compress::<Sha512>::compress(OneByOne, states, blocks),
+        }
+    }
+
+    #[inline]
+    fn wipe_registers(self) {
+        if let Some(avx2) = self.avx2 {
+            wipe::vectors(avx2, self.avx512);
         }
     }
 }

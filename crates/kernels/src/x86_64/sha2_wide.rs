@@ -8,6 +8,7 @@ use core::arch::x86_64::*;
 
 use crate::cpu::{HaveAvx2, HaveAvx512};
 use crate::sha2::{K256, K512, SHA256_PLACES};
+use crate::x86_64::rows::{load4, load16, store4, transpose512};
 
 /// Compresses whole blocks of 1 to 16 messages; all have the same length.
 pub(crate) fn sha256_x16(_: HaveAvx512, states: &mut [[u32; 8]], blocks: &[&[u8]]) {
@@ -135,56 +136,6 @@ macro_rules! logic512 {
     };
 }
 
-/// 16 bytes at `offset` of four lanes.
-///
-/// # Safety
-/// They must be readable.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn load4<const L: usize>(
-    lanes: &[*const u8; L],
-    [l0, l1, l2, l3]: [usize; 4],
-    offset: usize,
-) -> __m512i {
-    // SAFETY: by the contract of this function.
-    unsafe {
-        let row = _mm512_castsi128_si512(_mm_loadu_si128(lanes[l0].add(offset).cast()));
-        let row = _mm512_inserti32x4::<1>(row, _mm_loadu_si128(lanes[l1].add(offset).cast()));
-        let row = _mm512_inserti32x4::<2>(row, _mm_loadu_si128(lanes[l2].add(offset).cast()));
-        _mm512_inserti32x4::<3>(row, _mm_loadu_si128(lanes[l3].add(offset).cast()))
-    }
-}
-
-/// Writes 16 bytes at `offset` of four lanes.
-///
-/// # Safety
-/// They must be writable.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn store4<const L: usize>(
-    lanes: &[*mut u8; L],
-    [l0, l1, l2, l3]: [usize; 4],
-    offset: usize,
-    row: __m512i,
-) {
-    // SAFETY: by the contract of this function.
-    unsafe {
-        _mm_storeu_si128(lanes[l0].add(offset).cast(), _mm512_castsi512_si128(row));
-        _mm_storeu_si128(
-            lanes[l1].add(offset).cast(),
-            _mm512_extracti32x4_epi32::<1>(row),
-        );
-        _mm_storeu_si128(
-            lanes[l2].add(offset).cast(),
-            _mm512_extracti32x4_epi32::<2>(row),
-        );
-        _mm_storeu_si128(
-            lanes[l3].add(offset).cast(),
-            _mm512_extracti32x4_epi32::<3>(row),
-        );
-    }
-}
-
 /// SHA-256, 16 messages.
 mod x16 {
     use super::*;
@@ -229,20 +180,6 @@ mod x16 {
 
     logic512!();
 
-    /// Turns four rows of four words in each 128 bits; its own inverse.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn transpose([r0, r1, r2, r3]: [V; 4]) -> [V; 4] {
-        let (low, high) = (_mm512_unpacklo_epi32(r0, r1), _mm512_unpacklo_epi32(r2, r3));
-        let (low_2, high_2) = (_mm512_unpackhi_epi32(r0, r1), _mm512_unpackhi_epi32(r2, r3));
-        [
-            _mm512_unpacklo_epi64(low, high),
-            _mm512_unpackhi_epi64(low, high),
-            _mm512_unpacklo_epi64(low_2, high_2),
-            _mm512_unpackhi_epi64(low_2, high_2),
-        ]
-    }
-
     /// The eight words at `offset` of every lane.
     ///
     /// # Safety
@@ -250,19 +187,10 @@ mod x16 {
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn load(lanes: &[*const u8; 16], offset: usize) -> [V; 8] {
-        let mut words = [_mm512_setzero_si512(); 8];
-        for half in 0..2 {
-            let mut rows = [_mm512_setzero_si512(); 4];
-            for (r, row) in rows.iter_mut().enumerate() {
-                // SAFETY: by the contract of this function.
-                *row = unsafe { load4(lanes, [r, r + 4, r + 8, r + 12], offset + 16 * half) };
-            }
-            let rows = transpose(rows);
-            for r in 0..4 {
-                words[4 * half + r] = rows[r];
-            }
-        }
-        words
+        // SAFETY: by the contract of this function.
+        let ([w0, w1, w2, w3], [w4, w5, w6, w7]) =
+            unsafe { (load16(lanes, offset), load16(lanes, offset + 16)) };
+        [w0, w1, w2, w3, w4, w5, w6, w7]
     }
 
     /// Writes eight words to every lane.
@@ -274,7 +202,7 @@ mod x16 {
     unsafe fn store(lanes: &[*mut u8; 16], words: &[V; 8]) {
         for half in 0..2 {
             let w = 4 * half;
-            let rows = transpose([words[w], words[w + 1], words[w + 2], words[w + 3]]);
+            let rows = transpose512([words[w], words[w + 1], words[w + 2], words[w + 3]]);
             for (r, row) in rows.into_iter().enumerate() {
                 // SAFETY: by the contract of this function.
                 unsafe { store4(lanes, [r, r + 4, r + 8, r + 12], 16 * half, row) };

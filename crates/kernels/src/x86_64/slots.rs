@@ -8,6 +8,7 @@
 use core::arch::x86_64::__m128i;
 use core::mem::MaybeUninit;
 
+use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle};
 use super::tier::Tier;
 use super::wide::Wide;
@@ -17,22 +18,15 @@ use crate::aes::Block;
 /// The most slots of any tier: eight registers of four blocks.
 const MOST: usize = 32;
 
-/// Pending blocks. Uninitialised until filled, since a request alone shall not
-/// pay for clearing them.
-pub(crate) struct Slots {
-    input: [MaybeUninit<Block>; MOST],
-    post: [MaybeUninit<Block>; MOST],
-    output: [MaybeUninit<*mut u8>; MOST],
-    key: [MaybeUninit<*const Block>; MOST],
-    tails: [MaybeUninit<Tail>; MOST],
-    filled: usize,
-    tail_count: usize,
-    /// Of every key here.
-    rounds: usize,
-    /// Whether there is more than one key.
-    mixed: bool,
-    /// The most slots filled at a time, to be wiped.
-    used: usize,
+/// Memory of the slots. Not initialised until filled, since a request alone shall
+/// not pay for clearing it.
+#[repr(C, align(64))]
+pub(crate) struct Store {
+    input: [Block; MOST],
+    post: [Block; MOST],
+    output: [*mut u8; MOST],
+    key: [*const Block; MOST],
+    tails: [Tail; MOST],
 }
 
 /// A slot that holds less than a block.
@@ -43,195 +37,305 @@ struct Tail {
     output: *mut u8,
 }
 
+/// What a mode makes of its data, for some blocks at a time.
+pub(crate) trait Feed<V: Wide> {
+    /// `input` and `post` of the next `BLOCKS` blocks, which stand at `from`.
+    ///
+    /// # Safety
+    /// The instructions of `V` are there and the data is valid.
+    unsafe fn wide(&mut self, from: *const u8) -> (V, V);
+
+    /// The same of one block.
+    ///
+    /// # Safety
+    /// As for [`Feed::wide`].
+    unsafe fn single(&mut self, from: *const u8) -> (__m128i, __m128i);
+}
+
+/// What is pending in a [`Store`].
+#[derive(Clone, Copy)]
+pub(crate) struct Pending {
+    /// Slots filled, from the first on.
+    filled: usize,
+    /// How many of them hold less than a block.
+    tails: usize,
+    /// The key of all, or with `mixed` the last one.
+    key: Schedule,
+    /// Whether each slot has its own key, of the same number of rounds.
+    mixed: bool,
+    /// Whether a register was filled in more than one store. Loading it whole would
+    /// wait until these have left the store buffer.
+    pieces: bool,
+}
+
+/// The slots of a batch.
+pub(crate) struct Slots {
+    store: *mut Store,
+    pending: Pending,
+    /// The most slots filled at a time, to be wiped.
+    used: usize,
+}
+
 impl Slots {
+    /// Over memory that outlives the slots and is used through them alone.
     #[inline(always)]
-    pub(crate) fn new() -> Slots {
+    pub(crate) fn new(store: &mut MaybeUninit<Store>) -> Slots {
         Slots {
-            input: [MaybeUninit::uninit(); MOST],
-            post: [MaybeUninit::uninit(); MOST],
-            output: [MaybeUninit::uninit(); MOST],
-            key: [MaybeUninit::uninit(); MOST],
-            tails: [MaybeUninit::uninit(); MOST],
-            filled: 0,
-            tail_count: 0,
-            rounds: 0,
-            mixed: false,
+            store: store.as_mut_ptr(),
+            pending: Pending {
+                filled: 0,
+                tails: 0,
+                key: Schedule::none(),
+                mixed: false,
+                pieces: false,
+            },
             used: 0,
         }
     }
 
-    /// Blocks pushed from now on have this key.
+    /// Blocks staged from now on have this key.
     ///
     /// # Safety
-    /// As for [`Slots::push`].
+    /// The instructions of `T` are there; the key lives until the next flush, and
+    /// what was staged before is still valid.
     #[inline(always)]
     pub(crate) unsafe fn begin<T: Tier, const DECRYPT: bool>(&mut self, key: Schedule) {
-        if self.filled > 0 {
-            if self.rounds != key.rounds() {
-                // SAFETY: the blocks pushed so far are still valid.
-                unsafe { T::flush::<DECRYPT>(self) };
-            } else {
-                // SAFETY: slots below `filled` were written by `push`.
-                let last = unsafe { self.key[self.filled - 1].assume_init() };
-                self.mixed |= !core::ptr::eq(last, key.key(0));
+        let Pending { filled, .. } = self.pending;
+        if filled > 0 && !key.same(&self.pending.key) {
+            // SAFETY: as for this function; `filled` is at most `MOST`.
+            unsafe {
+                if key.rounds() != self.pending.key.rounds() {
+                    self.flush::<T, DECRYPT>();
+                } else if !self.pending.mixed {
+                    let first = (&raw mut (*self.store).key).cast::<*const Block>();
+                    for slot in 0..filled {
+                        first.add(slot).write(self.pending.key.key(0));
+                    }
+                    self.pending.mixed = true;
+                }
             }
         }
-        self.rounds = key.rounds();
+        self.pending.key = key;
     }
 
-    /// Adds the block `AES(input) ^ post`, to be written to `output` by a flush.
+    /// Stages all whole blocks of `at`, as `feed` makes them, and steps over them.
     ///
     /// # Safety
-    /// The instructions of `T` are there. `output` is valid for 16 bytes until the
-    /// flush, and `key` is the one given to [`Slots::begin`] and lives as long.
+    /// The instructions of `T` are there; the data behind `at` is valid, its output
+    /// until the next flush.
     #[inline(always)]
-    pub(crate) unsafe fn push<T: Tier, const DECRYPT: bool>(
+    pub(crate) unsafe fn stage<T: Tier, const DECRYPT: bool>(
         &mut self,
-        key: Schedule,
-        input: __m128i,
-        post: __m128i,
-        output: *mut u8,
+        at: &mut Cursor,
+        feed: &mut impl Feed<T::V>,
     ) {
-        if self.filled == T::SLOTS {
-            // SAFETY: as for this function.
-            unsafe { T::flush::<DECRYPT>(self) };
-        }
-        let slot = self.filled;
-        // SAFETY: `slot < T::SLOTS <= MOST`.
+        let step = T::V::BLOCKS;
+        // SAFETY: as for this function; a turn takes no more blocks than there are
+        // slots left or data.
         unsafe {
-            let to = self.input.get_unchecked_mut(slot);
-            input.store(to.as_mut_ptr().cast());
-            let to = self.post.get_unchecked_mut(slot);
-            post.store(to.as_mut_ptr().cast());
-            self.output.get_unchecked_mut(slot).write(output);
-            self.key.get_unchecked_mut(slot).write(key.key(0));
+            while at.len >= 16 {
+                if self.pending.filled == T::SLOTS {
+                    self.flush::<T, DECRYPT>();
+                }
+                let mut blocks = at.blocks().min(T::SLOTS - self.pending.filled);
+                while step > 1 && blocks >= step {
+                    let (input, post) = feed.wide(at.from);
+                    self.push(input, post, at.to);
+                    at.advance(16 * step);
+                    blocks -= step;
+                }
+                while blocks > 0 {
+                    let (input, post) = feed.single(at.from);
+                    self.push(input, post, at.to);
+                    self.pending.pieces = true;
+                    at.advance(16);
+                    blocks -= 1;
+                }
+            }
         }
-        self.filled = slot + 1;
     }
 
-    /// Adds `AES(input) ^ from`, cut to the `len` bytes at `from`, for `output`.
+    /// Stages what `at` has left, at least one byte and less than a block.
     ///
     /// # Safety
-    /// As for [`Slots::push`], with `len` below 16 and valid bytes at both places.
+    /// As for [`Slots::stage`].
     #[inline(always)]
-    pub(crate) unsafe fn push_tail<T: Tier, const DECRYPT: bool>(
+    pub(crate) unsafe fn stage_tail<T: Tier, const DECRYPT: bool>(
         &mut self,
-        key: Schedule,
-        input: __m128i,
-        from: *const u8,
-        output: *mut u8,
-        len: usize,
+        at: &Cursor,
+        feed: &mut impl Feed<T::V>,
     ) {
-        let mut post: Block = [0; 16];
-        // SAFETY: as for this function; each block has at most one tail record.
+        // SAFETY: as for this function; after the flush, if any, a slot is free, and
+        // there are no more tails than slots. The part of a block takes the place
+        // of `post`, which `Slots::run` reads block by block.
         unsafe {
-            copy_short(from, post.as_mut_ptr(), len);
-            let post_value = __m128i::load(post.as_ptr());
-            self.push::<T, DECRYPT>(key, input, post_value, output);
-            self.tails.get_unchecked_mut(self.tail_count).write(Tail {
-                slot: self.filled - 1,
-                len,
-                output,
+            if self.pending.filled == T::SLOTS {
+                self.flush::<T, DECRYPT>();
+            }
+            let slot = self.pending.filled;
+            let post = (&raw mut (*self.store).post).cast::<Block>().add(slot);
+            __m128i::zero().store(post.cast());
+            copy_short(at.from, post.cast(), at.len);
+            let (input, padded) = feed.single(post.cast());
+            self.push(input, padded, post.cast());
+            let tails = (&raw mut (*self.store).tails).cast::<Tail>();
+            tails.add(self.pending.tails).write(Tail {
+                slot,
+                len: at.len,
+                output: at.to,
             });
-            wipe::memory(&raw mut post, size_of::<Block>());
         }
-        self.tail_count += 1;
+        self.pending.tails += 1;
+        self.pending.pieces = true;
+    }
+
+    /// Fills as many slots as `V` has blocks, for consecutive blocks of output.
+    ///
+    /// # Safety
+    /// The instructions of `V` are there, and as many slots are free.
+    #[inline(always)]
+    unsafe fn push<V: Wide>(&mut self, input: V, post: V, output: *mut u8) {
+        let slot = self.pending.filled;
+        // SAFETY: as for this function.
+        unsafe {
+            let store = &raw mut (*self.store);
+            input.store((&raw mut (*store).input).cast::<u8>().add(16 * slot));
+            post.store((&raw mut (*store).post).cast::<u8>().add(16 * slot));
+            let outputs = (&raw mut (*store).output).cast::<*mut u8>().add(slot);
+            let keys = (&raw mut (*store).key).cast::<*const Block>().add(slot);
+            for b in 0..V::BLOCKS {
+                outputs.add(b).write(output.wrapping_add(16 * b));
+            }
+            if self.pending.mixed {
+                for b in 0..V::BLOCKS {
+                    keys.add(b).write(self.pending.key.key(0));
+                }
+            }
+        }
+        self.pending.filled = slot + V::BLOCKS;
     }
 
     /// Runs all pending blocks and writes them where they belong.
     ///
     /// # Safety
-    /// As for [`Slots::push`].
+    /// The instructions of `T` are there, and keys and outputs are still valid.
     #[inline(always)]
-    pub(crate) unsafe fn run<T: Tier, const DECRYPT: bool>(&mut self) {
-        self.used = self.used.max(self.filled);
-        // SAFETY: as for this function.
-        unsafe {
-            match self.filled.div_ceil(T::V::BLOCKS) {
-                0 => {}
-                1 => self.choose_keys::<T, 1, DECRYPT>(),
-                2 => self.choose_keys::<T, 2, DECRYPT>(),
-                3 | 4 => self.choose_keys::<T, 4, DECRYPT>(),
-                5 | 6 => self.choose_keys::<T, 6, DECRYPT>(),
-                _ => self.choose_keys::<T, 8, DECRYPT>(),
-            }
+    pub(crate) unsafe fn flush<T: Tier, const DECRYPT: bool>(&mut self) {
+        if self.pending.filled > 0 {
+            self.used = self.used.max(self.pending.filled);
+            // SAFETY: as for this function.
+            unsafe { T::flush::<DECRYPT>(self.store, self.pending) };
+            self.pending.filled = 0;
+            self.pending.tails = 0;
+            self.pending.mixed = false;
+            self.pending.pieces = false;
         }
-        self.filled = 0;
-        self.mixed = false;
-    }
-
-    #[inline(always)]
-    unsafe fn choose_keys<T: Tier, const W: usize, const DECRYPT: bool>(&mut self) {
-        // SAFETY: as for `run`; there is at least one block, and all keys have the
-        // same number of rounds.
-        unsafe {
-            if self.mixed {
-                let first = self.key[0];
-                self.key[self.filled..W * T::V::BLOCKS].fill(first);
-                let keys = Each {
-                    first: self.key.as_ptr().cast(),
-                    rounds: self.rounds,
-                };
-                self.run_registers::<T, _, W, DECRYPT>(keys);
-            } else {
-                let key = Schedule::from_raw(self.key[0].assume_init(), self.rounds);
-                self.run_registers::<T, _, W, DECRYPT>(key);
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn run_registers<T: Tier, K: Keys<T::V>, const W: usize, const DECRYPT: bool>(
-        &mut self,
-        keys: K,
-    ) {
-        let places = T::V::BLOCKS;
-        let mut sink: Block = [0; 16];
-        for slot in self.filled..W * places {
-            self.input[slot].write([0; 16]);
-            self.post[slot].write([0; 16]);
-            self.output[slot].write(&raw mut sink as *mut u8);
-        }
-        let (input, post) = (self.input.as_ptr(), self.post.as_mut_ptr());
-        // SAFETY: slots below `W * BLOCKS` are initialised, and outputs are valid
-        // as `push` demands. A short block goes to its own slot of `post`, which
-        // has been read by then, and from there what there is of it to its output.
-        unsafe {
-            for i in 0..self.tail_count {
-                let slot = self.tails[i].assume_init().slot;
-                self.output[slot].write(post.add(slot).cast());
-            }
-            let mut state = [T::V::zero(); W];
-            for i in 0..W {
-                let input = T::V::gather(|b| input.add(i * places + b).cast());
-                state[i] = input.xor(keys.at(i, 0));
-            }
-            middle::<T::V, K, W, DECRYPT>(&mut state, &keys);
-            for i in 0..W {
-                let post = T::V::gather(|b| post.add(i * places + b).cast());
-                let last = keys.at(i, keys.rounds()).xor(post);
-                state[i] = state[i].last_round::<DECRYPT>(last);
-            }
-            for i in 0..W {
-                let output = &self.output;
-                state[i].scatter(|b| output[i * places + b].assume_init());
-            }
-            for i in 0..self.tail_count {
-                let tail = self.tails[i].assume_init();
-                copy_short(post.add(tail.slot).cast(), tail.output, tail.len);
-            }
-        }
-        self.tail_count = 0;
     }
 
     /// Wipes what was pending here.
+    ///
+    /// # Safety
+    /// The instructions of `T` are there.
     #[inline(always)]
-    pub(crate) fn wipe(&mut self) {
-        let len = self.used * size_of::<Block>();
-        // SAFETY: both arrays are at least that long.
+    pub(crate) unsafe fn wipe<T: Tier>(&mut self) {
+        // SAFETY: `used` is at most `T::SLOTS`, which is a multiple of `BLOCKS`.
         unsafe {
-            wipe::memory(self.input.as_mut_ptr(), len);
-            wipe::memory(self.post.as_mut_ptr(), len);
+            wipe::blocks::<T::V>((&raw mut (*self.store).input).cast(), self.used);
+            wipe::blocks::<T::V>((&raw mut (*self.store).post).cast(), self.used);
+        }
+    }
+}
+
+/// What [`Slots::flush`] does, in registers as few as hold what is pending.
+///
+/// # Safety
+/// As there; at least one slot is filled.
+#[inline(always)]
+pub(super) unsafe fn run<T: Tier, const DECRYPT: bool>(store: *mut Store, pending: Pending) {
+    // SAFETY: as for this function.
+    unsafe {
+        match pending.filled.div_ceil(T::V::BLOCKS) {
+            0 | 1 => choose_keys::<T, 1, DECRYPT>(store, pending),
+            2 => choose_keys::<T, 2, DECRYPT>(store, pending),
+            3 | 4 => choose_keys::<T, 4, DECRYPT>(store, pending),
+            5 | 6 => choose_keys::<T, 6, DECRYPT>(store, pending),
+            _ => choose_keys::<T, 8, DECRYPT>(store, pending),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`run`], and `W` registers hold what is pending.
+#[inline(always)]
+unsafe fn choose_keys<T: Tier, const W: usize, const DECRYPT: bool>(
+    store: *mut Store,
+    pending: Pending,
+) {
+    // SAFETY: as for this function. Slots up to `W * BLOCKS` get a key.
+    unsafe {
+        if pending.mixed {
+            let first = (&raw mut (*store).key).cast::<*const Block>();
+            for slot in pending.filled..W * T::V::BLOCKS {
+                first.add(slot).write(pending.key.key(0));
+            }
+            let rounds = pending.key.rounds();
+            run_registers::<T, _, W, DECRYPT, true>(store, pending, Each { first, rounds });
+        } else if pending.pieces {
+            run_registers::<T, _, W, DECRYPT, true>(store, pending, pending.key);
+        } else {
+            run_registers::<T, _, W, DECRYPT, false>(store, pending, pending.key);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`choose_keys`].
+#[inline(always)]
+unsafe fn run_registers<
+    T: Tier,
+    K: Keys<T::V>,
+    const W: usize,
+    const DECRYPT: bool,
+    const PIECES: bool,
+>(
+    store: *mut Store,
+    pending: Pending,
+    keys: K,
+) {
+    let places = T::V::BLOCKS;
+    let mut sink: Block = [0; 16];
+    // SAFETY: slots below `filled` are staged, the others up to `W * BLOCKS` filled
+    // here, and outputs are valid. A short block goes to its own slot of `post`,
+    // which has been read by then, and from there what there is of it to its output.
+    unsafe {
+        let input = (&raw mut (*store).input).cast::<Block>();
+        let post = (&raw mut (*store).post).cast::<Block>();
+        let output = (&raw mut (*store).output).cast::<*mut u8>();
+        for slot in pending.filled..W * places {
+            __m128i::zero().store(input.add(slot).cast());
+            __m128i::zero().store(post.add(slot).cast());
+            output.add(slot).write((&raw mut sink).cast());
+        }
+        let load = |from: *const Block| match PIECES {
+            true => T::V::load_pieces(from),
+            false => T::V::load(from.cast()),
+        };
+        let mut state = [T::V::zero(); W];
+        for (i, state) in state.iter_mut().enumerate() {
+            *state = load(input.add(i * places)).xor(keys.at(i, 0));
+        }
+        middle::<T::V, K, W, DECRYPT>(&mut state, &keys);
+        for (i, state) in state.iter_mut().enumerate() {
+            let post = load(post.add(i * places));
+            *state = state.last_round::<DECRYPT>(keys.at(i, keys.rounds()).xor(post));
+        }
+        for (i, state) in state.iter().enumerate() {
+            state.scatter(|b| *output.add(i * places + b));
+        }
+        let tails = (&raw const (*store).tails).cast::<Tail>();
+        for i in 0..pending.tails {
+            let tail = *tails.add(i);
+            copy_short(post.add(tail.slot).cast(), tail.output, tail.len);
         }
     }
 }
@@ -270,22 +374,29 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: every access lies within `len` bytes, by the comparisons.
     unsafe {
         if len >= 8 {
-            let (first, last) = (read::<u64>(from), read::<u64>(from.add(len - 8)));
-            to.cast::<u64>().write_unaligned(first);
-            to.add(len - 8).cast::<u64>().write_unaligned(last);
+            copy_ends::<u64>(from, to, len);
         } else if len >= 4 {
-            let (first, last) = (read::<u32>(from), read::<u32>(from.add(len - 4)));
-            to.cast::<u32>().write_unaligned(first);
-            to.add(len - 4).cast::<u32>().write_unaligned(last);
-        } else {
-            for i in 0..len {
-                to.add(i).write(*from.add(i));
-            }
+            copy_ends::<u32>(from, to, len);
+        } else if len >= 2 {
+            copy_ends::<u16>(from, to, len);
+        } else if len == 1 {
+            to.write(*from);
         }
     }
+}
 
-    unsafe fn read<T>(from: *const u8) -> T {
-        // SAFETY: as for the function around.
-        unsafe { from.cast::<T>().read_unaligned() }
+/// The first and the last `T` of `len` bytes, which may overlap.
+///
+/// # Safety
+/// As for [`copy_short`], with `len` at least the size of `T` and at most twice it.
+#[inline(always)]
+unsafe fn copy_ends<T>(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: as for this function.
+    unsafe {
+        let behind = len - size_of::<T>();
+        let first = from.cast::<T>().read_unaligned();
+        let last = from.add(behind).cast::<T>().read_unaligned();
+        to.cast::<T>().write_unaligned(first);
+        to.add(behind).cast::<T>().write_unaligned(last);
     }
 }

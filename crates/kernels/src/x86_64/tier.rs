@@ -3,7 +3,7 @@
 use core::arch::x86_64::{__m128i, __m256i, __m512i};
 
 use super::cbc_lanes::{Lanes, segment};
-use super::slots::Slots;
+use super::slots::{self, Pending, Store};
 use super::wide::Wide;
 
 /// An instruction set, with what of it a kernel needs to know. The functions are
@@ -16,11 +16,11 @@ pub(crate) trait Tier {
     /// Requests side by side in CBC encryption.
     const LANES: usize;
 
-    /// [`Slots::run`].
+    /// [`slots::run`].
     ///
     /// # Safety
     /// As there, and the instructions of the tier are there.
-    unsafe fn flush<const DECRYPT: bool>(slots: &mut Slots);
+    unsafe fn flush<const DECRYPT: bool>(store: *mut Store, pending: Pending);
 
     /// [`segment`], over as few registers as hold the active lanes.
     ///
@@ -45,14 +45,14 @@ macro_rules! tier {
             const LANES: usize = $lanes;
 
             #[inline(always)]
-            unsafe fn flush<const DECRYPT: bool>(slots: &mut Slots) {
+            unsafe fn flush<const DECRYPT: bool>(store: *mut Store, pending: Pending) {
                 #[target_feature(enable = $features)]
-                unsafe fn inner<const DECRYPT: bool>(slots: &mut Slots) {
+                unsafe fn inner<const DECRYPT: bool>(store: *mut Store, pending: Pending) {
                     // SAFETY: as for the function around.
-                    unsafe { slots.run::<$name, DECRYPT>() }
+                    unsafe { slots::run::<$name, DECRYPT>(store, pending) }
                 }
                 // SAFETY: as for this function.
-                unsafe { inner::<DECRYPT>(slots) }
+                unsafe { inner::<DECRYPT>(store, pending) }
             }
 
             #[inline(always)]

@@ -17,6 +17,8 @@ pub(crate) trait Wide: Copy {
 
     /// `BLOCKS` consecutive blocks.
     unsafe fn load(from: *const u8) -> Self;
+    /// The same from aligned blocks, each by a load of its own.
+    unsafe fn load_pieces(from: *const Block) -> Self;
     /// To `BLOCKS` consecutive blocks.
     unsafe fn store(self, to: *mut u8);
     /// Zero.
@@ -31,6 +33,10 @@ pub(crate) trait Wide: Copy {
     }
     /// The first block.
     unsafe fn first(self) -> __m128i;
+    /// The last block.
+    unsafe fn last(self) -> __m128i;
+    /// The last block of `previous`, then all of these but the last.
+    unsafe fn chained(self, previous: Self) -> Self;
     /// Block `i` from address `at(i)`.
     unsafe fn gather(at: impl Fn(usize) -> *const u8) -> Self;
     /// Block `i` to address `at(i)`, in rising order.
@@ -43,6 +49,8 @@ pub(crate) trait Wide: Copy {
     unsafe fn reverse(self) -> Self;
     /// Each block as an XTS tweak times x to the power `by`, at most 32.
     unsafe fn shift_tweaks(self, by: i32) -> Self;
+    /// Block `i` as an XTS tweak times x to the power `i`.
+    unsafe fn spread_tweaks(self) -> Self;
     /// A round of encryption, or of the equivalent inverse cipher.
     unsafe fn round<const DECRYPT: bool>(self, key: Self) -> Self;
     /// The last round.
@@ -59,6 +67,12 @@ impl Wide for __m128i {
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: as the trait says.
         unsafe { _mm_loadu_si128(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pieces(from: *const Block) -> Self {
+        // SAFETY: as the trait says.
+        unsafe { _mm_load_si128(from.cast()) }
     }
 
     #[inline(always)]
@@ -81,6 +95,16 @@ impl Wide for __m128i {
     #[inline(always)]
     unsafe fn first(self) -> __m128i {
         self
+    }
+
+    #[inline(always)]
+    unsafe fn last(self) -> __m128i {
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn chained(self, previous: Self) -> Self {
+        previous
     }
 
     #[inline(always)]
@@ -129,6 +153,11 @@ impl Wide for __m128i {
     }
 
     #[inline(always)]
+    unsafe fn spread_tweaks(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
     unsafe fn round<const DECRYPT: bool>(self, key: Self) -> Self {
         // SAFETY: as the trait says.
         unsafe {
@@ -161,6 +190,16 @@ impl Wide for __m256i {
     }
 
     #[inline(always)]
+    unsafe fn load_pieces(from: *const Block) -> Self {
+        // SAFETY: as the trait says.
+        unsafe {
+            // Volatile, or the compiler would join them.
+            let low = _mm256_castsi128_si256(from.cast::<__m128i>().read_volatile());
+            _mm256_inserti128_si256(low, from.add(1).cast::<__m128i>().read_volatile(), 1)
+        }
+    }
+
+    #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: as the trait says.
         unsafe { _mm256_storeu_si256(to.cast(), self) }
@@ -182,6 +221,18 @@ impl Wide for __m256i {
     unsafe fn first(self) -> __m128i {
         // SAFETY: as the trait says.
         unsafe { _mm256_castsi256_si128(self) }
+    }
+
+    #[inline(always)]
+    unsafe fn last(self) -> __m128i {
+        // SAFETY: as the trait says.
+        unsafe { _mm256_extracti128_si256(self, 1) }
+    }
+
+    #[inline(always)]
+    unsafe fn chained(self, previous: Self) -> Self {
+        // SAFETY: as the trait says.
+        unsafe { _mm256_permute2x128_si256(previous, self, 0x21) }
     }
 
     #[inline(always)]
@@ -236,6 +287,19 @@ impl Wide for __m256i {
     }
 
     #[inline(always)]
+    unsafe fn spread_tweaks(self) -> Self {
+        // SAFETY: as the trait says.
+        unsafe {
+            let by = _mm256_set_epi64x(1, 1, 0, 0);
+            let out = _mm256_srlv_epi64(self, _mm256_sub_epi64(_mm256_set1_epi64x(64), by));
+            let kept = _mm256_sllv_epi64(self, by);
+            let polynomial = _mm256_set_epi64x(0, TWEAK_POLYNOMIAL, 0, TWEAK_POLYNOMIAL);
+            let folded = _mm256_clmulepi64_epi128(out, polynomial, 0x01);
+            _mm256_xor_si256(_mm256_xor_si256(kept, _mm256_bslli_epi128(out, 8)), folded)
+        }
+    }
+
+    #[inline(always)]
     unsafe fn round<const DECRYPT: bool>(self, key: Self) -> Self {
         // SAFETY: as the trait says.
         unsafe {
@@ -268,6 +332,16 @@ impl Wide for __m512i {
     }
 
     #[inline(always)]
+    unsafe fn load_pieces(from: *const Block) -> Self {
+        // SAFETY: as the trait says.
+        unsafe {
+            let low = <__m256i as Wide>::load_pieces(from);
+            let high = <__m256i as Wide>::load_pieces(from.add(2));
+            _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)
+        }
+    }
+
+    #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: as the trait says.
         unsafe { _mm512_storeu_si512(to.cast(), self) }
@@ -289,6 +363,18 @@ impl Wide for __m512i {
     unsafe fn first(self) -> __m128i {
         // SAFETY: as the trait says.
         unsafe { _mm512_castsi512_si128(self) }
+    }
+
+    #[inline(always)]
+    unsafe fn last(self) -> __m128i {
+        // SAFETY: as the trait says.
+        unsafe { _mm512_extracti32x4_epi32(self, 3) }
+    }
+
+    #[inline(always)]
+    unsafe fn chained(self, previous: Self) -> Self {
+        // SAFETY: as the trait says.
+        unsafe { _mm512_alignr_epi64(self, previous, 6) }
     }
 
     #[inline(always)]
@@ -337,6 +423,19 @@ impl Wide for __m512i {
         unsafe {
             let out = _mm512_srl_epi64(self, _mm_cvtsi32_si128(64 - by));
             let kept = _mm512_sll_epi64(self, _mm_cvtsi32_si128(by));
+            let polynomial = _mm512_broadcast_i32x4(_mm_set_epi64x(0, TWEAK_POLYNOMIAL));
+            let folded = _mm512_clmulepi64_epi128(out, polynomial, 0x01);
+            _mm512_xor_si512(_mm512_xor_si512(kept, _mm512_bslli_epi128(out, 8)), folded)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn spread_tweaks(self) -> Self {
+        // SAFETY: as the trait says.
+        unsafe {
+            let by = _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0);
+            let out = _mm512_srlv_epi64(self, _mm512_sub_epi64(_mm512_set1_epi64(64), by));
+            let kept = _mm512_sllv_epi64(self, by);
             let polynomial = _mm512_broadcast_i32x4(_mm_set_epi64x(0, TWEAK_POLYNOMIAL));
             let folded = _mm512_clmulepi64_epi128(out, polynomial, 0x01);
             _mm512_xor_si512(_mm512_xor_si512(kept, _mm512_bslli_epi128(out, 8)), folded)

@@ -2,16 +2,24 @@
 
 use core::arch::asm;
 
+use super::wide::Wide;
+use crate::aes::Block;
+
+/// Overwrites `count` blocks, rounded up to whole registers, with zeros.
+use crate::cpu::{HaveAvx2, HaveAvx512};
+
 /// Overwrites `len` bytes with zeros that the compiler must keep.
 ///
 /// # Safety
-/// The bytes are valid for writes.
+/// The instructions of `V` are there and the blocks are valid for writes.
 #[inline(always)]
-pub(crate) unsafe fn memory<T>(start: *mut T, len: usize) {
-    // SAFETY: as for this function; the empty statement reads no memory, but the
-    // compiler has to assume that it does.
+pub(crate) unsafe fn blocks<V: Wide>(start: *mut Block, count: usize) {
+    // SAFETY: as for this function. The empty statement reads nothing, but the
+    // compiler has to assume that it does, and so keeps the stores.
     unsafe {
-        core::ptr::write_bytes(start.cast::<u8>(), 0, len);
+        for i in (0..count).step_by(V::BLOCKS) {
+            V::zero().store(start.add(i).cast());
+        }
         asm!("/* {0} */", in(reg) start, options(nostack, preserves_flags));
     }
 }
@@ -88,5 +96,17 @@ pub(crate) unsafe fn registers_512_upper() {
             out("xmm28") _, out("xmm29") _, out("xmm30") _, out("xmm31") _,
             options(nomem, nostack, preserves_flags),
         )
+    }
+}
+
+/// Clears all vector registers of a machine with AVX2, or with AVX-512 too.
+#[inline(always)]
+pub(crate) fn vectors(_: HaveAvx2, avx512: Option<HaveAvx512>) {
+    // SAFETY: the tokens are made only where the registers are present.
+    unsafe {
+        registers_256();
+        if avx512.is_some() {
+            registers_512_upper();
+        }
     }
 }

@@ -5,8 +5,9 @@ use core::arch::x86_64::__m128i;
 use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
+use super::ecb::Plain;
 use super::rounds::{Keys, Schedule, middle};
-use super::slots::{Slots, copy_short};
+use super::slots::{Feed, Slots, copy_short};
 use super::tier::Tier;
 use super::wide::Wide;
 use super::wipe;
@@ -21,30 +22,35 @@ const GROUP: usize = 32;
 /// The instructions of `T` are there; every job has 16 bytes or more.
 #[inline(always)]
 pub(super) unsafe fn crypt<T: Tier, const DECRYPT: bool>(jobs: &mut [CipherJob<'_, XtsKey>]) {
-    let mut slots = Slots::new();
-    let mut tweaks = [MaybeUninit::<Block>::uninit(); GROUP];
+    let mut store = MaybeUninit::uninit();
+    let mut slots = Slots::new(&mut store);
     let group = jobs.len().min(GROUP);
+    let mut tweaks = MaybeUninit::<[Block; GROUP]>::uninit();
+    let first = tweaks.as_mut_ptr().cast::<u8>();
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout,
     // and the first flush writes a tweak for each job of the group.
     unsafe {
         for jobs in jobs.chunks_mut(GROUP) {
-            for (job, tweak) in jobs.iter().zip(&mut tweaks) {
-                let key = Schedule::new::<false>(job.key.tweak());
-                slots.begin::<T, false>(key);
-                let iv = __m128i::load(job.iv.as_ptr());
-                slots.push::<T, false>(key, iv, __m128i::zero(), tweak.as_mut_ptr().cast());
+            for (i, job) in jobs.iter().enumerate() {
+                let mut at = Cursor {
+                    from: job.iv.as_ptr(),
+                    to: first.add(16 * i),
+                    len: 16,
+                };
+                slots.begin::<T, false>(Schedule::new::<false>(job.key.tweak()));
+                slots.stage::<T, false>(&mut at, &mut Plain);
             }
-            T::flush::<false>(&mut slots);
-            for (job, tweak) in jobs.iter_mut().zip(&tweaks) {
-                let tweak = __m128i::load(tweak.as_ptr().cast());
+            slots.flush::<T, false>();
+            for (i, job) in jobs.iter_mut().enumerate() {
+                let tweak = T::V::splat(first.add(16 * i).cast());
                 let mut at = Cursor::new(&mut job.data);
                 one::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), tweak);
             }
-            T::flush::<DECRYPT>(&mut slots);
+            slots.flush::<T, DECRYPT>();
         }
-        wipe::memory(tweaks.as_mut_ptr(), group * size_of::<Block>());
+        slots.wipe::<T>();
+        wipe::blocks::<T::V>(first.cast(), group);
     }
-    slots.wipe();
 }
 
 /// A data unit, or the rest of one, from its first block's encrypted tweak.
@@ -56,17 +62,44 @@ pub(super) unsafe fn crypt_from<T: Tier, const DECRYPT: bool>(
     job: &mut CipherJob<'_, XtsKey>,
     tweak: &Block,
 ) {
-    let mut slots = Slots::new();
+    let mut store = MaybeUninit::uninit();
+    let mut slots = Slots::new(&mut store);
     // SAFETY: the cursor stays within the data of the job.
     unsafe {
         let mut at = Cursor::new(&mut job.data);
-        let tweak = __m128i::load(tweak.as_ptr());
-        one::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), tweak);
-        T::flush::<DECRYPT>(&mut slots);
+        one::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), T::V::splat(tweak));
+        slots.flush::<T, DECRYPT>();
+        slots.wipe::<T>();
     }
-    slots.wipe();
 }
 
+/// Data, and the tweaks of its next blocks.
+struct Tweaks<V>(V);
+
+impl<V: Wide> Feed<V> for Tweaks<V> {
+    #[inline(always)]
+    unsafe fn wide(&mut self, from: *const u8) -> (V, V) {
+        // SAFETY: as the trait says.
+        unsafe {
+            let next = self.0.shift_tweaks(V::BLOCKS as i32);
+            let these = core::mem::replace(&mut self.0, next);
+            (V::load(from).xor(these), these)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn single(&mut self, from: *const u8) -> (__m128i, __m128i) {
+        // SAFETY: as the trait says.
+        unsafe {
+            let this = self.0.first();
+            self.0 = self.0.shift_tweaks(1);
+            (__m128i::load(from).xor(this), this)
+        }
+    }
+}
+
+/// The data of `at`, from the tweak of its first block, which is in every place.
+///
 /// # Safety
 /// The instructions of `T` are there and the data behind `at`, 16 bytes or more, is
 /// valid until the slots are flushed.
@@ -75,38 +108,34 @@ unsafe fn one<T: Tier, const DECRYPT: bool>(
     slots: &mut Slots,
     at: &mut Cursor,
     key: &AesKey,
-    tweak: __m128i,
+    tweak: T::V,
 ) {
     let key = Schedule::new::<DECRYPT>(key);
     let odd = at.len % 16;
     // Stealing takes the last whole block of a ciphertext out of its turn.
-    let apart = if odd > 0 {
-        odd + 16 * usize::from(DECRYPT)
-    } else {
-        0
+    at.len -= match (odd, DECRYPT) {
+        (0, _) => 0,
+        (_, false) => odd,
+        (_, true) => odd + 16,
     };
-    at.len -= apart;
-    // SAFETY: as for this function. Fewer than 8 registers of blocks are left after
-    // the bulk, so no tweak is shifted by more than 32. With an odd length a whole
-    // block and a part stand before or behind `at`: see each direction.
+    // SAFETY: as for this function. With an odd length a whole block and a part
+    // stand behind the block before `at`, or at `at`: see each direction.
     unsafe {
-        let tweak = bulk::<T::V, 8, DECRYPT>(at, key, tweak);
-        slots.begin::<T, DECRYPT>(key);
-        let mut blocks = 0;
-        while at.len > 0 {
-            let tweak = tweak.shift_tweaks(blocks);
-            let input = __m128i::load(at.from).xor(tweak);
-            slots.push::<T, DECRYPT>(key, input, tweak, at.to);
-            at.advance(16);
-            blocks += 1;
+        let mut tweaks = Tweaks(tweak.spread_tweaks());
+        bulk::<T::V, 8, DECRYPT>(at, key, &mut tweaks);
+        if T::V::BLOCKS == 4 {
+            bulk::<T::V, 4, DECRYPT>(at, key, &mut tweaks);
         }
+        slots.begin::<T, DECRYPT>(key);
+        slots.stage::<T, DECRYPT>(at, &mut tweaks);
         if odd > 0 {
-            let (this, next) = (tweak.shift_tweaks(blocks), tweak.shift_tweaks(blocks + 1));
+            let this = tweaks.0.first();
             if DECRYPT {
+                let next = this.shift_tweaks(1);
                 let whole = single::<true>(key, __m128i::load(at.from), next);
                 steal::<true>(key, whole, at, odd, this);
             } else {
-                T::flush::<false>(slots);
+                slots.flush::<T, false>();
                 at.from = at.from.sub(16);
                 at.to = at.to.sub(16);
                 steal::<false>(key, __m128i::load(at.to), at, odd, this);
@@ -130,15 +159,16 @@ unsafe fn steal<const DECRYPT: bool>(
     tweak: __m128i,
 ) {
     let mut joined = [[0u8; 16]; 2];
-    let [first, second] = &mut joined;
+    let start = joined.as_mut_ptr();
     // SAFETY: as for this function; the part is read before it is written.
     unsafe {
-        whole.store(first.as_mut_ptr());
-        whole.store(second.as_mut_ptr());
-        copy_short(at.from.add(16), first.as_mut_ptr(), odd);
-        copy_short(second.as_ptr(), at.to.add(16), odd);
-        single::<DECRYPT>(key, __m128i::load(first.as_ptr()), tweak).store(at.to);
-        wipe::memory(&raw mut joined, size_of_val(&joined));
+        let (first, second) = (start.cast::<u8>(), start.add(1).cast::<u8>());
+        whole.store(first);
+        whole.store(second);
+        copy_short(at.from.add(16), first, odd);
+        copy_short(second, at.to.add(16), odd);
+        single::<DECRYPT>(key, __m128i::load(first), tweak).store(at.to);
+        wipe::blocks::<__m128i>(start, 2);
     }
 }
 
@@ -157,49 +187,38 @@ unsafe fn single<const DECRYPT: bool>(key: Schedule, block: __m128i, tweak: __m1
     }
 }
 
-/// Gives the tweak of the next block.
-///
 /// # Safety
 /// The instructions of `V` are there and the data behind `at` is valid.
 #[inline(always)]
 unsafe fn bulk<V: Wide, const W: usize, const DECRYPT: bool>(
     at: &mut Cursor,
     key: Schedule,
-    tweak: __m128i,
-) -> __m128i {
+    first: &mut Tweaks<V>,
+) {
     let step = 16 * V::BLOCKS;
-    if at.len < W * step {
-        return tweak;
-    }
-    // SAFETY: `W * step` bytes are left in the loop; all are read before any is
-    // written. `BLOCKS` is at most 4.
-    unsafe {
-        let mut places = [tweak; 4];
-        for i in 1..V::BLOCKS {
-            places[i] = tweak.shift_tweaks(i as i32);
-        }
-        let mut first = V::load(places.as_ptr().cast());
-        while at.len >= W * step {
-            let mut tweaks = [first; W];
-            let mut state = [first; W];
-            for i in 1..W {
-                tweaks[i] = first.shift_tweaks((i * V::BLOCKS) as i32);
+    while at.len >= W * step {
+        // SAFETY: `W * step` bytes are left; all are read before any is written. No
+        // tweak is shifted by more than 32.
+        unsafe {
+            let mut tweaks = [first.0; W];
+            for (i, tweak) in tweaks.iter_mut().enumerate().skip(1) {
+                *tweak = first.0.shift_tweaks((i * V::BLOCKS) as i32);
             }
-            first = first.shift_tweaks((W * V::BLOCKS) as i32);
-            for i in 0..W {
+            first.0 = first.0.shift_tweaks((W * V::BLOCKS) as i32);
+            let mut state = [V::zero(); W];
+            for (i, state) in state.iter_mut().enumerate() {
                 let input = V::load(at.from.add(i * step));
-                state[i] = input.xor(tweaks[i]).xor(key.at(i, 0));
+                *state = input.xor(tweaks[i]).xor(key.at(i, 0));
             }
             middle::<V, _, W, DECRYPT>(&mut state, &key);
             let last: V = key.at(0, key.rounds());
-            for i in 0..W {
-                state[i] = state[i].last_round::<DECRYPT>(last.xor(tweaks[i]));
+            for (i, state) in state.iter_mut().enumerate() {
+                *state = state.last_round::<DECRYPT>(last.xor(tweaks[i]));
             }
-            for i in 0..W {
-                state[i].store(at.to.add(i * step));
+            for (i, state) in state.iter().enumerate() {
+                state.store(at.to.add(i * step));
             }
             at.advance(W * step);
         }
-        first.first()
     }
 }

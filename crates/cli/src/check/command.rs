@@ -1,0 +1,81 @@
+//! The command: its arguments, its files, its exit status.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use cipherlane::{Config, Error, Framework};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::report::Report;
+use super::run::run as run_cases;
+use crate::failure::Failure;
+use crate::options::start;
+
+/// Run test vectors from files on every driver, and say which fail.
+///
+/// Takes NIST CAVP response files, Wycheproof JSON and the JSON layouts that vectors/README.md
+/// describes; the content tells the format. Every vector is run in place and from one region to
+/// another, flat and as scatter lists, alone, in batches, and submitted without waiting; valid
+/// tags are also spoilt by one bit. The exit status is 1 if any vector fails.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Files with vectors.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print the counts and the failures as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command, on the forced driver or on all: success, or status 1 where a vector failed.
+pub(crate) fn run(arguments: &Arguments, mut config: Config) -> Result<ExitCode, Failure> {
+    let forced = config.force.take();
+    let framework = start(config)?;
+    let drivers = chosen(&framework, forced.as_deref())?;
+    let mut report = Report::default();
+    let mut cases = Vec::new();
+    for path in &arguments.files {
+        let vectors = super::load(path).map_err(|error| Failure::Usage(error.to_string()))?;
+        report.file(&path.display().to_string(), vectors.format, vectors.total());
+        vectors
+            .skipped
+            .iter()
+            .for_each(|skipped| report.skipped(skipped));
+        cases.extend(vectors.cases);
+    }
+    // Draws only on a terminal.
+    let bar = ProgressBar::new((cases.len() * drivers.len()) as u64).with_style(
+        ProgressStyle::with_template("{bar:40} {pos}/{len} vectors  {eta}")
+            .expect("a template with known fields"),
+    );
+    run_cases(&framework, &drivers, &cases, &mut report, |done| {
+        bar.inc(done as u64)
+    });
+    bar.finish_and_clear();
+    let mut out = std::io::stdout().lock();
+    let written = match arguments.json {
+        true => serde_json::to_writer_pretty(&mut out, &report)
+            .map_err(std::io::Error::from)
+            .and_then(|()| writeln!(out)),
+        false => write!(out, "{report}"),
+    };
+    written.map_err(|error| Failure::io("write to", "standard output", &error))?;
+    Ok(match report.failed() {
+        true => ExitCode::from(1),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+/// The driver named, or all.
+fn chosen<'f>(framework: &'f Framework, named: Option<&str>) -> Result<Vec<&'f str>, Error> {
+    let known = framework.driver_names();
+    let Some(name) = named else { return Ok(known) };
+    match known.iter().find(|k| **k == name) {
+        Some(found) => Ok(vec![found]),
+        None => Err(Error::UnknownDriver {
+            name: name.to_owned(),
+            known: known.join(", "),
+        }),
+    }
+}

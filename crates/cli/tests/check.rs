@@ -1,0 +1,159 @@
+//! `cipherlane check` as a user runs it: on every vector file of the repository, and on files that
+//! have a wrong answer, a wrong format, or do not exist.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Every algorithm, with the number of its vectors in `vectors/`.
+const EXPECTED: [(&str, u64); 10] = [
+    ("ecb(aes)", 2138),
+    ("cbc(aes)", 2354),
+    ("ctr(aes)", 9),
+    ("xts(aes)", 2923),
+    ("gcm(aes)", 10384),
+    ("rfc4106(gcm(aes))", 16),
+    ("rfc7539(chacha20,poly1305)", 325),
+    ("hmac(sha256)", 180),
+    ("hmac(sha512)", 180),
+    ("authenc(hmac(sha256),cbc(aes))", 41),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors")
+}
+
+fn vector_files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for folder in fs::read_dir(root()).unwrap() {
+        let folder = folder.unwrap().path();
+        if folder.is_dir() {
+            files.extend(fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()));
+        }
+    }
+    files.retain(|f| {
+        f.extension()
+            .is_some_and(|e| ["rsp", "json", "txt"].contains(&e.to_str().unwrap()))
+    });
+    files.sort();
+    assert!(
+        files.len() > 50,
+        "{} files under {}",
+        files.len(),
+        root().display()
+    );
+    files
+}
+
+/// Runs the command free of the settings of whoever runs the test.
+fn check(arguments: &[&str], files: &[PathBuf]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cipherlane"))
+        .arg("check")
+        .args(arguments)
+        .args(files)
+        .env_clear()
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn every_driver_passes_every_vector() {
+    let output = check(&["--json"], &vector_files());
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}{}",
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = report["results"].as_array().unwrap();
+    for (algorithm, vectors) in EXPECTED {
+        let row = rows
+            .iter()
+            .find(|r| r["driver"] == "software" && r["algorithm"] == algorithm)
+            .unwrap_or_else(|| panic!("no row for {algorithm}"));
+        assert_eq!(row["passed"], vectors, "{row}");
+    }
+    for row in rows.iter().filter(|r| r["driver"] != "none") {
+        assert_eq!(row["failed"], 0, "{row}");
+        let skipped = row["skipped"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|s| s["count"].as_u64().unwrap());
+        let all = row["passed"].as_u64().unwrap() + skipped.sum::<u64>();
+        let expected = EXPECTED
+            .iter()
+            .find(|(a, _)| row["algorithm"] == *a)
+            .unwrap()
+            .1;
+        assert_eq!(all, expected, "{row}");
+    }
+}
+
+#[test]
+fn a_wrong_answer_is_named_and_the_status_is_1() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wrong.rsp");
+    let right = fs::read_to_string(root().join("nist-cavp/ECBMMT256.rsp")).unwrap();
+    let at = right.find("CIPHERTEXT = ").unwrap() + "CIPHERTEXT = ".len();
+    let mut wrong = right.into_bytes();
+    wrong[at] = if wrong[at] == b'0' { b'1' } else { b'0' };
+    // COUNT, KEY and PLAINTEXT stand above it, and the vector begins with the first of them.
+    let line = wrong[..at].split(|&b| b == b'\n').count() - 3;
+    fs::write(&path, &wrong).unwrap();
+    let output = check(&["--driver", "software"], &[path]);
+    assert_eq!(output.status.code(), Some(1));
+    let printed = text(&output.stdout);
+    let named = format!(
+        "wrong.rsp:{line}: Count 0: ecb(aes) with a key of 256 bits on software: encrypting in place, alone"
+    );
+    assert!(printed.contains(&named), "{printed}");
+    assert_eq!(printed.matches("FAILED").count(), 1, "{printed}");
+}
+
+#[test]
+fn algorithms_without_a_driver_are_counted() {
+    let output = check(&[], &[root().join("gost/rfc9227.json")]);
+    assert_eq!(output.status.code(), Some(0));
+    let printed = text(&output.stdout);
+    assert!(
+        printed.contains("not run: not supported yet by any driver: "),
+        "{printed}"
+    );
+    assert!(printed.contains("2 of ENCR_MAGMA_MGM_KTREE"), "{printed}");
+}
+
+#[test]
+fn unusable_files_and_unknown_drivers_are_told_with_status_2() {
+    let directory = tempfile::tempdir().unwrap();
+    let absent = directory.path().join("absent.rsp");
+    let foreign = directory.path().join("foreign.json");
+    fs::write(&foreign, "{}").unwrap();
+    let good = root().join("rfc/rfc4106-esp.json");
+    for (arguments, file, message) in [
+        (&[][..], &absent, "absent.rsp: cannot be read: No such file"),
+        (&[], &foreign, "foreign.json: not a vector file: "),
+        (
+            &["--driver", "nonesuch"],
+            &good,
+            "unknown driver 'nonesuch': present are software",
+        ),
+    ] {
+        let output = check(arguments, std::slice::from_ref(file));
+        assert_eq!(output.status.code(), Some(2));
+        let printed = text(&output.stderr);
+        assert!(
+            printed.starts_with("cipherlane: ") && printed.contains(message),
+            "{printed}"
+        );
+        assert!(output.stdout.is_empty());
+    }
+}

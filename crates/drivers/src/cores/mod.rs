@@ -1,0 +1,160 @@
+//! The `cores` driver: worker threads on cores that the user dedicates.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `settings` | which cores, which priority, how long to spin |
+//! | `crew` | one pool a process, made at first use; a fork makes another |
+//! | `worker` | a pinned thread that does pieces, looks for more, and sleeps |
+//! | `pool` | slots with tasks; claiming, finishing, landing, and the death of a worker |
+//! | `task` | requests cut into pieces |
+//! | `claim`, `sleep` | the words that threads agree by, modelled with loom |
+//!
+//! # How it works
+//! A call becomes a task of at most 64 pieces: ranges of a large request where the
+//! algorithm can be split, groups of consecutive requests otherwise. The task is
+//! published in one of 64 slots. A piece belongs to whoever clears its bit in the slot's
+//! word by compare-and-swap. A bit set, unlike a counter, lets the caller begin at the
+//! front and the workers at the back, and lets a dying worker put back what it had
+//! claimed; and as nothing of a task is read before a claim, no generation count is needed.
+//!
+//! A caller that waits works too, so with all workers asleep or busy it does what it
+//! would have done anyway, and it leaves only when all pieces are finished, so its task
+//! lives on its stack and nothing is allocated. A caller that does not wait leaves the
+//! task in a box, and whoever finishes the last piece joins the pieces and lands the
+//! flight. Nothing queues without bound: without a free slot a waiting caller works
+//! alone, and a submitted batch goes back to its owner.
+//!
+//! An idle worker looks for work for `spin_us`, then sleeps. Waking it takes tens of
+//! microseconds, so a caller wakes workers at once only for work that is longer than
+//! that. For shorter work it adds up what it lost by working alone, and wakes one when
+//! the sum would have paid for it: a steady stream of middling requests gets its helper,
+//! a rare one never pays.
+//!
+//! A worker that panics settles its piece while it unwinds: not begun, it goes back to be
+//! claimed; begun, its request is given up (`Untouched` where the input is elsewhere, so
+//! that the session runs it again, `Failed` where it was overwritten). Then the worker
+//! begins anew.
+
+mod claim;
+mod crew;
+mod fault;
+#[cfg(all(test, loom))]
+mod models;
+mod pool;
+mod settings;
+mod sleep;
+mod sync;
+mod task;
+mod transform;
+mod worker;
+
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use cipherlane::{Algorithm, Config, Driver, Error, Load, Transform};
+
+use self::crew::Crew;
+#[doc(hidden)]
+pub use self::fault::Fault;
+pub use self::settings::{Settings, VARIABLE};
+
+/// Shares work between the waiting caller and worker threads on dedicated cores.
+pub struct Cores {
+    crew: Arc<Crew>,
+}
+
+impl Cores {
+    /// With the settings `[drivers.cores]` of a configuration. No thread is started before
+    /// the first work.
+    pub fn new(config: &Config) -> Result<Self, Error> {
+        Ok(Self::with_fault(Settings::new(config)?, Fault::default()))
+    }
+
+    /// For tests: workers die as told.
+    #[doc(hidden)]
+    pub fn with_fault(settings: Settings, fault: Fault) -> Self {
+        Cores {
+            crew: Arc::new(Crew::new(settings, fault)),
+        }
+    }
+
+    /// How many workers have died and begun anew.
+    pub fn restarts(&self) -> u64 {
+        let pool = self.crew.present();
+        pool.map_or(0, |pool| pool.restarts.load(Ordering::Relaxed))
+    }
+}
+
+impl fmt::Debug for Cores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cores")
+            .field("settings", &self.crew.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Driver for Cores {
+    fn name(&self) -> &str {
+        "cores"
+    }
+
+    fn version(&self) -> String {
+        let Settings {
+            cores,
+            realtime,
+            spin,
+        } = &self.crew.settings;
+        let realtime = realtime.map_or(String::new(), |p| format!(" realtime {p}"));
+        format!(
+            "{} cores {cores:?} spin {} us{realtime}",
+            env!("CARGO_PKG_VERSION"),
+            spin.as_micros()
+        )
+    }
+
+    fn priority(&self) -> i32 {
+        200
+    }
+
+    fn probe(&self) -> Result<(), String> {
+        match self.crew.settings.cores.is_empty() {
+            true => Err(format!(
+                "no cores are dedicated to it; name some with --cores 1-3, {VARIABLE}=1-3, or \
+                 cores = \"1-3\" under [drivers.cores]"
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn offers(&self, _: &Algorithm) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        let kernel = Arc::new((algorithm.kernel)(key));
+        Ok(Box::new(transform::Shared::new(self.crew.clone(), kernel)))
+    }
+
+    fn load(&self) -> Load {
+        let Some(pool) = self.crew.present() else {
+            return Load::default();
+        };
+        Load {
+            queued_bytes: pool.queued_bytes(),
+            delay_ns: pool.delay_now(),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let Some(pool) = self.crew.present() else {
+            return Vec::new();
+        };
+        let notes = pool.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.clone()
+    }
+}

@@ -1,0 +1,325 @@
+//! A task: requests of one call, cut into pieces that threads do in any order.
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrayvec::ArrayVec;
+use cipherlane::{Direction, Flight, PieceState, Request, Split, Status, Transform, View};
+
+use super::claim::BITS;
+
+/// The software kernel of a session. In a box inside the `Arc`, because moving the value
+/// itself into an `Arc` would leave a copy of the key behind.
+pub(super) type Kernel = Arc<Box<dyn Transform>>;
+
+/// What a request costs beside its bytes, in bytes.
+const PER_REQUEST: usize = 128;
+/// Pieces for each thread, so that all end at about the same time.
+const PER_THREAD: usize = 4;
+/// A smaller piece is not worth a claim.
+const LEAST: usize = 4 << 10;
+/// Pieces are this large where there are enough of them.
+const USUAL: usize = 16 << 10;
+/// Pieces are no larger than this where the task may have so many.
+const MOST: usize = 256 << 10;
+/// Cuts are at multiples of this many bytes: whole cache lines, whole vectors.
+const ALIGNMENT: usize = 512;
+/// Kernels fill their lanes with so many requests of a batch...
+const LANES: usize = 8;
+/// ...and where each request is a chain, so that only lanes help, with so many.
+const CHAIN_LANES: usize = 16;
+/// Requests that are longer than this keep a core busy without lanes.
+const LANES_UP_TO: usize = 4 << 10;
+
+/// Work below this many bytes, requests counted as [`cost`] does, is done at once by the caller.
+pub(super) const WORTH_SHARING: usize = 2 * LEAST;
+
+/// What requests cost, as bytes.
+#[inline]
+pub(super) fn cost(requests: &[Request<'_>]) -> usize {
+    requests.iter().map(request_cost).sum()
+}
+
+#[inline]
+fn request_cost(request: &Request<'_>) -> usize {
+    request.len() + request.aad_len() + PER_REQUEST
+}
+
+/// Requests and their pieces. Shared by the threads that work on it through `&self`;
+/// each touches only its piece.
+pub(super) struct Task {
+    direction: Direction,
+    kernel: *const dyn Transform,
+    requests: *mut Request<'static>,
+    pieces: ArrayVec<Piece, BITS>,
+    /// For each piece what it carries to the end; groups have no use for theirs.
+    states: ArrayVec<UnsafeCell<PieceState>, BITS>,
+    cuts: ArrayVec<Cut, BITS>,
+    /// A bit for each piece whose thread died in the kernel.
+    failed: AtomicU64,
+    /// Where nobody waits, what keeps kernel and requests alive. The kernel is dropped
+    /// first: when the flight has landed the session may close, and our copy of the key
+    /// must not be the last.
+    cargo: Option<(Kernel, Flight)>,
+}
+
+/// What is claimed at once.
+enum Piece {
+    /// Consecutive whole requests.
+    Group { first: usize, count: usize },
+    /// A range of one request.
+    Part {
+        cut: usize,
+        start: usize,
+        len: usize,
+    },
+}
+
+/// A request that is cut.
+struct Cut {
+    request: usize,
+    view: View,
+    first_piece: usize,
+    pieces: usize,
+}
+
+// SAFETY: what the pointers lead to is Send and Sync, and is kept alive by the caller
+// that waits or by `cargo`; pieces touch disjoint parts of it.
+unsafe impl Send for Task {}
+// SAFETY: as above; `states` are used by the holder of the piece alone, then by the one
+// that concludes.
+unsafe impl Sync for Task {}
+
+impl Task {
+    /// An empty task; [`plan`](Self::plan) fills it in place, since it is some kilobytes.
+    #[inline]
+    pub(super) fn new(direction: Direction, kernel: &(dyn Transform + 'static)) -> Self {
+        Task {
+            direction,
+            kernel,
+            requests: std::ptr::null_mut(),
+            pieces: ArrayVec::new(),
+            states: ArrayVec::new(),
+            cuts: ArrayVec::new(),
+            failed: AtomicU64::new(0),
+            cargo: None,
+        }
+    }
+
+    /// Cuts `requests`, which cost `total`, for so many threads. Returns the number of pieces.
+    ///
+    /// # Safety
+    /// Requests and kernel must outlive the task, or at least its last piece and
+    /// [`conclude`](Self::conclude), and nobody may touch the requests meanwhile.
+    pub(super) unsafe fn plan(
+        &mut self,
+        requests: &mut [Request<'_>],
+        total: usize,
+        threads: usize,
+    ) -> usize {
+        // SAFETY: the caller keeps the kernel alive.
+        let split = unsafe { &*self.kernel }.split();
+        let granule = split.and_then(|s| Some((s, s.granule(self.direction)?)));
+        let lanes = match (split.is_some(), granule.is_some()) {
+            (true, false) => CHAIN_LANES,
+            _ => LANES,
+        };
+        let target = piece_cost(total, threads, requests.len());
+        let (mut first, mut group) = (0, 0);
+        for (i, request) in requests.iter().enumerate() {
+            let parts = request.len() / target;
+            let room = BITS - self.pieces.len();
+            if let Some((split, granule)) = granule
+                && parts >= 2
+                && parts + 2 <= room
+            {
+                self.close_group(first, i);
+                self.cut(split, granule, i, request, parts);
+                (first, group) = (i + 1, 0);
+                continue;
+            }
+            group += request_cost(request);
+            let count = i + 1 - first;
+            let mean = group / count;
+            let full = match granule {
+                Some(_) if mean > LANES_UP_TO => true,
+                _ => count.is_multiple_of(lanes),
+            };
+            if group >= target && full && room > 2 {
+                self.close_group(first, i + 1);
+                (first, group) = (i + 1, 0);
+            }
+        }
+        self.close_group(first, requests.len());
+        self.requests = requests.as_mut_ptr().cast();
+        self.pieces.len()
+    }
+
+    fn close_group(&mut self, first: usize, end: usize) {
+        if first < end {
+            let count = end - first;
+            self.pieces.push(Piece::Group { first, count });
+            self.states.push(UnsafeCell::default());
+        }
+    }
+
+    /// Cuts one request in so many parts; the last takes what is left over.
+    fn cut(
+        &mut self,
+        split: &dyn Split,
+        granule: usize,
+        index: usize,
+        request: &Request<'_>,
+        parts: usize,
+    ) {
+        let unit = match ALIGNMENT % granule {
+            0 => ALIGNMENT,
+            _ => granule,
+        };
+        let step = (request.len() / parts / unit * unit).max(granule);
+        let parts = parts.min(request.len() / step);
+        let first_piece = self.pieces.len();
+        let cut = self.cuts.len();
+        for i in 0..parts {
+            let start = i * step;
+            let len = match i + 1 == parts {
+                true => request.len() - start,
+                false => step,
+            };
+            self.pieces.push(Piece::Part { cut, start, len });
+            self.states.push(UnsafeCell::default());
+        }
+        let view = request.view();
+        let states = self.states[first_piece..].as_mut_ptr().cast();
+        // SAFETY: `UnsafeCell<T>` has the layout of `T`; we hold them exclusively.
+        let states = unsafe { std::slice::from_raw_parts_mut(states, parts) };
+        split.prepare(self.direction, &view, &|i| i * step, states);
+        self.cuts.push(Cut {
+            request: index,
+            view,
+            first_piece,
+            pieces: parts,
+        });
+    }
+
+    /// Gives the task what keeps it alive where nobody waits. `flight` owns the requests.
+    pub(super) fn load(&mut self, flight: Flight, kernel: Kernel) {
+        self.cargo = Some((kernel, flight));
+    }
+
+    /// The flight of a task that no pool had room for.
+    pub(super) fn unload(self: Box<Self>) -> Flight {
+        let (_, flight) = self.cargo.expect("the task was loaded");
+        flight
+    }
+
+    /// Whether whoever finishes the last piece lands it.
+    #[inline]
+    pub(super) fn lands(&self) -> bool {
+        self.cargo.is_some()
+    }
+
+    /// Does a piece.
+    ///
+    /// # Safety
+    /// Each piece is done at most once, and before [`conclude`](Self::conclude).
+    #[inline]
+    pub(super) unsafe fn run_piece(&self, piece: u32) {
+        // SAFETY: the kernel outlives the task (promised to `plan`).
+        let kernel = unsafe { &*self.kernel };
+        match self.pieces[piece as usize] {
+            Piece::Group { first, count } => {
+                // SAFETY: groups are disjoint ranges of the requests, which nobody else
+                // touches while the piece is ours.
+                let group =
+                    unsafe { std::slice::from_raw_parts_mut(self.requests.add(first), count) };
+                kernel.run(self.direction, group);
+            }
+            Piece::Part { cut, start, len } => {
+                let view = &self.cuts[cut].view;
+                let split = kernel.split().expect("it was split");
+                // SAFETY: parts are disjoint ranges of a request that outlives the task.
+                let data = unsafe { view.range(start..start + len) };
+                // SAFETY: only the holder of the piece uses its state.
+                let state = unsafe { &mut *self.states[piece as usize].get() };
+                split.piece(self.direction, view, start, data, state);
+            }
+        }
+    }
+
+    /// Notes that a piece was begun and will not end.
+    #[cold]
+    pub(super) fn fail(&self, piece: u32) {
+        self.failed.fetch_or(1 << piece, Ordering::Relaxed);
+    }
+
+    /// After all pieces: joins those of each request that was cut, and gives up those
+    /// whose thread died.
+    pub(super) fn conclude(&mut self) {
+        let failed = *self.failed.get_mut();
+        for cut in &self.cuts {
+            // SAFETY: all pieces are finished and `self` is exclusive, so the requests
+            // and the states are ours; the kernel outlives the task.
+            let (request, kernel) =
+                unsafe { (&mut *self.requests.add(cut.request), &*self.kernel) };
+            let mask = (u64::MAX >> (BITS - cut.pieces)) << cut.first_piece;
+            if failed & mask != 0 {
+                give_up(request);
+                continue;
+            }
+            let states = self.states[cut.first_piece..].as_ptr().cast();
+            // SAFETY: as above; `UnsafeCell<T>` has the layout of `T`.
+            let states = unsafe { std::slice::from_raw_parts(states, cut.pieces) };
+            let split = kernel.split().expect("it was split");
+            split.join(self.direction, request, states);
+        }
+        if failed != 0 {
+            self.give_up_groups(failed);
+        }
+    }
+
+    #[cold]
+    fn give_up_groups(&mut self, failed: u64) {
+        for (i, piece) in self.pieces.iter().enumerate() {
+            if let Piece::Group { first, count } = *piece
+                && failed & 1 << i != 0
+            {
+                // SAFETY: as in `conclude`.
+                let group =
+                    unsafe { std::slice::from_raw_parts_mut(self.requests.add(first), count) };
+                group
+                    .iter_mut()
+                    .filter(|r| r.status() == Status::Pending)
+                    .for_each(give_up);
+            }
+        }
+    }
+
+    /// Concludes and hands the results to whoever has the ticket.
+    pub(super) fn land(mut self: Box<Self>) {
+        self.conclude();
+        if let Some((kernel, flight)) = self.cargo.take() {
+            drop(kernel);
+            flight.finish();
+        }
+    }
+}
+
+/// A request whose worker died in the kernel: it may be half written, so only one with its
+/// input elsewhere can be run again.
+fn give_up(request: &mut Request<'_>) {
+    request.set_status(match request.is_in_place() {
+        true => Status::Failed,
+        false => Status::Untouched,
+    });
+}
+
+/// What one piece should cost.
+fn piece_cost(total: usize, threads: usize, requests: usize) -> usize {
+    let even = total / (PER_THREAD * threads);
+    let usual = even.clamp(USUAL.min(total / threads).max(LEAST), MOST);
+    // Groups before and between cut requests are short at times: room for them.
+    let most_pieces = if requests == 1 { BITS - 2 } else { 40 };
+    usual.max(total.div_ceil(most_pieces))
+}

@@ -1,0 +1,162 @@
+//! Transforms over a foreign library's contexts: ciphers, AEADs, MACs, and encrypt-then-MAC.
+
+use cipherlane::{Direction, Request, Status, Transform};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{AeadContext, CipherContext, Keyed, MacContext, Refused};
+
+/// Nothing was written: the session does these in software.
+#[cold]
+pub(crate) fn give_back(requests: &mut [Request<'_>]) {
+    requests
+        .iter_mut()
+        .for_each(|r| r.set_status(Status::Untouched));
+}
+
+/// Ends a request whose output must not be seen.
+#[cold]
+pub(crate) fn wipe(request: &mut Request<'_>, status: Status) {
+    request.data().get_out().zeroize();
+    request.set_status(status);
+}
+
+/// A cipher without authentication.
+pub(crate) struct Plain<C: CipherContext>(pub(crate) Keyed<C>);
+
+impl<C: CipherContext> Transform for Plain<C> {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        let ran = self.0.with(direction, |context| {
+            for request in requests.iter_mut() {
+                let status = plain(context, request);
+                request.set_status(status);
+            }
+        });
+        if ran.is_err() {
+            give_back(requests);
+        }
+    }
+}
+
+/// One message through a cipher.
+#[inline]
+fn plain(context: &mut impl CipherContext, request: &mut Request<'_>) -> Status {
+    match context.start(&request.iv_block()) {
+        Err(Refused) => Status::Untouched,
+        Ok(()) => match context.update(request.data()) {
+            Err(Refused) => Status::Failed,
+            Ok(()) => Status::Done,
+        },
+    }
+}
+
+/// An AEAD.
+pub(crate) struct Sealing<C: AeadContext> {
+    pub(crate) cipher: Keyed<C>,
+    /// Stands before the IV of a request in the nonce (RFC 4106 section 4); or none.
+    pub(crate) salt: Zeroizing<Vec<u8>>,
+}
+
+impl<C: AeadContext> Transform for Sealing<C> {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        let ran = self.cipher.with(direction, |context| {
+            for request in requests.iter_mut() {
+                self.one(direction, context, request);
+            }
+        });
+        if ran.is_err() {
+            give_back(requests);
+        }
+    }
+}
+
+impl<C: AeadContext> Sealing<C> {
+    #[inline]
+    fn one(&self, direction: Direction, context: &mut C, request: &mut Request<'_>) {
+        let iv = request.iv_block();
+        let mut nonce = [0; 16];
+        let (salt, explicit) = nonce.split_at_mut(self.salt.len());
+        salt.copy_from_slice(&self.salt);
+        explicit.copy_from_slice(&iv[..explicit.len()]);
+        let begun = context.start(&nonce);
+        if begun
+            .and_then(|()| context.aad(request.aad_bytes()))
+            .is_err()
+        {
+            return request.set_status(Status::Untouched);
+        }
+        let ended = match context.update(request.data()) {
+            Ok(()) => context.finish(direction, request),
+            Err(Refused) => Err(Refused),
+        };
+        if ended.is_err() {
+            wipe(request, Status::Failed);
+        }
+    }
+}
+
+/// A MAC over the payload.
+pub(crate) struct Hashing<M: MacContext>(pub(crate) Keyed<M>);
+
+impl<M: MacContext> Transform for Hashing<M> {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        let ran = self.0.with(Direction::Encrypt, |context| {
+            for request in requests.iter_mut() {
+                match context.mac(&[request.input()]) {
+                    Ok(mac) => request.finish_tag(direction, &mac),
+                    Err(Refused) => request.set_status(Status::Untouched),
+                }
+            }
+        });
+        if ran.is_err() {
+            give_back(requests);
+        }
+    }
+}
+
+/// Encrypt-then-MAC; the MAC covers additional data and ciphertext.
+pub(crate) struct Authenc<C: CipherContext, M: MacContext> {
+    pub(crate) cipher: Keyed<C>,
+    pub(crate) mac: Keyed<M>,
+}
+
+impl<C: CipherContext, M: MacContext> Transform for Authenc<C, M> {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        let ran = self.cipher.with(direction, |cipher| {
+            self.mac.with(Direction::Encrypt, |mac| {
+                for request in requests.iter_mut() {
+                    match direction {
+                        Direction::Encrypt => seal(cipher, mac, request),
+                        Direction::Decrypt => open(cipher, mac, request),
+                    }
+                }
+            })
+        });
+        if !matches!(ran, Ok(Ok(()))) {
+            give_back(requests);
+        }
+    }
+}
+
+fn seal(cipher: &mut impl CipherContext, mac: &mut impl MacContext, request: &mut Request<'_>) {
+    match plain(cipher, request) {
+        Status::Done => {}
+        status => return request.set_status(status),
+    }
+    let aad = request.aad_bytes();
+    match mac.mac(&[aad, request.data().get_out()]) {
+        Ok(computed) => request.finish_tag(Direction::Encrypt, &computed),
+        Err(Refused) => wipe(request, Status::Failed),
+    }
+}
+
+/// Compares before it decrypts, so that nothing forged is ever decrypted.
+fn open(cipher: &mut impl CipherContext, mac: &mut impl MacContext, request: &mut Request<'_>) {
+    match mac.mac(&[request.aad_bytes(), request.input()]) {
+        Ok(computed) => request.finish_tag(Direction::Decrypt, &computed),
+        Err(Refused) => return request.set_status(Status::Untouched),
+    }
+    if request.status() == Status::Done {
+        let status = plain(cipher, request);
+        request.set_status(status);
+    }
+}

@@ -1,0 +1,161 @@
+//! The `gcrypt` driver: libgcrypt, loaded at run time when present.
+//!
+//! It is there to be compared with: among the libraries of a Debian system it is the fastest
+//! in CTR, XTS and CBC decryption. Each thread of a session has a handle of its own for each
+//! direction. `auto` does not choose it unless the setting `auto = ["gcrypt"]` allows it.
+//!
+//! ```toml
+//! [drivers.gcrypt]
+//! library = "/opt/gcrypt/lib/libgcrypt.so.20"   # default: the system's libgcrypt.so.20
+//! ```
+//!
+//! The environment variable `CIPHERLANE_GCRYPT_LIBRARY` goes before the file.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `ffi` | functions of libgcrypt, as its header has them |
+//! | `handle` | the same, safe to call |
+
+mod ffi;
+mod handle;
+
+use std::ffi::c_int;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use cipherlane::{Algorithm, Config, Driver, Error, Transform};
+use zeroize::Zeroizing;
+
+use crate::foreign::{Authenc, Hashing, Keyed, Plain, Sealing, Wanted};
+use ffi::{HMAC_SHA256, HMAC_SHA512};
+use handle::{Cipher, LibGcrypt, Mac, Mode};
+
+const WANTED: Wanted = Wanted {
+    driver: "gcrypt",
+    names: &["libgcrypt.so.20"],
+    variable: "CIPHERLANE_GCRYPT_LIBRARY",
+    package: "libgcrypt20",
+};
+
+/// How libgcrypt does an algorithm.
+#[derive(Clone, Copy)]
+enum Way {
+    Plain(Mode),
+    Aead(Mode),
+    /// GCM with the last 4 bytes of the key as salt (RFC 4106).
+    Salted,
+    Mac(c_int),
+    Authenc,
+}
+
+impl Way {
+    fn of(algorithm: &str) -> Option<Way> {
+        Some(match algorithm {
+            "ecb(aes)" => Way::Plain(Mode::Ecb),
+            "cbc(aes)" => Way::Plain(Mode::Cbc),
+            "ctr(aes)" => Way::Plain(Mode::Ctr),
+            "xts(aes)" => Way::Plain(Mode::Xts),
+            "gcm(aes)" => Way::Aead(Mode::Gcm),
+            "rfc4106(gcm(aes))" => Way::Salted,
+            "rfc7539(chacha20,poly1305)" => Way::Aead(Mode::ChaCha20Poly1305),
+            "hmac(sha256)" => Way::Mac(HMAC_SHA256),
+            "hmac(sha512)" => Way::Mac(HMAC_SHA512),
+            "authenc(hmac(sha256),cbc(aes))" => Way::Authenc,
+            _ => return None,
+        })
+    }
+}
+
+/// libgcrypt on the caller's core.
+pub struct Gcrypt {
+    file: Option<PathBuf>,
+    loaded: OnceLock<Result<Arc<LibGcrypt>, String>>,
+}
+
+impl Gcrypt {
+    /// Takes `library` from `[drivers.gcrypt]` and the environment. The library is loaded
+    /// when it is first needed. `Err`: a setting that does not exist.
+    pub fn new(config: &Config) -> Result<Self, Error> {
+        Ok(Gcrypt {
+            file: WANTED.setting(config)?,
+            loaded: OnceLock::new(),
+        })
+    }
+
+    fn loaded(&self) -> Result<&Arc<LibGcrypt>, String> {
+        let open = || LibGcrypt::open(self.file.as_ref()).map(Arc::new);
+        let loaded = self.loaded.get_or_init(open);
+        loaded.as_ref().map_err(String::clone)
+    }
+}
+
+impl Driver for Gcrypt {
+    fn name(&self) -> &str {
+        WANTED.driver
+    }
+
+    fn version(&self) -> String {
+        let loaded = self.loaded();
+        loaded.map_or_else(|_| "absent".to_owned(), |l| l.version.clone())
+    }
+
+    fn priority(&self) -> i32 {
+        85
+    }
+
+    fn probe(&self) -> Result<(), String> {
+        self.loaded().map(|_| ())
+    }
+
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+        let library = self.loaded()?;
+        match Way::of(algorithm.name) {
+            Some(_) => Ok(()),
+            None => Err(format!("{} has no {}", library.version, algorithm.name)),
+        }
+    }
+
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        let library = self.loaded()?;
+        let refused = |_| {
+            let (version, name, len) = (&library.version, algorithm.name, key.len());
+            format!("{version} refuses a key of {len} bytes for {name}; it may be in FIPS mode")
+        };
+        let cipher =
+            |mode, key: &[u8]| Keyed::<Cipher>::new((library.clone(), mode), key).map_err(refused);
+        let mac =
+            |number, key: &[u8]| Keyed::<Mac>::new((library.clone(), number), key).map_err(refused);
+        Ok(match Way::of(algorithm.name) {
+            Some(Way::Plain(mode)) => Box::new(Plain(cipher(mode, key)?)),
+            Some(Way::Aead(mode)) => Box::new(Sealing {
+                cipher: cipher(mode, key)?,
+                salt: Zeroizing::default(),
+            }),
+            Some(Way::Salted) => {
+                let (key, salt) = key.split_at(key.len().saturating_sub(4));
+                Box::new(Sealing {
+                    cipher: cipher(Mode::Gcm, key)?,
+                    salt: Zeroizing::new(salt.to_vec()),
+                })
+            }
+            Some(Way::Mac(number)) => Box::new(Hashing(mac(number, key)?)),
+            Some(Way::Authenc) => {
+                let (mac_key, key) = key.split_at(key.len().min(32));
+                Box::new(Authenc {
+                    cipher: cipher(Mode::Cbc, key)?,
+                    mac: mac(HMAC_SHA256, mac_key)?,
+                })
+            }
+            None => return Err(format!("{} has no {}", library.version, algorithm.name)),
+        })
+    }
+
+    /// A yardstick, not a choice, unless the user says so.
+    fn automatic(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,229 @@
+//! The `openssl` driver: libcrypto 3, loaded at run time when present.
+//!
+//! It stands for what a program would use otherwise, so that tables show it beside the
+//! others. Each thread of a session has a context of its own, of which an operation sets only
+//! the IV. `auto` does not choose it unless the setting `auto = ["openssl"]` allows it.
+//!
+//! ```toml
+//! [drivers.openssl]
+//! library = "/opt/openssl/lib/libcrypto.so.3"   # default: the system's libcrypto.so.3
+//! ```
+//!
+//! The environment variable `CIPHERLANE_OPENSSL_LIBRARY` goes before the file.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `ffi` | types and functions of libcrypto, as its headers have them |
+//! | `evp` | the same, safe to call |
+//! | `xts192` | the one transform that is not like those of other libraries |
+
+mod evp;
+mod ffi;
+mod xts192;
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use cipherlane::{Algorithm, Config, Driver, Error, Transform};
+use zeroize::Zeroizing;
+
+use crate::foreign::{Authenc, Hashing, Keyed, Plain, Sealing, Wanted};
+use evp::{Cipher, CipherContext, Hmac, HmacContext, HmacOf, LibCrypto};
+use xts192::Xts192;
+
+const WANTED: Wanted = Wanted {
+    driver: "openssl",
+    names: &["libcrypto.so.3"],
+    variable: "CIPHERLANE_OPENSSL_LIBRARY",
+    package: "libssl3",
+};
+
+/// The ciphers of OpenSSL that each algorithm is made of, for all key lengths.
+const CIPHERS: [(&str, &[&str]); 8] = [
+    ("ecb(aes)", &["AES-128-ECB", "AES-192-ECB", "AES-256-ECB"]),
+    ("cbc(aes)", &["AES-128-CBC", "AES-192-CBC", "AES-256-CBC"]),
+    ("ctr(aes)", &["AES-128-CTR", "AES-192-CTR", "AES-256-CTR"]),
+    ("xts(aes)", &["AES-128-XTS", "AES-192-ECB", "AES-256-XTS"]),
+    ("gcm(aes)", &["AES-128-GCM", "AES-192-GCM", "AES-256-GCM"]),
+    (
+        "rfc4106(gcm(aes))",
+        &["AES-128-GCM", "AES-192-GCM", "AES-256-GCM"],
+    ),
+    ("rfc7539(chacha20,poly1305)", &["ChaCha20-Poly1305"]),
+    (AUTHENC, &["AES-128-CBC", "AES-192-CBC", "AES-256-CBC"]),
+];
+const AUTHENC: &str = "authenc(hmac(sha256),cbc(aes))";
+
+/// OpenSSL's libcrypto on the caller's core.
+pub struct OpenSsl {
+    file: Option<PathBuf>,
+    loaded: OnceLock<Result<Loaded, String>>,
+}
+
+/// The library and what was fetched of it.
+struct Loaded {
+    version: String,
+    ciphers: HashMap<&'static str, Result<Arc<Cipher>, String>>,
+    hmac: Result<Arc<Hmac>, String>,
+}
+
+impl OpenSsl {
+    /// Takes `library` from `[drivers.openssl]` and the environment. The library is loaded
+    /// when it is first needed. `Err`: a setting that does not exist.
+    pub fn new(config: &Config) -> Result<Self, Error> {
+        Ok(OpenSsl {
+            file: WANTED.setting(config)?,
+            loaded: OnceLock::new(),
+        })
+    }
+
+    fn loaded(&self) -> Result<&Loaded, String> {
+        let loaded = self.loaded.get_or_init(|| Loaded::open(self.file.as_ref()));
+        loaded.as_ref().map_err(String::clone)
+    }
+}
+
+impl Loaded {
+    fn open(file: Option<&PathBuf>) -> Result<Self, String> {
+        let library = Arc::new(LibCrypto::open(file)?);
+        let names = CIPHERS.iter().flat_map(|(_, names)| *names);
+        Ok(Loaded {
+            version: library.version.clone(),
+            ciphers: names
+                .map(|&name| (name, library.cipher(name).map(Arc::new)))
+                .collect(),
+            hmac: library.hmac().map(Arc::new),
+        })
+    }
+
+    fn cipher(&self, name: &str) -> Result<Arc<Cipher>, String> {
+        match self.ciphers.get(name) {
+            Some(cipher) => cipher.clone(),
+            None => Err(format!("{} has no {name}", self.version)),
+        }
+    }
+
+    /// A key in one of the ciphers of `algorithm`: the `choice`th.
+    fn keyed(
+        &self,
+        algorithm: &str,
+        choice: usize,
+        key: &[u8],
+    ) -> Result<Keyed<CipherContext>, String> {
+        let names = CIPHERS.iter().find(|(name, _)| *name == algorithm);
+        let name = names.map_or(algorithm, |(_, names)| names[choice]);
+        Keyed::new(self.cipher(name)?, key).map_err(|_| self.refused(name, key))
+    }
+
+    fn keyed_hmac(&self, digest: &'static CStr, key: &[u8]) -> Result<Keyed<HmacContext>, String> {
+        let hmac = self.hmac.clone()?;
+        Keyed::new(HmacOf { hmac, digest }, key).map_err(|_| self.refused("HMAC", key))
+    }
+
+    fn refused(&self, name: &str, key: &[u8]) -> String {
+        format!(
+            "{} refuses a key of {} bytes for {name}",
+            self.version,
+            key.len()
+        )
+    }
+}
+
+/// Which of three ciphers an AES key of so many bytes chooses.
+fn aes(key: &[u8]) -> usize {
+    match key.len() {
+        16 => 0,
+        24 => 1,
+        _ => 2,
+    }
+}
+
+impl Driver for OpenSsl {
+    fn name(&self) -> &str {
+        WANTED.driver
+    }
+
+    fn version(&self) -> String {
+        let loaded = self.loaded();
+        loaded.map_or_else(|_| "absent".to_owned(), |l| l.version.clone())
+    }
+
+    fn priority(&self) -> i32 {
+        90
+    }
+
+    fn probe(&self) -> Result<(), String> {
+        self.loaded().map(|_| ())
+    }
+
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+        let loaded = self.loaded()?;
+        let macs = ["hmac(sha256)", "hmac(sha512)", AUTHENC];
+        if macs.contains(&algorithm.name) {
+            loaded.hmac.clone()?;
+        }
+        match CIPHERS.iter().find(|(name, _)| *name == algorithm.name) {
+            Some((_, names)) => names
+                .iter()
+                .try_for_each(|name| loaded.cipher(name).map(|_| ())),
+            None if macs.contains(&algorithm.name) => Ok(()),
+            None => Err(format!("{} has no {}", loaded.version, algorithm.name)),
+        }
+    }
+
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        let loaded = self.loaded()?;
+        let name = algorithm.name;
+        Ok(match name {
+            "ecb(aes)" | "cbc(aes)" | "ctr(aes)" => {
+                Box::new(Plain(loaded.keyed(name, aes(key), key)?))
+            }
+            "xts(aes)" => {
+                let (data, tweak) = key.split_at(key.len() / 2);
+                match aes(data) {
+                    1 => Box::new(Xts192 {
+                        data: loaded.keyed(name, 1, data)?,
+                        tweak: loaded.keyed(name, 1, tweak)?,
+                    }),
+                    choice => Box::new(Plain(loaded.keyed(name, choice, key)?)),
+                }
+            }
+            "gcm(aes)" => Box::new(Sealing {
+                cipher: loaded.keyed(name, aes(key), key)?,
+                salt: Zeroizing::default(),
+            }),
+            "rfc4106(gcm(aes))" => {
+                let (key, salt) = key.split_at(key.len().saturating_sub(4));
+                Box::new(Sealing {
+                    cipher: loaded.keyed(name, aes(key), key)?,
+                    salt: Zeroizing::new(salt.to_vec()),
+                })
+            }
+            "rfc7539(chacha20,poly1305)" => Box::new(Sealing {
+                cipher: loaded.keyed(name, 0, key)?,
+                salt: Zeroizing::default(),
+            }),
+            "hmac(sha256)" => Box::new(Hashing(loaded.keyed_hmac(c"SHA256", key)?)),
+            "hmac(sha512)" => Box::new(Hashing(loaded.keyed_hmac(c"SHA512", key)?)),
+            AUTHENC => {
+                let (mac, key) = key.split_at(key.len().min(32));
+                Box::new(Authenc {
+                    cipher: loaded.keyed(name, aes(key), key)?,
+                    mac: loaded.keyed_hmac(c"SHA256", mac)?,
+                })
+            }
+            _ => return Err(format!("{} has no {name}", loaded.version)),
+        })
+    }
+
+    /// What a program uses otherwise is a yardstick, not a choice, unless the user says so.
+    fn automatic(&self) -> bool {
+        false
+    }
+}

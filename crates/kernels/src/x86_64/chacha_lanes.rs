@@ -1,0 +1,293 @@
+//! ChaCha20 blocks (RFC 8439, section 2.3) side by side, each with its own key,
+//! counter and nonce: 16 with AVX-512, 8 with AVX2.
+//!
+//! A vector holds the same word of the state of every block.
+
+use core::arch::x86_64::*;
+
+use inout::InOutBuf;
+
+use crate::cpu::{HaveAvx2, HaveAvx512};
+use crate::x86_64::rows::{load8, load16, transpose256, transpose512};
+
+/// A block of key stream.
+pub(crate) type Pad = [u8; 64];
+
+/// What a block is made of, besides the constants.
+#[derive(Clone, Copy)]
+pub(crate) struct Input<'k> {
+    pub(crate) key: &'k [u8; 32],
+    /// The counter, little endian, and the nonce.
+    pub(crate) tail: [u8; 16],
+}
+
+/// "expand 32-byte k"
+const CONSTANTS: [u32; 4] = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574];
+
+/// The blocks of up to 32 inputs, rounded up to 16 or 32.
+#[inline]
+pub(crate) fn avx512(
+    _: HaveAvx512,
+    count: usize,
+    inputs: &[[Input<'_>; 16]; 2],
+    pads: &mut [[Pad; 16]; 2],
+) {
+    // SAFETY: the token is made only where the instructions are present.
+    unsafe {
+        if count <= 16 {
+            wide::blocks::<1>(
+                inputs.first_chunk().expect("one of two"),
+                pads.first_chunk_mut().expect("one of two"),
+            );
+        } else {
+            wide::blocks::<2>(inputs, pads);
+        }
+    }
+}
+
+/// The blocks of up to 8 inputs.
+#[inline]
+pub(crate) fn avx2(_: HaveAvx2, inputs: &[[Input<'_>; 8]; 1], pads: &mut [[Pad; 8]; 1]) {
+    // SAFETY: the token is made only where the instructions are present.
+    unsafe { narrow::blocks::<1>(inputs, pads) }
+}
+
+/// Adds key stream to data, no longer than it.
+#[inline]
+pub(crate) fn xor(_: HaveAvx2, data: InOutBuf<'_, '_, u8>, pad: &[u8]) {
+    assert!(data.len() <= pad.len());
+    let len = data.len();
+    let (from, to) = data.into_raw();
+    // SAFETY: the token is made only where the instructions are present; both
+    // pointers are valid for `len` bytes, and the pad has no fewer.
+    unsafe { xor_bytes(from, to, pad.as_ptr(), len) }
+}
+
+/// # Safety
+/// `from`, `to` and `pad` are valid for `len` bytes; `from` and `to` are the same
+/// or do not overlap.
+#[target_feature(enable = "avx2")]
+unsafe fn xor_bytes(from: *const u8, to: *mut u8, pad: *const u8, len: usize) {
+    let mut done = 0;
+    // SAFETY: each step ends at `len` at most.
+    unsafe {
+        while done + 32 <= len {
+            let bytes = _mm256_loadu_si256(from.add(done).cast());
+            let bytes = _mm256_xor_si256(bytes, _mm256_loadu_si256(pad.add(done).cast()));
+            _mm256_storeu_si256(to.add(done).cast(), bytes);
+            done += 32;
+        }
+        while done + 8 <= len {
+            let bytes = from.add(done).cast::<u64>().read_unaligned();
+            let bytes = bytes ^ pad.add(done).cast::<u64>().read_unaligned();
+            to.add(done).cast::<u64>().write_unaligned(bytes);
+            done += 8;
+        }
+        while done < len {
+            *to.add(done) = *from.add(done) ^ *pad.add(done);
+            done += 1;
+        }
+    }
+}
+
+/// Four quarter rounds of each set side by side.
+macro_rules! quarter_rounds {
+    ($sets:ident, $v:ident, $([$a:literal $b:literal $c:literal $d:literal])*) => {
+        for v in 0..$sets {
+            let v = &mut $v[v];
+            $(
+                v[$a] = add(v[$a], v[$b]);
+                v[$d] = rotate::<16, 16>(xor(v[$d], v[$a]));
+            )*
+        }
+        for v in 0..$sets {
+            let v = &mut $v[v];
+            $(
+                v[$c] = add(v[$c], v[$d]);
+                v[$b] = rotate::<12, 20>(xor(v[$b], v[$c]));
+            )*
+        }
+        for v in 0..$sets {
+            let v = &mut $v[v];
+            $(
+                v[$a] = add(v[$a], v[$b]);
+                v[$d] = rotate::<8, 24>(xor(v[$d], v[$a]));
+            )*
+        }
+        for v in 0..$sets {
+            let v = &mut $v[v];
+            $(
+                v[$c] = add(v[$c], v[$d]);
+                v[$b] = rotate::<7, 25>(xor(v[$b], v[$c]));
+            )*
+        }
+    };
+}
+
+/// The block function over `SETS` times `$lanes` blocks. The operations are
+/// functions of the module.
+macro_rules! blocks {
+    ($features:literal, $lanes:literal, $load:ident) => {
+        #[target_feature(enable = $features)]
+        pub(super) fn blocks<const SETS: usize>(
+            inputs: &[[Input<'_>; $lanes]; SETS],
+            pads: &mut [[Pad; $lanes]; SETS],
+        ) {
+            let [c0, c1, c2, c3] = CONSTANTS;
+            let mut start = [[splat(0); 16]; SETS];
+            for set in 0..SETS {
+                let mut keys = [core::ptr::null::<u8>(); $lanes];
+                let mut tails = [core::ptr::null::<u8>(); $lanes];
+                for l in 0..$lanes {
+                    keys[l] = inputs[set][l].key.as_ptr();
+                    tails[l] = inputs[set][l].tail.as_ptr();
+                }
+                // SAFETY: a key has 32 bytes, a tail 16.
+                let ([k0, k1, k2, k3], [k4, k5, k6, k7], [t0, t1, t2, t3]) =
+                    unsafe { ($load(&keys, 0), $load(&keys, 16), $load(&tails, 0)) };
+                start[set] = [
+                    splat(c0), splat(c1), splat(c2), splat(c3),
+                    k0, k1, k2, k3, k4, k5, k6, k7, t0, t1, t2, t3,
+                ];
+            }
+            let mut v = start;
+            for _ in 0..10 {
+                quarter_rounds!(SETS, v, [0 4 8 12] [1 5 9 13] [2 6 10 14] [3 7 11 15]);
+                quarter_rounds!(SETS, v, [0 5 10 15] [1 6 11 12] [2 7 8 13] [3 4 9 14]);
+            }
+            for set in 0..SETS {
+                for i in 0..16 {
+                    v[set][i] = add(v[set][i], start[set][i]);
+                }
+                store(&mut pads[set], &v[set]);
+            }
+        }
+    };
+}
+
+/// 16 blocks a set.
+mod wide {
+    use super::*;
+
+    blocks!("avx512f", 16, load16);
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn add(x: __m512i, y: __m512i) -> __m512i {
+        _mm512_add_epi32(x, y)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn xor(x: __m512i, y: __m512i) -> __m512i {
+        _mm512_xor_si512(x, y)
+    }
+
+    /// To the left by `N`, which is to the right by `M`.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn rotate<const N: i32, const M: i32>(x: __m512i) -> __m512i {
+        _mm512_rol_epi32::<N>(x)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn splat(x: u32) -> __m512i {
+        _mm512_set1_epi32(x as i32)
+    }
+
+    /// Writes the words of all blocks, block by block.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn store(pads: &mut [Pad; 16], words: &[__m512i; 16]) {
+        let mut rows = [[_mm512_setzero_si512(); 4]; 4];
+        for (quarter, rows) in rows.iter_mut().enumerate() {
+            let w = 4 * quarter;
+            *rows = transpose512([words[w], words[w + 1], words[w + 2], words[w + 3]]);
+        }
+        for r in 0..4 {
+            // Each has a quarter of the blocks r, r + 4, r + 8 and r + 12.
+            let [q0, q1, q2, q3] = [rows[0][r], rows[1][r], rows[2][r], rows[3][r]];
+            let first = _mm512_shuffle_i32x4::<0x44>(q0, q1);
+            let second = _mm512_shuffle_i32x4::<0x44>(q2, q3);
+            let third = _mm512_shuffle_i32x4::<0xee>(q0, q1);
+            let fourth = _mm512_shuffle_i32x4::<0xee>(q2, q3);
+            let blocks = [
+                _mm512_shuffle_i32x4::<0x88>(first, second),
+                _mm512_shuffle_i32x4::<0xdd>(first, second),
+                _mm512_shuffle_i32x4::<0x88>(third, fourth),
+                _mm512_shuffle_i32x4::<0xdd>(third, fourth),
+            ];
+            for (i, block) in blocks.into_iter().enumerate() {
+                // SAFETY: a store of 64 bytes to as many.
+                unsafe { _mm512_storeu_si512(pads[r + 4 * i].as_mut_ptr().cast(), block) };
+            }
+        }
+    }
+}
+
+/// 8 blocks a set.
+mod narrow {
+    use super::*;
+
+    blocks!("avx2", 8, load8);
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn add(x: __m256i, y: __m256i) -> __m256i {
+        _mm256_add_epi32(x, y)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn xor(x: __m256i, y: __m256i) -> __m256i {
+        _mm256_xor_si256(x, y)
+    }
+
+    /// To the left by `N`, which is to the right by `M`.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn rotate<const N: i32, const M: i32>(x: __m256i) -> __m256i {
+        let bytes = match N {
+            16 => _mm_set_epi64x(0x0d0c_0f0e_0908_0b0a, 0x0504_0706_0100_0302),
+            8 => _mm_set_epi64x(0x0e0d_0c0f_0a09_080b, 0x0605_0407_0201_0003),
+            _ => {
+                let left = _mm256_slli_epi32::<N>(x);
+                return _mm256_or_si256(left, _mm256_srli_epi32::<M>(x));
+            }
+        };
+        _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(bytes))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn splat(x: u32) -> __m256i {
+        _mm256_set1_epi32(x as i32)
+    }
+
+    /// Writes the words of all blocks, block by block.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn store(pads: &mut [Pad; 8], words: &[__m256i; 16]) {
+        let mut rows = [[_mm256_setzero_si256(); 4]; 4];
+        for (quarter, rows) in rows.iter_mut().enumerate() {
+            let w = 4 * quarter;
+            *rows = transpose256([words[w], words[w + 1], words[w + 2], words[w + 3]]);
+        }
+        for r in 0..4 {
+            // Each has a quarter of the blocks r and r + 4.
+            let [q0, q1, q2, q3] = [rows[0][r], rows[1][r], rows[2][r], rows[3][r]];
+            let halves = [
+                (r, 0, _mm256_permute2x128_si256::<0x20>(q0, q1)),
+                (r, 32, _mm256_permute2x128_si256::<0x20>(q2, q3)),
+                (r + 4, 0, _mm256_permute2x128_si256::<0x31>(q0, q1)),
+                (r + 4, 32, _mm256_permute2x128_si256::<0x31>(q2, q3)),
+            ];
+            for (block, offset, half) in halves {
+                let pad = pads[block].as_mut_ptr();
+                // SAFETY: a store of 32 bytes to one half of 64.
+                unsafe { _mm256_storeu_si256(pad.add(offset).cast(), half) };
+            }
+        }
+    }
+}
