@@ -46,6 +46,11 @@ pub(crate) struct SpeedArgs {
     /// Seconds for each cell and driver [default: 0.25]
     #[arg(long, value_name = "S")]
     pub(super) seconds: Option<f64>,
+    /// Milliseconds of a block, after which the next driver has its turn; shorter ones are less
+    /// disturbed on a busy machine, but helpers that sleep have less time to wake
+    /// [default: a twelfth of --seconds, 30 at most]
+    #[arg(long, value_name = "MS")]
+    pub(super) block: Option<f64>,
     /// Take what the options leave open from this TOML file, such as bench/auto-matrix.toml
     #[arg(long, value_name = "FILE")]
     pub(super) definition: Option<PathBuf>,
@@ -76,6 +81,7 @@ pub(crate) struct SpeedArgs {
 /// decrypt = false
 /// keybits = 256
 /// seconds = 0.5
+/// block = 5.0
 /// ```
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -90,6 +96,7 @@ pub(super) struct Definition {
     pub(super) decrypt: bool,
     pub(super) keybits: Option<u32>,
     pub(super) seconds: Option<f64>,
+    pub(super) block: Option<f64>,
 }
 
 impl Definition {

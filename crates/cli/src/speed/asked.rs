@@ -1,5 +1,7 @@
 //! What the options, the definition file and the defaults come to.
 
+use std::time::Duration;
+
 use cipherlane::{Algorithm, Direction};
 use cipherlane_measure::interleave::MOST_THREADS;
 
@@ -21,6 +23,10 @@ const DRIVERS: [&str; 4] = [BASE, "cores", "openssl", AUTO];
 const SIZES: [usize; 9] = [16, 64, 256, 1024, 1400, 8192, 16384, 65536, 1 << 20];
 const BATCHES: [usize; 2] = [1, 16];
 const SECONDS: f64 = 0.25;
+/// Blocks into which the time of a cell and driver is cut, unless that makes them too long.
+const BLOCKS: f64 = 12.0;
+/// The longest block, unless the user says otherwise.
+const BLOCK: Duration = Duration::from_millis(30);
 
 /// The dispatcher's choice, among the drivers.
 pub(super) const AUTO: &str = "auto";
@@ -48,6 +54,8 @@ pub(super) struct Asked {
     pub(super) direction: Direction,
     /// For each cell and driver.
     pub(super) seconds: f64,
+    /// Of one block of a driver.
+    pub(super) block: Duration,
     pub(super) verbose: bool,
 }
 
@@ -85,6 +93,15 @@ impl Asked {
                 "--seconds {seconds}: give 0.001 to 3600 seconds for each cell and driver"
             )));
         }
+        let block = match args.block.or(definition.block) {
+            None => Duration::from_secs_f64(seconds / BLOCKS).min(BLOCK),
+            Some(block) if (0.1..=1000.0).contains(&block) => Duration::from_secs_f64(block / 1e3),
+            Some(block) => {
+                return Err(Failure::Usage(format!(
+                    "--block {block}: give 0.1 to 1000 milliseconds"
+                )));
+            }
+        };
         dedup(&mut drivers);
         Ok(Asked {
             title: definition
@@ -120,6 +137,7 @@ impl Asked {
                 false => Direction::Encrypt,
             },
             seconds,
+            block,
             verbose: args.verbose,
         })
     }

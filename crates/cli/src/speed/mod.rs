@@ -43,10 +43,6 @@ use crate::failure::Failure;
 use crate::options::start_learning;
 use crate::output;
 
-/// Blocks into which the time of a cell and driver is cut, within the lengths below.
-const BLOCKS: u32 = 12;
-/// The longest block.
-const BLOCK: Duration = Duration::from_millis(30);
 /// The longest warm-up of a driver in a cell.
 const WARM_UP: Duration = Duration::from_millis(30);
 
@@ -109,12 +105,10 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
 }
 
 fn plan(asked: &Asked, cell: &Cell) -> Plan {
-    let time = Duration::from_secs_f64(asked.seconds);
-    let block = (time / BLOCKS).clamp(Duration::from_micros(200), BLOCK);
     Plan {
-        time,
-        block,
-        warm_up: block.min(WARM_UP),
+        time: Duration::from_secs_f64(asked.seconds),
+        block: asked.block,
+        warm_up: Duration::from_secs_f64(asked.seconds).min(WARM_UP),
         threads: cell.threads,
         ..Plan::default()
     }

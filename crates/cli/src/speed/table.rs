@@ -38,11 +38,11 @@ pub(super) fn text(record: &Record, asked: &Asked, promise: &Promise) -> String 
             text += &format!("\n{}\n", details(cells));
         }
     }
-    if !record.crossovers.is_empty() {
-        text += "\n";
-    }
-    for entry in &record.crossovers {
-        text += &format!("{}: {}\n", entry.case.title(), entry.sentence);
+    for entries in record.crossovers.chunk_by(|a, b| a.case == b.case) {
+        text += &format!("\n{}\n", entries[0].case.title());
+        for entry in entries {
+            text += &format!("  {}\n", entry.sentence);
+        }
     }
     if let Some(kept) = promise.text() {
         text += &format!("\n{kept}");

@@ -161,14 +161,20 @@ pub(super) fn cells(asked: &Asked, lineup: &Lineup, memory: Option<u64>) -> Resu
 
 fn refusal(algorithm: &Algorithm, sizes: &[usize]) -> String {
     let sizes: Vec<_> = sizes.iter().map(|&size| units::size(size as u64)).collect();
-    let block = match algorithm.block {
-        1 => String::new(),
-        block => format!("multiples of {block} bytes, "),
-    };
+    let mut takes = Vec::new();
+    if algorithm.block > 1 {
+        takes.push(format!("multiples of {} bytes", algorithm.block));
+    }
+    if algorithm.least > 0 {
+        takes.push(format!("{} bytes or more", algorithm.least));
+    }
+    if takes.is_empty() {
+        takes.push(format!("at most {} bytes", algorithm.most));
+    }
     format!(
-        "{} is left out at {}: it takes {block}{} bytes or more",
+        "{} is left out at {}: it takes {}",
         algorithm.name,
         sizes.join(", "),
-        algorithm.least
+        takes.join(" and ")
     )
 }
