@@ -119,9 +119,17 @@ pub(crate) fn calibrate(
                 .map(move |len| (algorithm, len))
         })
         .collect();
+    calibrate_lengths(framework, &what)
+}
+
+/// Measures algorithms with keys of so many bytes, under a progress bar.
+pub(crate) fn calibrate_lengths(
+    framework: &Framework,
+    what: &[(&'static Algorithm, usize)],
+) -> Result<(), Failure> {
     let style = ProgressStyle::with_template("{wide_bar} {percent} % {msg}");
     let bar = ProgressBar::new(1000).with_style(style.expect("the template is constant"));
-    let result = framework.calibrate(&what, &mut |step| {
+    let result = framework.calibrate(what, &mut |step| {
         bar.set_position((step.done * 1000.0) as u64);
         bar.set_message(format!("{} on {}", step.algorithm, step.driver));
     });

@@ -3,7 +3,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `enc/`, `check/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `speed/`, `enc/`, `check/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `failure` | messages and exit statuses |
@@ -16,6 +16,7 @@ mod failure;
 mod generate;
 mod options;
 mod output;
+mod speed;
 mod units;
 mod why;
 
@@ -48,6 +49,7 @@ enum Command {
     Drivers(drivers::DriversArgs),
     Why(why::WhyArgs),
     Calibrate(calibrate::CalibrateArgs),
+    Speed(speed::SpeedArgs),
     Enc(enc::EncArgs),
     Check(check::Arguments),
     Completions(generate::CompletionsArgs),
@@ -79,6 +81,7 @@ fn work(command: &Command, config: Config) -> Result<ExitCode, Failure> {
         Command::Drivers(args) => drivers::run(args, &start(config)?)?,
         Command::Why(args) => why::run(args, config)?,
         Command::Calibrate(args) => calibrate::run(args, config)?,
+        Command::Speed(args) => speed::run(args, config)?,
         Command::Enc(args) => enc::run(args, config)?,
         Command::Check(args) => return check::run(args, config),
         Command::Completions(_) | Command::Man(_) => unreachable!("they use no driver"),

@@ -28,6 +28,7 @@
 //!     direction: "digest".into(),
 //!     batch: 1,
 //!     threads: 1,
+//!     depth: None,
 //! };
 //! let plan = Plan { time: Duration::from_millis(20), ..Plan::default() };
 //! let mut recorder = Recorder::new("by byte");

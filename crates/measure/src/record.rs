@@ -22,6 +22,9 @@ pub struct Case {
     pub batch: u64,
     /// Caller threads at once.
     pub threads: usize,
+    /// Operations that the caller keeps under way; absent if it waits for each.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub depth: Option<u64>,
 }
 
 /// One driver at one size.
@@ -65,6 +68,9 @@ pub struct Cell {
     pub page_faults_per_request: f64,
     /// A quarter of the blocks or more were disturbed, or the interval is wide.
     pub noisy: bool,
+    /// Operations that the caller keeps under way; absent if it waits for each.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub depth: Option<u64>,
 }
 
 /// A driver against the base over all sizes of one case.
@@ -116,8 +122,9 @@ pub struct Record {
 }
 
 impl Case {
-    /// `cbc(aes), 128-bit key, encrypt, 16 requests a batch, 2 threads`; no
-    /// key, a batch of one and one thread go without saying.
+    /// `cbc(aes), 128-bit key, encrypt, 16 requests a batch, 2 threads, not
+    /// waiting, 4 under way`; no key, a batch of one, one thread and waiting go
+    /// without saying.
     pub fn title(&self) -> String {
         let mut title = self.algorithm.clone();
         if self.keybits != 0 {
@@ -129,6 +136,11 @@ impl Case {
         }
         if self.threads != 1 {
             title += &format!(", {} threads", self.threads);
+        }
+        match self.depth {
+            None => {}
+            Some(1) => title += ", not waiting, 1 under way",
+            Some(depth) => title += &format!(", not waiting, {depth} under way"),
         }
         title
     }
@@ -143,6 +155,7 @@ impl Cell {
             direction: self.direction.clone(),
             batch: self.batch,
             threads: self.threads,
+            depth: self.depth,
         }
     }
 
@@ -173,12 +186,12 @@ impl Record {
             "algorithm,keybits,direction,driver,size,batch,threads,bytes_per_second,ci_low,\
              ci_high,ns_per_request_p50,ns_per_request_p99,user_seconds_per_gb,\
              system_seconds_per_gb,voluntary_switches_per_request,\
-             involuntary_switches_per_request,page_faults_per_request,noisy"
+             involuntary_switches_per_request,page_faults_per_request,noisy,depth"
         )?;
         for cell in &self.cells {
             writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 quoted(&cell.algorithm),
                 cell.keybits,
                 quoted(&cell.direction),
@@ -197,6 +210,9 @@ impl Record {
                 cell.involuntary_switches_per_request,
                 cell.page_faults_per_request,
                 cell.noisy,
+                cell.depth
+                    .map(|depth| depth.to_string())
+                    .unwrap_or_default(),
             )?;
         }
         Ok(())

@@ -117,6 +117,7 @@ impl Cell {
             involuntary_switches_per_request: per_request.involuntary_switches,
             page_faults_per_request: per_request.page_faults,
             noisy: run.noisy(),
+            depth: case.depth,
         })
     }
 }
@@ -150,6 +151,7 @@ pub(crate) mod tests {
             direction: "encrypt".into(),
             batch: 4,
             threads: 2,
+            depth: None,
         }
     }
 
@@ -232,6 +234,15 @@ pub(crate) mod tests {
         assert_eq!(
             entry.case.title(),
             "authenc(hmac(sha256),cbc(aes)), 128-bit key, encrypt, 4 requests a batch, 2 threads"
+        );
+        let not_waiting = Case {
+            depth: Some(8),
+            ..case()
+        };
+        assert!(
+            not_waiting
+                .title()
+                .ends_with("2 threads, not waiting, 8 under way")
         );
     }
 

@@ -15,7 +15,7 @@ mod coder;
 mod pipeline;
 mod sink;
 mod source;
-mod target;
+pub(crate) mod target;
 mod turn;
 
 use std::io::Write;

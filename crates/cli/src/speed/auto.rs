@@ -1,0 +1,208 @@
+//! What `auto` has to know before it is measured, and whether it kept its promise: as good as
+//! the best of the drivers that it may choose.
+
+use cipherlane::{Config, Direction, Framework, Mode, Question};
+use cipherlane_measure::run::Measurement;
+use cipherlane_measure::stats::Interval;
+
+use super::asked::{AUTO, Asked, BASE};
+use super::lineup::Lineup;
+use super::names::Choice;
+use super::work::Cell;
+use crate::calibrate::calibrate_lengths;
+use crate::failure::Failure;
+
+/// What `auto` promises, as a share of the best driver's throughput.
+const PROMISED: f64 = 0.97;
+/// How many of the worst cells are told.
+const TOLD: usize = 5;
+
+/// Seconds of calibration a driver: enough to measure most of what there is to know.
+pub(super) fn calibration_seconds(asked: &Asked) -> f64 {
+    (asked.choices.len() as f64).max(2.0)
+}
+
+/// Calibrates the algorithms of which something is not known yet, and keeps what was learned.
+pub(super) fn learn(framework: &Framework, config: &Config, asked: &Asked) -> Result<(), Failure> {
+    let rows = framework.rows();
+    let mut unknown = Vec::new();
+    for &Choice { algorithm, key_len } in &asked.choices {
+        let usable = |driver: &str| {
+            rows.iter().any(|row| {
+                row.driver == driver
+                    && row.algorithm == algorithm.name
+                    && row.not_used_because.is_none()
+            })
+        };
+        let why = framework.why(Question {
+            algorithm,
+            key_len,
+            goal: config.goal,
+            mode: Mode::Wait,
+            direction: Direction::Encrypt,
+            requests: 1,
+            size: asked.sizes[0],
+        })?;
+        let usable: Vec<_> = why
+            .candidates
+            .iter()
+            .filter(|c| usable(&c.driver))
+            .collect();
+        // With one driver there is nothing to choose, and so nothing to know.
+        if usable.len() > 1
+            && usable
+                .iter()
+                .any(|candidate| candidate.latency_ns.is_none())
+        {
+            unknown.push((algorithm, key_len));
+        }
+    }
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = unknown
+        .iter()
+        .map(|(algorithm, _)| algorithm.name)
+        .collect();
+    eprintln!(
+        "cipherlane: nothing is known yet about {}: calibrating first, at most {:.0} s a driver",
+        names.join(", "),
+        config.calibration_seconds.unwrap_or(2.0).ceil()
+    );
+    calibrate_lengths(framework, &unknown)?;
+    if config.profile.is_none() {
+        eprintln!("cipherlane: what was learned is not kept: give --profile FILE");
+    } else if let Err(error) = framework.save_profile() {
+        eprintln!("cipherlane: warning: what was learned is not kept: {error}");
+    }
+    Ok(())
+}
+
+/// Collects how `auto` compares with the best of the drivers that it may choose.
+#[derive(Debug)]
+pub(super) struct Promise {
+    /// By algorithm asked for: the drivers measured that `auto` may choose.
+    choosable: Vec<Vec<String>>,
+    seen: Vec<Seen>,
+}
+
+/// One cell.
+#[derive(Debug)]
+struct Seen {
+    place: String,
+    /// The best of the others.
+    driver: String,
+    /// `auto` as a multiple of it.
+    ratio: Interval,
+}
+
+impl Promise {
+    pub(super) fn new(framework: &Framework, lineup: &Lineup) -> Promise {
+        let rows = match lineup.has_auto() {
+            true => framework.rows(),
+            false => Vec::new(),
+        };
+        let choosable = lineup.all().map(|sessions| {
+            let may = |name: &str, algorithm: &str| {
+                rows.iter().any(|row| {
+                    row.driver == name
+                        && row.algorithm == algorithm
+                        && row.not_used_because.is_none()
+                })
+            };
+            let measured = sessions.iter();
+            measured
+                .filter(|(name, session)| name == BASE || may(name, session.algorithm().name))
+                .map(|(name, _)| name.clone())
+                .collect()
+        });
+        Promise {
+            choosable: choosable.collect(),
+            seen: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, cell: &Cell, measured: &Measurement) {
+        let others = self.choosable[cell.choice].iter();
+        let ratios = others.filter_map(|other| Some((other, measured.ratio(AUTO, other)?)));
+        if let Some((driver, ratio)) = ratios.min_by(|a, b| a.1.median.total_cmp(&b.1.median)) {
+            self.seen.push(Seen {
+                place: format!(
+                    "{}, {}",
+                    cell.case().title(),
+                    cipherlane_measure::units::size(cell.size as u64)
+                ),
+                driver: driver.clone(),
+                ratio,
+            });
+        }
+    }
+
+    /// How often it was kept, and where it was kept the least; `None` if nothing was promised.
+    pub(super) fn text(&self) -> Option<String> {
+        if self.seen.is_empty() {
+            return None;
+        }
+        let kept = self
+            .seen
+            .iter()
+            .filter(|seen| seen.ratio.median >= PROMISED);
+        let broken = self.seen.iter().filter(|seen| seen.ratio.high < PROMISED);
+        let mut text = format!(
+            "auto reaches {:.0} % or more of the best driver that it may choose in {} of {} cells; \
+             it is short of that beyond the noise in {}.\n",
+            PROMISED * 100.0,
+            kept.count(),
+            self.seen.len(),
+            broken.count(),
+        );
+        let mut worst: Vec<&Seen> = self
+            .seen
+            .iter()
+            .filter(|s| s.ratio.median < PROMISED)
+            .collect();
+        worst.sort_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median));
+        for seen in worst.iter().take(TOLD) {
+            text += &format!(
+                "  {:.0} % of {} (95 %: {:.0} to {:.0} %): {}\n",
+                seen.ratio.median * 100.0,
+                seen.driver,
+                seen.ratio.low * 100.0,
+                seen.ratio.high * 100.0,
+                seen.place,
+            );
+        }
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_cells_are_told_first() {
+        let seen = |place: &str, median: f64| Seen {
+            place: place.to_owned(),
+            driver: "cores".to_owned(),
+            ratio: Interval {
+                low: median - 0.02,
+                median,
+                high: median + 0.02,
+            },
+        };
+        let mut promise = Promise {
+            choosable: Vec::new(),
+            seen: Vec::new(),
+        };
+        assert!(promise.text().is_none());
+        promise.seen = vec![seen("good", 1.0), seen("near", 0.96), seen("bad", 0.5)];
+        let text = promise.text().unwrap();
+        assert!(
+            text.contains("in 1 of 3 cells") && text.contains("noise in 1."),
+            "{text}"
+        );
+        let (bad, near) = (text.find("bad").unwrap(), text.find("near").unwrap());
+        assert!(bad < near && !text.contains("good"), "{text}");
+    }
+}

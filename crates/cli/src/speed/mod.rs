@@ -1,0 +1,152 @@
+//! `cipherlane speed`: the table of `openssl speed`, with every driver side by side.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `arguments`, `asked` | options and definition files; what they come to |
+//! | `names` | algorithms by CryptoAPI and OpenSSL names |
+//! | `lineup` | drivers that can be measured, and why the others cannot |
+//! | `work`, `waiting`, `submitting` | what one operation is, and the two kinds of caller |
+//! | `memory` | a caller's memory, which all drivers use in turn |
+//! | `auto` | what `auto` has to know first, and whether it kept its promise |
+//! | `table`, `outputs` | what is printed; JSON, CSV and HTML |
+
+mod arguments;
+mod asked;
+mod auto;
+mod lineup;
+mod memory;
+mod names;
+mod outputs;
+mod submitting;
+mod table;
+mod waiting;
+mod work;
+
+use std::time::Duration;
+
+use cipherlane::Config;
+use cipherlane_measure::interleave::{Plan, measure};
+use cipherlane_measure::machine::Machine;
+use cipherlane_measure::recorder::Recorder;
+use cipherlane_measure::subject::Candidate;
+use indicatif::{ProgressBar, ProgressStyle};
+
+pub(crate) use self::arguments::SpeedArgs;
+use self::asked::Asked;
+use self::auto::Promise;
+use self::lineup::Lineup;
+use self::outputs::Outputs;
+use self::submitting::Submitting;
+use self::waiting::Waiting;
+use self::work::{Cell, Work};
+use crate::failure::Failure;
+use crate::options::start_learning;
+use crate::output;
+
+/// The longest warm-up of a driver in a cell.
+const WARM_UP: Duration = Duration::from_millis(30);
+
+pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
+    // A driver that the user forces is one to look at; `auto` is what happens without force.
+    let forced = config.force.take();
+    let asked = Asked::new(args, forced.as_deref())?;
+    let outputs = Outputs::new(args)?;
+    config
+        .calibration_seconds
+        .get_or_insert(auto::calibration_seconds(&asked));
+    let framework = start_learning(config.clone())?;
+    let lineup = Lineup::new(&framework, &asked)?;
+    let cells = work::cells(&asked, &lineup, Machine::detect().memory_bytes)?;
+    for note in lineup.notes.iter().chain(&cells.notes) {
+        eprintln!("cipherlane: {note}");
+    }
+    if lineup.has_auto() {
+        auto::learn(&framework, &config, &asked)?;
+    }
+    let duration = expected(&asked, &lineup, &cells.cells);
+    eprintln!(
+        "cipherlane: {} cells by up to {} drivers, {} s each: about {}",
+        cells.cells.len(),
+        lineup.most_drivers(),
+        asked.seconds,
+        in_words(duration),
+    );
+
+    let mut recorder = Recorder::new(lineup.base.clone());
+    let mut promise = Promise::new(&framework, &lineup);
+    let style = ProgressStyle::with_template("{wide_bar} {percent} % {eta} {msg}");
+    let bar = ProgressBar::new(1000 * cells.cells.len() as u64)
+        .with_style(style.expect("the template is constant"));
+    let finished: Result<(), Failure> =
+        cells
+            .cells
+            .iter()
+            .enumerate()
+            .try_for_each(|(index, cell)| {
+                let case = cell.case();
+                bar.set_message(format!("{}, {}", case.title(), cell.size));
+                let candidates = candidates(cell, index, &lineup);
+                let measured = measure(&plan(&asked, cell), &candidates, |at| {
+                    bar.set_position((1000 * index + 1000 * at.round / at.rounds.max(1)) as u64);
+                })
+                .map_err(|error| Failure::Runtime(error.to_string()))?;
+                recorder.add(&case, cell.size as u64, &measured);
+                promise.add(cell, &measured);
+                Ok(())
+            });
+    bar.finish_and_clear();
+    finished?;
+
+    let record = recorder.finish(Machine::detect());
+    if !outputs.take_stdout() {
+        output::print(&table::text(&record, &asked, &promise))?;
+    }
+    outputs.write(&record, &asked.title)
+}
+
+fn plan(asked: &Asked, cell: &Cell) -> Plan {
+    Plan {
+        time: Duration::from_secs_f64(asked.seconds),
+        block: asked.block,
+        warm_up: Duration::from_secs_f64(asked.seconds).min(WARM_UP),
+        threads: cell.threads,
+        ..Plan::default()
+    }
+}
+
+/// One candidate a driver, each with the session that was opened for the algorithm.
+fn candidates<'l>(cell: &Cell, serial: usize, lineup: &'l Lineup) -> Vec<Candidate<'l>> {
+    let sessions = lineup.sessions(cell.choice);
+    let serial = serial as u64;
+    let candidate = |(name, session): &'l (String, cipherlane::Session)| {
+        let work: Work = cell.work;
+        match cell.depth {
+            None => Candidate::new(name.clone(), move |thread| {
+                Waiting::new(session, work, serial, thread)
+            }),
+            Some(depth) => Candidate::new(name.clone(), move |thread| {
+                Submitting::new(session, work, depth, serial, thread)
+            }),
+        }
+    };
+    sessions.iter().map(candidate).collect()
+}
+
+/// What it is all going to take, when operations are shorter than blocks.
+fn expected(asked: &Asked, lineup: &Lineup, cells: &[Cell]) -> Duration {
+    let blocks = |cell: &Cell| {
+        let plan = plan(asked, cell);
+        // Each block is run in for a twentieth of its length.
+        let each = plan.time + plan.time / 20 + plan.warm_up;
+        each * lineup.sessions(cell.choice).len() as u32
+    };
+    cells.iter().map(blocks).sum()
+}
+
+fn in_words(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64().ceil() as u64;
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}

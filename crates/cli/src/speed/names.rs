@@ -1,0 +1,120 @@
+//! Algorithms by the names that users of CryptoAPI and of OpenSSL know.
+
+use cipherlane::Algorithm;
+
+use crate::failure::Failure;
+
+/// An algorithm with a key length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    pub(super) algorithm: &'static Algorithm,
+    /// Bytes of the key.
+    pub(super) key_len: usize,
+}
+
+/// OpenSSL's modes of AES, and what CryptoAPI calls them.
+const AES_MODES: [(&str, &str); 6] = [
+    ("ecb", "ecb(aes)"),
+    ("cbc", "cbc(aes)"),
+    ("ctr", "ctr(aes)"),
+    ("xts", "xts(aes)"),
+    ("gcm", "gcm(aes)"),
+    ("cbc-hmac-sha256", "authenc(hmac(sha256),cbc(aes))"),
+];
+
+/// OpenSSL's other names.
+const OTHERS: [(&str, &str); 3] = [
+    ("chacha20-poly1305", "rfc7539(chacha20,poly1305)"),
+    ("hmac-sha256", "hmac(sha256)"),
+    ("hmac-sha512", "hmac(sha512)"),
+];
+
+/// The algorithm of that name, with a key of `bits`, or of those in an OpenSSL name, or else
+/// the shortest.
+pub(super) fn find(name: &str, bits: Option<u32>) -> Result<Choice, Failure> {
+    let (cryptoapi, bits_of_name) = translate(&name.to_ascii_lowercase()).unwrap_or((name, None));
+    let algorithm = Algorithm::find(cryptoapi).map_err(|error| {
+        Failure::Usage(format!("{error}; or an OpenSSL name, such as aes-128-gcm"))
+    })?;
+    if let (Some(bits), Some(of_name)) = (bits, bits_of_name)
+        && bits != of_name
+    {
+        return Err(Failure::Usage(format!(
+            "'{name}' has a key of {of_name} bits and --keybits says {bits}; leave one out"
+        )));
+    }
+    with_bits(algorithm, bits_of_name.or(bits)).ok_or_else(|| {
+        let known: Vec<_> = algorithm
+            .key_lengths()
+            .iter()
+            .map(|&len| algorithm.key_bits(len).to_string())
+            .collect();
+        Failure::Usage(format!(
+            "{}: no key of {} bits; use --keybits {}",
+            algorithm.name,
+            bits_of_name.or(bits).unwrap_or_default(),
+            known.join(" or ")
+        ))
+    })
+}
+
+/// The algorithm with a key of so many bits, if it takes one.
+pub(super) fn with_bits(algorithm: &'static Algorithm, bits: Option<u32>) -> Option<Choice> {
+    let key_len = match bits {
+        None => algorithm.key_lengths()[0],
+        Some(bits) => algorithm.key_len(bits)?,
+    };
+    Some(Choice { algorithm, key_len })
+}
+
+/// CryptoAPI's name and the key bits for a name of OpenSSL's.
+fn translate(name: &str) -> Option<(&'static str, Option<u32>)> {
+    if let Some(&(_, cryptoapi)) = OTHERS.iter().find(|(openssl, _)| *openssl == name) {
+        return Some((cryptoapi, None));
+    }
+    let (bits, mode) = name.strip_prefix("aes-")?.split_once('-')?;
+    let &(_, cryptoapi) = AES_MODES.iter().find(|(openssl, _)| *openssl == mode)?;
+    Some((cryptoapi, Some(bits.parse().ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_name_are_known() {
+        for (name, bits, algorithm, key_len) in [
+            ("gcm(aes)", None, "gcm(aes)", 16),
+            ("gcm(aes)", Some(256), "gcm(aes)", 32),
+            ("aes-192-ctr", None, "ctr(aes)", 24),
+            ("AES-256-GCM", Some(256), "gcm(aes)", 32),
+            ("aes-128-xts", None, "xts(aes)", 32),
+            ("chacha20-poly1305", None, "rfc7539(chacha20,poly1305)", 32),
+            ("hmac-sha512", Some(512), "hmac(sha512)", 64),
+        ] {
+            let choice = find(name, bits).unwrap();
+            assert_eq!(
+                (choice.algorithm.name, choice.key_len),
+                (algorithm, key_len)
+            );
+        }
+        assert!(find("aes-128-cbc-hmac-sha256", None).is_ok());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (name, bits, said) in [
+            ("rot13", None, "rot13"),
+            ("aes-128-ocb", None, "aes-128-ocb"),
+            ("aes-100-gcm", None, "100 bits"),
+            ("gcm(aes)", Some(100), "128 or"),
+            ("aes-128-gcm", Some(256), "leave one out"),
+        ] {
+            let failure = find(name, bits).unwrap_err();
+            assert!(
+                matches!(&failure, Failure::Usage(m) if m.contains(said)),
+                "{failure}"
+            );
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! JSON, CSV and HTML: whole files, or one of them to standard output.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use cipherlane_measure::record::Record;
+use cipherlane_measure::report;
+use rustix::fs::Access;
+
+use super::arguments::SpeedArgs;
+use crate::enc::target::Target;
+use crate::failure::Failure;
+use crate::output;
+
+/// Where results go besides the table.
+#[derive(Debug)]
+pub(super) struct Outputs {
+    outputs: Vec<(Format, PathBuf)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Json,
+    Csv,
+    Html,
+}
+
+impl Outputs {
+    /// Finds out what cannot be written, before minutes are spent.
+    pub(super) fn new(args: &SpeedArgs) -> Result<Outputs, Failure> {
+        let formats = [
+            (Format::Json, &args.json),
+            (Format::Csv, &args.csv),
+            (Format::Html, &args.html),
+        ];
+        let outputs: Vec<(Format, PathBuf)> = formats
+            .into_iter()
+            .filter_map(|(format, path)| Some((format, path.clone()?)))
+            .collect();
+        if outputs.iter().filter(|(_, path)| is_stdout(path)).count() > 1 {
+            return Err(Failure::Usage(
+                "only one of --json, --csv and --html can be '-'; name files for the others"
+                    .to_owned(),
+            ));
+        }
+        for (_, path) in outputs.iter().filter(|(_, path)| !is_stdout(path)) {
+            check(path).map_err(|error| Failure::path("write", path, &error))?;
+        }
+        Ok(Outputs { outputs })
+    }
+
+    /// Whether one goes to standard output, in place of the table.
+    pub(super) fn take_stdout(&self) -> bool {
+        self.outputs.iter().any(|(_, path)| is_stdout(path))
+    }
+
+    pub(super) fn write(&self, record: &Record, title: &str) -> Result<(), Failure> {
+        for (format, path) in &self.outputs {
+            let failed = |error: io::Error| Failure::path("write", path, &error);
+            let mut bytes = Vec::new();
+            match format {
+                Format::Json => record.write_json(&mut bytes).map_err(failed)?,
+                Format::Csv => record.write_csv(&mut bytes).map_err(failed)?,
+                Format::Html => bytes = report::html(record, title).into_bytes(),
+            }
+            if is_stdout(path) {
+                output::print(&String::from_utf8_lossy(&bytes))?;
+            } else if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+                let stream = std::fs::File::options().write(true).open(path);
+                stream
+                    .and_then(|mut stream| stream.write_all(&bytes))
+                    .map_err(failed)?;
+            } else {
+                let target = Target::create(path)?;
+                target.file().write_all(&bytes).map_err(failed)?;
+                target.commit()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Whether `path` can be written, without writing.
+fn check(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(_) => Ok(rustix::fs::access(path, Access::WRITE_OK)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let dir = match path.parent() {
+                Some(dir) if !dir.as_os_str().is_empty() => dir,
+                _ => Path::new("."),
+            };
+            Ok(rustix::fs::access(dir, Access::WRITE_OK)?)
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,106 @@
+//! A caller that waits for every batch.
+
+use std::time::{Duration, Instant};
+
+use cipherlane::{Kind, Request, Session};
+use cipherlane_measure::latency::Latency;
+use cipherlane_measure::subject::{Failure, Subject};
+
+use super::memory::{Regions, Shared, shared};
+use super::work::Work;
+
+/// One caller thread, with one driver's session.
+pub(super) struct Waiting<'s> {
+    session: &'s Session,
+    work: Work,
+    regions: Shared<Regions>,
+    /// Number of the next request, for its IV.
+    serial: u64,
+}
+
+impl<'s> Waiting<'s> {
+    pub(super) fn new(
+        session: &'s Session,
+        work: Work,
+        cell: u64,
+        thread: usize,
+    ) -> Result<Self, Failure> {
+        let regions = shared(cell, || Regions::new(work, session))?;
+        Ok(Waiting {
+            session,
+            work,
+            regions,
+            // Callers share a key, and so must not share IVs.
+            serial: (thread as u64) << 48,
+        })
+    }
+
+    /// Lets `run` at the requests, which are made anew but use the same memory, and at the
+    /// number of the next one.
+    fn with_requests<R>(
+        &mut self,
+        run: impl FnOnce(&Session, Work, &mut [Request<'_>], &mut u64) -> R,
+    ) -> R {
+        let (session, work) = (self.session, self.work);
+        let regions = &mut *self.regions.borrow_mut();
+        let mut data = regions.data.chunks_exact_mut(work.size);
+        let mut beside = regions.beside.chunks_exact_mut(work.size);
+        // `chunks_exact` takes no length of 0, and there is no tag then to be cut.
+        let tag_len = session.tag_len();
+        let mut tags = regions.tags.chunks_exact_mut(tag_len.max(1));
+        let aad = &*regions.aad;
+        let mut next = |index: usize| {
+            let input = data.next().unwrap_or_default();
+            let request = match (work.algorithm.kind, beside.next()) {
+                (Kind::Mac, _) => Request::mac(input),
+                (_, Some(output)) => Request::new(input, output),
+                (_, None) => Request::in_place(input),
+            };
+            request
+                .iv(&Work::iv(index as u64)[..work.algorithm.iv_len])
+                .aad(aad)
+                .tag(tags.next().unwrap_or_default())
+        };
+        if work.batch == 1 {
+            run(session, work, &mut [next(0)], &mut self.serial)
+        } else {
+            let mut requests: Vec<Request<'_>> = (0..work.batch).map(next).collect();
+            run(session, work, &mut requests, &mut self.serial)
+        }
+    }
+}
+
+/// One operation.
+#[inline]
+fn process(
+    session: &Session,
+    work: Work,
+    requests: &mut [Request<'_>],
+    serial: &mut u64,
+) -> Result<(), Failure> {
+    if work.has_fresh_ivs() {
+        for request in requests.iter_mut() {
+            request.set_iv(&Work::iv(*serial)[..work.algorithm.iv_len]);
+            *serial += 1;
+        }
+    }
+    Ok(session.process(work.direction, requests)?)
+}
+
+impl Subject for Waiting<'_> {
+    fn run(&mut self, operations: u64) -> Result<(), Failure> {
+        self.with_requests(|session, work, requests, serial| {
+            (0..operations).try_for_each(|_| process(session, work, requests, serial))
+        })
+    }
+
+    fn sample(&mut self, read_cost: Duration, latency: &mut Latency) -> Result<Instant, Failure> {
+        self.with_requests(|session, work, requests, serial| {
+            let start = Instant::now();
+            process(session, work, requests, serial)?;
+            let end = Instant::now();
+            latency.record((end - start).saturating_sub(read_cost));
+            Ok(end)
+        })
+    }
+}

@@ -1,0 +1,180 @@
+//! What one operation is, and all the cells to be measured.
+
+use cipherlane::{Aad, Algorithm, Direction, Kind};
+use cipherlane_measure::record::Case;
+
+use super::asked::Asked;
+use super::lineup::Lineup;
+use crate::failure::Failure;
+use crate::units;
+
+/// An operation: a batch of requests of one size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    pub(super) algorithm: &'static Algorithm,
+    pub(super) direction: Direction,
+    /// Bytes of a request.
+    pub(super) size: usize,
+    /// Requests.
+    pub(super) batch: usize,
+}
+
+/// What is measured at a time, by all drivers in turn.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    /// The algorithm's place among those asked for.
+    pub(super) choice: usize,
+    pub(super) key_bits: u32,
+    pub(super) size: usize,
+    pub(super) threads: usize,
+    /// Batches under way; `None` for a caller that waits.
+    pub(super) depth: Option<usize>,
+    pub(super) work: Work,
+}
+
+/// The cells, and what was left out.
+#[derive(Debug, Default)]
+pub(super) struct Cells {
+    pub(super) cells: Vec<Cell>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Work {
+    /// Bytes of additional data: SPI and sequence number, as in ESP.
+    pub(super) fn aad_len(self) -> usize {
+        match self.algorithm.aad {
+            Aad::None => 0,
+            Aad::Any | Aad::Esp => 8,
+        }
+    }
+
+    /// Whether a kept ciphertext is decrypted to memory beside it.
+    pub(super) fn keeps_ciphertext(self) -> bool {
+        self.algorithm.kind == Kind::Aead && self.direction == Direction::Decrypt
+    }
+
+    /// Whether tags have to be right beforehand.
+    pub(super) fn needs_tags(self) -> bool {
+        !self.algorithm.tags.is_empty() && self.direction == Direction::Decrypt
+    }
+
+    /// Whether every operation has another IV.
+    pub(super) fn has_fresh_ivs(self) -> bool {
+        self.algorithm.iv_len > 0 && !self.keeps_ciphertext()
+    }
+
+    /// An IV, padded with zeros, from a number that no other request has.
+    pub(super) fn iv(serial: u64) -> [u8; 16] {
+        (u128::from(serial)).to_le_bytes()
+    }
+
+    /// Bytes that a caller needs with so many batches.
+    fn memory(self, batches: usize) -> usize {
+        let copies = if self.keeps_ciphertext() { 2 } else { 1 };
+        let bytes = self.size.saturating_mul(self.batch);
+        bytes.saturating_mul(batches.saturating_mul(copies))
+    }
+
+    /// Whether the algorithm takes requests of this size.
+    fn is_taken(self) -> bool {
+        let algorithm = self.algorithm;
+        self.size.is_multiple_of(algorithm.block)
+            && self.size >= algorithm.least
+            && self.size as u64 <= algorithm.most
+    }
+}
+
+impl Cell {
+    pub(super) fn case(&self) -> Case {
+        Case {
+            algorithm: self.work.algorithm.name.to_owned(),
+            keybits: self.key_bits,
+            direction: match self.work.direction {
+                Direction::Encrypt => "encrypt".to_owned(),
+                Direction::Decrypt => "decrypt".to_owned(),
+            },
+            batch: self.work.batch as u64,
+            threads: self.threads,
+            depth: self.depth.map(|depth| depth as u64),
+        }
+    }
+}
+
+/// All cells, those of one case together. At most half of the machine's `memory` is used.
+pub(super) fn cells(asked: &Asked, lineup: &Lineup, memory: Option<u64>) -> Result<Cells, Failure> {
+    let limit = memory.map_or(usize::MAX, |bytes| (bytes / 2) as usize);
+    let mut cells = Cells::default();
+    for (place, choice) in asked.choices.iter().enumerate() {
+        if lineup.sessions(place).is_empty() {
+            continue;
+        }
+        let algorithm = choice.algorithm;
+        let work = |size, batch| Work {
+            algorithm,
+            direction: asked.direction,
+            size,
+            batch,
+        };
+        let (taken, refused): (Vec<usize>, Vec<usize>) = asked
+            .sizes
+            .iter()
+            .partition(|&&size| work(size, 1).is_taken());
+        if !refused.is_empty() {
+            cells.notes.push(refusal(algorithm, &refused));
+        }
+        for &depth in &asked.depths {
+            for &threads in &asked.threads {
+                for &batch in &asked.batches {
+                    for &size in &taken {
+                        let work = work(size, batch);
+                        let bytes = work.memory(depth.unwrap_or(1)).saturating_mul(threads);
+                        if bytes > limit {
+                            cells.notes.push(format!(
+                                "{}: batches of {batch} requests of {} by {threads} callers \
+                                 are left out: they take more than half of the memory",
+                                algorithm.name,
+                                units::size(size as u64)
+                            ));
+                            continue;
+                        }
+                        cells.cells.push(Cell {
+                            choice: place,
+                            key_bits: algorithm.key_bits(choice.key_len),
+                            size,
+                            threads,
+                            depth,
+                            work,
+                        });
+                    }
+                }
+            }
+        }
+    }
+    match cells.cells.is_empty() {
+        true => Err(Failure::Usage(format!(
+            "nothing is left to measure: {}",
+            cells.notes.join("; ")
+        ))),
+        false => Ok(cells),
+    }
+}
+
+fn refusal(algorithm: &Algorithm, sizes: &[usize]) -> String {
+    let sizes: Vec<_> = sizes.iter().map(|&size| units::size(size as u64)).collect();
+    let mut takes = Vec::new();
+    if algorithm.block > 1 {
+        takes.push(format!("multiples of {} bytes", algorithm.block));
+    }
+    if algorithm.least > 0 {
+        takes.push(format!("{} bytes or more", algorithm.least));
+    }
+    if takes.is_empty() {
+        takes.push(format!("at most {} bytes", algorithm.most));
+    }
+    format!(
+        "{} is left out at {}: it takes {}",
+        algorithm.name,
+        sizes.join(", "),
+        takes.join(" and ")
+    )
+}

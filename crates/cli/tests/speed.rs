@@ -1,0 +1,307 @@
+//! `cipherlane speed`: what it writes, and what it refuses. Nothing here depends on how fast
+//! anything is.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Runs `cipherlane speed`, with settings and learned costs of its own.
+fn speed(dir: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cipherlane"));
+    let variables = std::env::vars_os().map(|(name, _)| name);
+    for name in variables.filter(|name| name.to_string_lossy().starts_with("CIPHERLANE")) {
+        command.env_remove(name);
+    }
+    command
+        .env("HOME", dir)
+        .env("XDG_CONFIG_HOME", dir)
+        .env("XDG_CACHE_HOME", dir)
+        .current_dir(dir)
+        .arg("speed")
+        .args(["--seconds", "0.002"])
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Standard output of a run that must succeed.
+fn printed(dir: &Path, arguments: &[&str]) -> String {
+    let output = speed(dir, arguments);
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+fn record(dir: &Path, arguments: &[&str]) -> Value {
+    let arguments = [arguments, &["--json", "-"]].concat();
+    serde_json::from_str(&printed(dir, &arguments)).unwrap()
+}
+
+fn cells(record: &Value) -> &Vec<Value> {
+    record["cells"].as_array().unwrap()
+}
+
+#[test]
+fn json_has_the_agreed_shape_and_auto_is_calibrated_and_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = [
+        "gcm(aes)",
+        "aes-256-ctr",
+        "--cores",
+        "0",
+        "--drivers",
+        "software,cores,auto",
+        "--sizes",
+        "64,8K",
+        "--batch",
+        "1,4",
+    ];
+    let output = speed(
+        dir.path(),
+        &[&options[..], &["--json", "out.json"]].concat(),
+    );
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("calibrating first"), "{said}");
+    assert!(said.contains("8 cells by up to 3 drivers"), "{said}");
+    let profile = std::fs::read_to_string(dir.path().join("cipherlane/profile.json")).unwrap();
+    assert!(profile.contains("gcm(aes) 128") && profile.contains("ctr(aes) 256"));
+
+    let json = std::fs::read_to_string(dir.path().join("out.json")).unwrap();
+    let record: Value = serde_json::from_str(&json).unwrap();
+    assert!(record["machine"]["cpus"].as_u64().unwrap() > 0);
+    assert_eq!(cells(&record).len(), 2 * 2 * 2 * 3);
+    for cell in cells(&record) {
+        for name in [
+            "bytes_per_second",
+            "ci_low",
+            "ci_high",
+            "ns_per_request_p50",
+        ] {
+            assert!(cell[name].as_f64().unwrap() > 0.0, "{name}: {cell}");
+        }
+        assert!(cell["ns_per_request_p99"].as_f64() >= cell["ns_per_request_p50"].as_f64());
+        assert!(cell["ci_low"].as_f64() <= cell["ci_high"].as_f64());
+        for name in [
+            "user_seconds_per_gb",
+            "system_seconds_per_gb",
+            "voluntary_switches_per_request",
+            "involuntary_switches_per_request",
+            "page_faults_per_request",
+        ] {
+            assert!(cell[name].as_f64().unwrap() >= 0.0, "{name}: {cell}");
+        }
+        assert!(cell["noisy"].is_boolean());
+        assert_eq!(cell["direction"], "encrypt");
+        assert_eq!(cell["threads"], 1);
+        assert!(cell.get("depth").is_none());
+    }
+    let seen =
+        |name: &str, value: Value| cells(&record).iter().filter(|c| c[name] == value).count();
+    assert_eq!(seen("algorithm", "gcm(aes)".into()), 12);
+    assert_eq!(seen("keybits", 256.into()), 12);
+    assert_eq!(seen("driver", "auto".into()), 8);
+    assert_eq!(seen("size", 8192.into()), 12);
+    assert_eq!(seen("batch", 4.into()), 12);
+    let crossovers = record["crossovers"].as_array().unwrap();
+    assert_eq!(crossovers.len(), 2 * 2 * 2);
+    for entry in crossovers {
+        assert_eq!(entry["base"], "software");
+        assert!(!entry["sentence"].as_str().unwrap().is_empty());
+    }
+
+    let table = text(&output.stdout);
+    assert!(
+        table.contains("gcm(aes), 128-bit key, encrypt, 4 requests a batch"),
+        "{table}"
+    );
+    assert!(table.contains("8 KiB") && table.contains('*'), "{table}");
+    assert!(
+        table.contains(crossovers[0]["sentence"].as_str().unwrap()),
+        "{table}"
+    );
+    assert!(table.contains("auto reaches 97 % or more"), "{table}");
+
+    // What is known is not measured again.
+    let again = speed(dir.path(), &options);
+    assert!(!text(&again.stderr).contains("calibrating"));
+}
+
+#[test]
+fn every_algorithm_runs_both_ways_waiting_and_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let all = cipherlane::Algorithm::names();
+    let options = [
+        "--drivers",
+        "software",
+        "--sizes",
+        "16,65",
+        "--batch",
+        "1,3",
+        "--submit",
+        "0,2",
+    ];
+    let options = [&all[..], &options].concat();
+    for decrypt in [&[][..], &["--decrypt"]] {
+        let record = record(dir.path(), &[&options[..], decrypt].concat());
+        for name in &all {
+            let of = cells(&record).iter().filter(|c| c["algorithm"] == *name);
+            // Block modes do not take 65 bytes.
+            let block = ["ecb(aes)", "cbc(aes)", "authenc(hmac(sha256),cbc(aes))"];
+            let expected = if block.contains(name) { 4 } else { 8 };
+            assert_eq!(of.count(), expected, "{name}");
+        }
+        let depths = cells(&record).iter().filter(|cell| cell["depth"] == 2);
+        assert_eq!(depths.count() * 2, cells(&record).len());
+        let direction = if decrypt.is_empty() {
+            "encrypt"
+        } else {
+            "decrypt"
+        };
+        assert!(
+            cells(&record)
+                .iter()
+                .all(|cell| cell["direction"] == direction)
+        );
+    }
+}
+
+#[test]
+fn callers_share_a_session_and_dedicated_cores() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = record(
+        dir.path(),
+        &[
+            "ctr(aes)",
+            "--cores",
+            "0",
+            "--drivers",
+            "cores,software",
+            "--sizes",
+            "16,256K",
+            "--batch",
+            "1,5",
+            "--threads",
+            "1,3",
+            "--submit",
+            "0,40",
+        ],
+    );
+    assert_eq!(cells(&record).len(), 2 * 2 * 2 * 2 * 2);
+    assert!(cells(&record).iter().any(|cell| cell["threads"] == 3));
+    // The yardstick is software wherever it stands.
+    assert!(
+        record["crossovers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|c| c["base"] == "software")
+    );
+}
+
+#[test]
+fn csv_and_html_are_whole_and_ask_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = [
+        "hmac(sha256)",
+        "--drivers",
+        "software,auto",
+        "--sizes",
+        "64,1K",
+        "--batch",
+        "1",
+    ];
+    let outputs = ["--csv", "a.csv", "--html", "a.html", "--verbose"];
+    let table = printed(dir.path(), &[&options[..], &outputs].concat());
+    assert!(
+        table.contains("p99") && table.contains("user s/GB"),
+        "{table}"
+    );
+    let csv = std::fs::read_to_string(dir.path().join("a.csv")).unwrap();
+    let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(columns.len(), 1 + 4);
+    assert!(columns.iter().all(|count| *count == columns[0]), "{csv}");
+    assert!(csv.starts_with("algorithm,keybits,direction,driver,size,"));
+    let html = std::fs::read_to_string(dir.path().join("a.html")).unwrap();
+    assert!(html.contains("default-src 'none'") && html.ends_with("</html>\n"));
+    for outside in ["src=", "href=\"http", "@import", "<link"] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    // Inside the page itself is allowed.
+    assert!(html.split("url(").skip(1).all(|rest| rest.starts_with('#')));
+}
+
+#[test]
+fn a_definition_stands_in_for_options_and_options_win() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "algorithms = ['ctr(aes)']\ndrivers = ['software']\nsizes = [16, 64]\nbatch = [2]\n\
+                threads = [1]\nsubmit = [4]\nkeybits = 192\nseconds = 60.0\n";
+    std::fs::write(dir.path().join("d.toml"), text).unwrap();
+    let record = record(dir.path(), &["--definition", "d.toml", "--sizes", "32"]);
+    let [cell] = &cells(&record)[..] else {
+        panic!("{record}");
+    };
+    assert_eq!((&cell["size"], &cell["batch"]), (&32.into(), &2.into()));
+    assert_eq!((&cell["keybits"], &cell["depth"]), (&192.into(), &4.into()));
+}
+
+#[test]
+fn a_driver_that_cannot_be_measured_is_named_with_its_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = ["ctr(aes)", "--sizes", "64", "--batch", "1", "--drivers"];
+    let output = speed(dir.path(), &[&options[..], &["software,cores"]].concat());
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("driver 'cores' is left out: "), "{said}");
+    let output = speed(dir.path(), &[&options[..], &["cores"]].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("no driver is left") && said.contains("'cores'"),
+        "{said}"
+    );
+}
+
+#[test]
+fn mistakes_are_named_and_nothing_is_left_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    for (arguments, status, said) in [
+        (&["rot13"][..], 2, "'rot13'"),
+        (&["gcm(aes)", "--keybits", "100"], 2, "100 bits"),
+        (&["--keybits", "100"], 2, "--keybits 100"),
+        (&["--drivers", "abacus"], 2, "'abacus'"),
+        (&["--sizes", "0"], 2, "--sizes 0"),
+        (&["--sizes", "1.5K"], 2, "1.5K"),
+        (&["cbc(aes)", "--sizes", "17"], 2, "multiples of 16 bytes"),
+        (&["--batch", "0"], 2, "--batch 0"),
+        (&["--threads", "0"], 2, "--threads 0"),
+        (&["--threads", "100000"], 2, "--threads 100000"),
+        (&["--submit", "100000"], 2, "--submit 100000"),
+        (&["--seconds", "0"], 2, "--seconds"),
+        (&["--block", "0"], 2, "--block 0"),
+        (&["--json", "-", "--csv", "-"], 2, "'-'"),
+        (&["--json", "no/such/place.json"], 1, "no/such/place.json"),
+        (&["--html", "."], 1, "'.'"),
+        (&["--definition", "none.toml"], 1, "none.toml"),
+    ] {
+        let output = speed(dir.path(), arguments);
+        let message = text(&output.stderr);
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{arguments:?}: {message}"
+        );
+        assert!(message.contains(said), "{arguments:?}: {message}");
+        assert!(!message.contains("panicked"), "{arguments:?}: {message}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
