@@ -27,7 +27,7 @@ fn temporary() -> MutexGuard<'static, Option<PathBuf>> {
 
 /// A file to be.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(crate) struct Target {
     /// As the user named it.
     path: PathBuf,
     /// Where that is.
@@ -41,7 +41,7 @@ pub(super) struct Target {
 
 impl Target {
     /// Begins a file beside `path`, with the permissions of the file that is there now, if any.
-    pub(super) fn create(path: &Path) -> Result<Target, Failure> {
+    pub(crate) fn create(path: &Path) -> Result<Target, Failure> {
         watch_signals();
         // The file that a symbolic link names is replaced, not the link.
         let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -83,12 +83,12 @@ impl Target {
     }
 
     /// For writing.
-    pub(super) fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
     /// Takes room for `len` bytes, so that a full disk is noticed now, and writing is faster.
-    pub(super) fn reserve(&self, len: u64) -> Result<(), Failure> {
+    pub(crate) fn reserve(&self, len: u64) -> Result<(), Failure> {
         if len == 0 {
             return Ok(());
         }
@@ -108,7 +108,7 @@ impl Target {
     }
 
     /// Gives the file, of `len` bytes, its name, in place of what had it before.
-    pub(super) fn commit(&self, len: u64) -> Result<(), Failure> {
+    pub(crate) fn commit(&self, len: u64) -> Result<(), Failure> {
         self.file
             .set_len(len)
             .map_err(|error| Failure::path("write", &self.path, &error))?;
@@ -188,7 +188,7 @@ fn remove_temporary(registered: &mut Option<PathBuf>) {
 }
 
 /// Removes the temporary name when the program fails while other threads still write.
-pub(super) fn abandon() {
+pub(crate) fn abandon() {
     remove_temporary(&mut temporary());
 }
 

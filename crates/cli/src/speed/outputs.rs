@@ -73,7 +73,7 @@ impl Outputs {
             } else {
                 let target = Target::create(path)?;
                 target.file().write_all(&bytes).map_err(failed)?;
-                target.commit()?;
+                target.commit(bytes.len() as u64)?;
             }
         }
         Ok(())
