@@ -1,7 +1,8 @@
 //! Why the unsafe code of this crate is sound. Prose only.
 //!
 //! Unsafe code stands in `x86_64` and nowhere else; `lib.rs` denies it for the rest
-//! (one test in `aes.rs` reads a key after its drop, to see that it was wiped). It
+//! (tests in `aes.rs` and `hmac.rs` read keys after their drop, to see that they were
+//! wiped). It
 //! needs it for three reasons: instructions that not every processor has, addresses
 //! of data in many places at once, and memory that is not worth clearing before use.
 //!
@@ -46,6 +47,15 @@
 //! Round keys are read through pointers into an [`AesKey`](crate::aes::AesKey) that
 //! the job borrows. A schedule holds fifteen round keys whatever its size, and a round
 //! number is at most 14.
+//!
+//! The kernels of hashes and of ChaCha20 take slices and arrays, and take addresses
+//! from them only inside the function that checks their lengths: `sha2_wide` asserts
+//! that every lane has as many bytes as the first one before its loop, and a lane
+//! without a message repeats the last one's address, so it reads and writes the same
+//! bytes. `chacha_lanes::xor` asserts that the key stream is no shorter than the data.
+//! The loop of `authenc` that encrypts and hashes one message reads output that it
+//! wrote in an earlier turn: `lead` is at least `taken + 96`, and both ends move by 64
+//! a turn, so the hash never reads what has not been written, nor behind the end.
 //!
 //! # Memory not yet initialised
 //! `slots::Store` and `cbc_lanes::Memory` start uninitialised, and only raw pointers
