@@ -58,6 +58,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn wiping_clears_the_key() {
+        fn on_drop<K: ZeroizeOnDrop>(_: &K) {}
+        let mut key = ChaChaKey::new(&[0x5a; 32]).unwrap();
+        on_drop(&key);
+        key.zeroize();
+        assert_eq!(key.0, [0; 32]);
+    }
+
     /// RFC 8439, section 2.8.2.
     #[test]
     fn rfc_8439_example() {

@@ -4,8 +4,8 @@
 //! (a few tests read a key after its drop, to see that it was wiped). It is there for
 //! three reasons: instructions that not every processor has, addresses of data in
 //! many places at once, and memory that is not worth clearing before use. This page
-//! argues them for the AES modes. Tokens, bounds and order in place are the same for
-//! AES-GCM, the hashes and ChaCha20-Poly1305, whose SAFETY lines say what is more.
+//! argues them for the AES modes, the hashes and ChaCha20. Tokens, bounds and order in
+//! place are the same for AES-GCM, whose SAFETY lines say what is more.
 //!
 //! # Instructions
 //! An intrinsic may run only where its instruction exists. The safe entries of a
@@ -48,6 +48,15 @@
 //! Round keys are read through pointers into an [`AesKey`](crate::aes::AesKey) that
 //! the job borrows. A schedule holds fifteen round keys whatever its size, and a round
 //! number is at most 14.
+//!
+//! The kernels of hashes and of ChaCha20 take slices and arrays, and take addresses
+//! from them only inside the function that checks their lengths: `sha2_wide` asserts
+//! that every lane has as many bytes as the first one before its loop, and a lane
+//! without a message repeats the last one's address, so it reads and writes the same
+//! bytes. `chacha_lanes::xor` asserts that the key stream is no shorter than the data.
+//! The loop of `authenc` that encrypts and hashes one message reads output that it
+//! wrote in an earlier turn: `lead` is at least `taken + 96`, and both ends move by 64
+//! a turn, so the hash never reads what has not been written, nor behind the end.
 //!
 //! # Memory not yet initialised
 //! `slots::Store` and `cbc_lanes::Memory` start uninitialised, and only raw pointers

@@ -148,8 +148,8 @@ macro_rules! blocks {
                     tails[l] = inputs[set][l].tail.as_ptr();
                 }
                 // SAFETY: a key has 32 bytes, a tail 16.
-                let ([k0, k1, k2, k3], [k4, k5, k6, k7], [t0, t1, t2, t3]) =
-                    unsafe { ($load(&keys, 0), $load(&keys, 16), $load(&tails, 0)) };
+                let rows = unsafe { [$load(&keys, 0), $load(&keys, 16), $load(&tails, 0)] };
+                let [[k0, k1, k2, k3], [k4, k5, k6, k7], [t0, t1, t2, t3]] = rows;
                 start[set] = [
                     splat(c0), splat(c1), splat(c2), splat(c3),
                     k0, k1, k2, k3, k4, k5, k6, k7, t0, t1, t2, t3,
@@ -312,9 +312,10 @@ fn store8(pads: &mut [Pad; 8], words: &[__m256i; 16]) {
         let w = 4 * quarter;
         *rows = transpose256([words[w], words[w + 1], words[w + 2], words[w + 3]]);
     }
+    let [first, second, third, fourth] = rows;
     for r in 0..4 {
         // Each has a quarter of the blocks r and r + 4.
-        let [q0, q1, q2, q3] = [rows[0][r], rows[1][r], rows[2][r], rows[3][r]];
+        let [q0, q1, q2, q3] = [first[r], second[r], third[r], fourth[r]];
         let halves = [
             (r, 0, _mm256_permute2x128_si256::<0x20>(q0, q1)),
             (r, 32, _mm256_permute2x128_si256::<0x20>(q2, q3)),

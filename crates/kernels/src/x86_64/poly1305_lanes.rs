@@ -70,9 +70,9 @@ macro_rules! sum {
                         totals[set] = plus(product, limbs(&groups[set]));
                     }
                 }
-                let mut total = totals[0];
-                for set in 1..$sets {
-                    total = plus(carry(multiply(total, &group_step)), totals[set]);
+                let [mut total, others @ ..] = totals;
+                for other in others {
+                    total = plus(carry(multiply(total, &group_step)), other);
                 }
                 total
             } else if let [first, others @ ..] = rest {
