@@ -14,10 +14,13 @@ use cipherlane_kernels::{cbc, ctr};
 
 const KEY: [u8; 16] = [0x2b; 16];
 
+/// Encrypts the data in place; the number makes the IV.
+type Call = Box<dyn FnMut(&mut [u8], u32)>;
+
 /// One way to encrypt one small request.
 struct Way {
     name: &'static str,
-    call: Box<dyn FnMut(&mut [u8], u32)>,
+    call: Call,
 }
 
 fn iv(counter: u32) -> [u8; 16] {
@@ -47,7 +50,7 @@ fn ways() -> Vec<Way> {
                 iv: iv(i),
                 data: data.into(),
             }]);
-        }) as Box<dyn FnMut(&mut [u8], u32)>,
+        }) as Call,
     );
     let s = session("ctr(aes)");
     add(

@@ -55,20 +55,12 @@ struct Authenc(AuthencKey);
 impl Transform for Authenc {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         match direction {
-            Direction::Encrypt => lanes::aead(
-                direction,
-                &self.0,
-                requests,
-                |iv| *iv,
-                |jobs| authenc::seal(jobs),
-            ),
-            Direction::Decrypt => lanes::aead(
-                direction,
-                &self.0,
-                requests,
-                |iv| *iv,
-                |jobs| authenc::open(jobs),
-            ),
+            Direction::Encrypt => {
+                lanes::aead(direction, &self.0, requests, |iv| *iv, authenc::seal)
+            }
+            Direction::Decrypt => {
+                lanes::aead(direction, &self.0, requests, |iv| *iv, authenc::open)
+            }
         }
     }
 }

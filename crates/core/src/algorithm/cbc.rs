@@ -68,8 +68,8 @@ struct Cbc(AesKey);
 impl Transform for Cbc {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         match direction {
-            Direction::Encrypt => lanes::cipher(&self.0, requests, |jobs| cbc::encrypt(jobs)),
-            Direction::Decrypt => lanes::cipher(&self.0, requests, |jobs| cbc::decrypt(jobs)),
+            Direction::Encrypt => lanes::cipher(&self.0, requests, cbc::encrypt),
+            Direction::Decrypt => lanes::cipher(&self.0, requests, cbc::decrypt),
         }
     }
 

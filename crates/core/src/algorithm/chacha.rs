@@ -50,20 +50,8 @@ struct ChaCha(ChaChaKey);
 impl Transform for ChaCha {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         match direction {
-            Direction::Encrypt => lanes::aead(
-                direction,
-                &self.0,
-                requests,
-                |iv| *iv,
-                |jobs| chacha::seal(jobs),
-            ),
-            Direction::Decrypt => lanes::aead(
-                direction,
-                &self.0,
-                requests,
-                |iv| *iv,
-                |jobs| chacha::open(jobs),
-            ),
+            Direction::Encrypt => lanes::aead(direction, &self.0, requests, |iv| *iv, chacha::seal),
+            Direction::Decrypt => lanes::aead(direction, &self.0, requests, |iv| *iv, chacha::open),
         }
     }
 }

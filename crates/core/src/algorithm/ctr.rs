@@ -64,7 +64,7 @@ struct Ctr(AesKey);
 impl Transform for Ctr {
     #[inline]
     fn run(&self, _: Direction, requests: &mut [Request<'_>]) {
-        lanes::cipher(&self.0, requests, |jobs| ctr::apply(jobs));
+        lanes::cipher(&self.0, requests, ctr::apply);
     }
 
     fn split(&self) -> Option<&dyn Split> {

@@ -89,7 +89,7 @@ struct Sha256(hmac::HmacSha256Key);
 
 impl Transform for Sha256 {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
-        lanes::mac(direction, &self.0, requests, |jobs| hmac::sha256(jobs));
+        lanes::mac(direction, &self.0, requests, hmac::sha256);
     }
 }
 
@@ -97,6 +97,6 @@ struct Sha512(hmac::HmacSha512Key);
 
 impl Transform for Sha512 {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
-        lanes::mac(direction, &self.0, requests, |jobs| hmac::sha512(jobs));
+        lanes::mac(direction, &self.0, requests, hmac::sha512);
     }
 }

@@ -182,7 +182,7 @@ impl Algorithm {
                 .iter()
                 .find(|&&(_, b)| b == bits)
                 .map(|&(bytes, _)| bytes),
-            Keys::Any { .. } => (bits > 0 && bits % 8 == 0).then_some(bits as usize / 8),
+            Keys::Any { .. } => (bits > 0 && bits.is_multiple_of(8)).then_some(bits as usize / 8),
         }
     }
 

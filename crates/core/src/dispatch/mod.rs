@@ -78,11 +78,14 @@ pub(crate) struct Dispatch {
     explored: AtomicU64,
 }
 
+/// Something for each node of the grid.
+type Nodes<T> = [[T; SIZES.len()]; COUNTS.len()];
+
 struct Learned {
     models: Vec<Models>,
     /// When a driver was last tried at a node, on the clock of work: by driver, direction,
     /// mode, count, size.
-    tried: Vec<[[[[Option<u64>; SIZES.len()]; COUNTS.len()]; 2]; 2]>,
+    tried: Vec<[[Nodes<Option<u64>>; 2]; 2]>,
     /// When a table was last written, by direction and mode.
     written: [[Option<u64>; 2]; 2],
     /// The last switch of each cell: by goal, mode, direction and class.
