@@ -21,10 +21,14 @@ use std::sync::Arc;
 
 use cipherlane::{Config, Error, Framework};
 
-/// [`Config::load`], and after it the variables of the drivers: `CIPHERLANE_CORES`.
+/// [`Config::load`], and after it the variables of the drivers: `CIPHERLANE_CORES`,
+/// `CIPHERLANE_OPENSSL_LIBRARY`, `CIPHERLANE_GCRYPT_LIBRARY`, `CIPHERLANE_IPSEC_MB_LIBRARY`.
 pub fn load_config(file: Option<&std::path::Path>) -> Result<Config, Error> {
     let mut config = Config::load(file)?;
     cores::Settings::environment(&mut config);
+    openssl::OpenSsl::environment(&mut config);
+    gcrypt::Gcrypt::environment(&mut config);
+    ipsec_mb::IpsecMb::environment(&mut config);
     Ok(config)
 }
 

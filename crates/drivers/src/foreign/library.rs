@@ -21,8 +21,19 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// The file that the user names: by environment variable, or else by `library` in the
-    /// driver's settings.
+    /// Writes the environment variable, where it is set, over what configuration files say.
+    pub(crate) fn environment(&self, config: &mut Config) {
+        self.name_file(config, std::env::var(self.variable).ok());
+    }
+
+    fn name_file(&self, config: &mut Config, file: Option<String>) {
+        if let Some(file) = file.filter(|file| !file.is_empty()) {
+            let table = config.drivers.entry(self.driver.to_owned()).or_default();
+            table.insert("library".to_owned(), file.into());
+        }
+    }
+
+    /// The file that the user names by `library` in the driver's settings.
     pub(crate) fn setting(&self, config: &Config) -> Result<Option<PathBuf>, Error> {
         let refused = |problem: String| Error::Config {
             origin: format!("[drivers.{}]", self.driver),
@@ -43,8 +54,7 @@ impl Wanted {
                 }
             }
         }
-        let variable = std::env::var_os(self.variable).filter(|value| !value.is_empty());
-        Ok(variable.map(PathBuf::from).or(file))
+        Ok(file)
     }
 
     /// Loads the file that the user names, or else the first of `names` that is there.
@@ -170,6 +180,12 @@ mod tests {
         assert_eq!(LIBC.setting(&Config::default()).unwrap(), None);
         let named = LIBC.setting(&config("library = '/a/b.so'")).unwrap();
         assert_eq!(named, Some("/a/b.so".into()));
+        let mut over = config("library = '/a/b.so'");
+        LIBC.name_file(&mut over, None);
+        LIBC.name_file(&mut over, Some(String::new()));
+        assert_eq!(LIBC.setting(&over).unwrap(), named);
+        LIBC.name_file(&mut over, Some("/c.so".to_owned()));
+        assert_eq!(LIBC.setting(&over).unwrap(), Some("/c.so".into()));
         for bad in ["library = 3", "libary = '/a'"] {
             let message = LIBC.setting(&config(bad)).unwrap_err().to_string();
             assert!(message.contains("[drivers.libc]"), "{message}");

@@ -74,13 +74,18 @@ pub struct Gcrypt {
 }
 
 impl Gcrypt {
-    /// Takes `library` from `[drivers.gcrypt]` and the environment. The library is loaded
+    /// Takes `library` from `[drivers.gcrypt]`. The library is loaded
     /// when it is first needed. `Err`: a setting that does not exist.
     pub fn new(config: &Config) -> Result<Self, Error> {
         Ok(Gcrypt {
             file: WANTED.setting(config)?,
             loaded: OnceLock::new(),
         })
+    }
+
+    /// Writes `CIPHERLANE_GCRYPT_LIBRARY`, where it is set, over what configuration files say.
+    pub fn environment(config: &mut Config) {
+        WANTED.environment(config);
     }
 
     fn loaded(&self) -> Result<&Arc<LibGcrypt>, String> {

@@ -63,8 +63,8 @@ pub struct IpsecMb {
 }
 
 impl IpsecMb {
-    /// Takes `library` and `architecture` from `[drivers.ipsec_mb]` and the environment. The
-    /// library is loaded when it is first needed. `Err`: a setting that does not exist.
+    /// Takes `library` and `architecture` from `[drivers.ipsec_mb]`. The library is
+    /// loaded when it is first needed. `Err`: a setting that does not exist.
     pub fn new(config: &Config) -> Result<Self, Error> {
         let table = config.drivers.get(WANTED.driver);
         let architecture = match table.and_then(|table| table.get("architecture")) {
@@ -82,6 +82,11 @@ impl IpsecMb {
             architecture,
             loaded: OnceLock::new(),
         })
+    }
+
+    /// Writes `CIPHERLANE_IPSEC_MB_LIBRARY`, where it is set, over what configuration files say.
+    pub fn environment(config: &mut Config) {
+        WANTED.environment(config);
     }
 
     fn loaded(&self) -> Result<&Arc<LibIpsecMb>, String> {

@@ -71,13 +71,18 @@ struct Loaded {
 }
 
 impl OpenSsl {
-    /// Takes `library` from `[drivers.openssl]` and the environment. The library is loaded
+    /// Takes `library` from `[drivers.openssl]`. The library is loaded
     /// when it is first needed. `Err`: a setting that does not exist.
     pub fn new(config: &Config) -> Result<Self, Error> {
         Ok(OpenSsl {
             file: WANTED.setting(config)?,
             loaded: OnceLock::new(),
         })
+    }
+
+    /// Writes `CIPHERLANE_OPENSSL_LIBRARY`, where it is set, over what configuration files say.
+    pub fn environment(config: &mut Config) {
+        WANTED.environment(config);
     }
 
     fn loaded(&self) -> Result<&Loaded, String> {
