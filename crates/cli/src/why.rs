@@ -66,11 +66,11 @@ pub(crate) fn run(args: &WhyArgs, mut config: Config) -> Result<(), Failure> {
     config.calibration_seconds = Some(seconds.min(CALIBRATION_SECONDS));
     let keeps = config.profile.is_some();
     let framework = start(config)?;
-    let mut why = framework.why(question)?;
-    let unknown = why.candidates.iter().all(|c| c.latency_ns.is_none());
-    if unknown {
+    let unknown = framework.uncalibrated(algorithm, question.key_len);
+    if !unknown.is_empty() {
         eprintln!(
-            "cipherlane: nothing is known about {} yet: measuring it, at most {:.0} s a driver",
+            "cipherlane: nothing is known of {} with {} yet: measuring, at most {:.0} s a driver",
+            unknown.join(" and "),
             algorithm.name,
             seconds.min(CALIBRATION_SECONDS).ceil()
         );
@@ -78,8 +78,8 @@ pub(crate) fn run(args: &WhyArgs, mut config: Config) -> Result<(), Failure> {
         if keeps && let Err(error) = framework.save_profile() {
             eprintln!("cipherlane: warning: what was learned is not kept: {error}");
         }
-        why = framework.why(question)?;
     }
+    let why = framework.why(question)?;
     match args.json.json {
         true => output::json(&why),
         false => output::print(&text(&why, question.direction)),

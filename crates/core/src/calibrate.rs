@@ -33,6 +33,23 @@ pub struct CalibrationStep<'a> {
 }
 
 impl Framework {
+    /// Drivers that `auto` may choose for an algorithm but knows nothing of. Empty where
+    /// there is no choice.
+    pub fn uncalibrated(&self, algorithm: &'static Algorithm, key_len: usize) -> Vec<&str> {
+        let dispatch = self.dispatch(algorithm, key_len);
+        let usable = (0..self.shared.entries.len()).filter(|&index| dispatch.is_eligible(index));
+        let usable: Vec<usize> = usable.collect();
+        if usable.len() < 2 {
+            return Vec::new();
+        }
+        let unknown = usable
+            .into_iter()
+            .filter(|&index| dispatch.models(index)[0][0].is_empty());
+        unknown
+            .map(|index| self.shared.entries[index].driver.name())
+            .collect()
+    }
+
     /// Measures every usable driver for the given algorithms and key lengths, at most
     /// `calibration_seconds` of the settings (default 2) a driver over all of them.
     pub fn calibrate(

@@ -114,10 +114,9 @@ impl FrameworkBuilder {
                 let name = driver.name().to_owned();
                 // The base stays as the refuge even where the user disables it for `auto`.
                 let disabled = i != BASE && config.disable.contains(&name);
-                let barred = match driver.probe() {
-                    _ if disabled => Some("disabled by the user".to_owned()),
-                    Err(reason) => Some(reason),
-                    Ok(()) => None,
+                let barred = match disabled {
+                    true => Some("disabled by the user".to_owned()),
+                    false => driver.probe().err(),
                 };
                 let admissions = Algorithm::all().iter().map(|_| OnceLock::new()).collect();
                 Entry {

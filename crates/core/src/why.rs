@@ -130,11 +130,16 @@ impl Framework {
             })
             .collect();
         let others = candidates.iter().filter(|c| c.driver != name(serving));
-        let usable = others.clone().filter(|c| c.latency_ns.is_some()).count();
+        let measured = others.clone().filter(|c| c.latency_ns.is_some()).count();
         let reason = match (&self.shared.config.force, price(serving)) {
             (Some(forced), _) => format!("the user forces '{forced}'"),
             (None, None) => "nothing was measured yet, so the base driver serves".to_owned(),
-            (None, Some(_)) if usable == 0 => "no other driver can be used".to_owned(),
+            (None, Some(_)) if measured == 0 => {
+                match self.uncalibrated(algorithm, key_len).is_empty() {
+                    true => "no other driver can be used".to_owned(),
+                    false => "no other driver was measured yet".to_owned(),
+                }
+            }
             (None, Some(ns)) => format!(
                 "it is estimated to cost the least for goal {}: {ns:.0} ns a batch",
                 match goal {
