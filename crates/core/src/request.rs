@@ -187,8 +187,12 @@ impl<'a> Request<'a> {
     /// Sets the IV of a request that is used again.
     #[inline]
     pub fn set_iv(&mut self, iv: &[u8]) {
-        let kept = iv.len().min(16);
-        self.iv[..kept].copy_from_slice(&iv[..kept]);
+        // Copies of a known length, without a call.
+        match iv.len() {
+            12 => self.iv[..12].copy_from_slice(&iv[..12]),
+            16 => self.iv.copy_from_slice(&iv[..16]),
+            len => self.iv[..len.min(16)].copy_from_slice(&iv[..len.min(16)]),
+        }
         self.iv_len = u8::try_from(iv.len()).unwrap_or(u8::MAX);
     }
 
@@ -358,17 +362,19 @@ impl<'a> Request<'a> {
     pub fn finish_tag(&mut self, direction: crate::Direction, computed: &[u8]) {
         let tag = self.tag_bytes();
         let computed = &computed[..tag.len()];
-        self.status = match direction {
+        let right = match direction {
             crate::Direction::Encrypt => {
-                tag.copy_from_slice(computed);
-                Status::Done
+                copy_tag(tag, computed);
+                true
             }
-            crate::Direction::Decrypt if bool::from(tag.ct_eq(computed)) => Status::Done,
-            crate::Direction::Decrypt => {
-                self.wipe_output();
-                Status::BadTag
-            }
+            crate::Direction::Decrypt => same_tag(tag, computed),
         };
+        if right {
+            self.status = Status::Done;
+        } else {
+            self.wipe_output();
+            self.status = Status::BadTag;
+        }
     }
 
     /// Overwrites the output with zeros.
@@ -437,6 +443,25 @@ impl<'a> Request<'a> {
         (request.aad, request.aad_len) = (self.aad, self.aad_len);
         (request.tag, request.tag_len) = (self.tag, self.tag_len);
         request
+    }
+}
+
+/// The usual length without a call.
+#[inline]
+fn copy_tag(tag: &mut [u8], computed: &[u8]) {
+    match (tag.first_chunk_mut::<16>(), computed.len()) {
+        (Some(tag), 16) => tag.copy_from_slice(computed),
+        _ => tag.copy_from_slice(computed),
+    }
+}
+
+/// Compares in constant time; the usual length as one number.
+#[inline]
+fn same_tag(tag: &[u8], computed: &[u8]) -> bool {
+    let number = |bytes: &[u8]| bytes.try_into().map(u128::from_ne_bytes);
+    match (number(tag), number(computed)) {
+        (Ok(tag), Ok(computed)) => tag.ct_eq(&computed).into(),
+        _ => tag.ct_eq(computed).into(),
     }
 }
 

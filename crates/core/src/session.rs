@@ -17,7 +17,10 @@ use crate::request::{Request, Status};
 use crate::{Algorithm, Direction, Error, Framework, Goal, Transform, scatter};
 
 /// Work between two timed batches of a thread: a request counts 1 and a KiB counts 1.
-const SAMPLE_EVERY: i64 = 256;
+const SAMPLE_EVERY: i64 = 2048;
+/// On other drivers than the base work counts so many times: they are slower to answer and
+/// quicker to change.
+const AWAY: usize = 8;
 
 /// Options of a session to be.
 #[derive(Debug)]
@@ -240,13 +243,14 @@ impl Session {
             requests,
             bytes,
         };
-        let driver = match sample(shape) {
-            Some(_) if inner.alone.is_none() => {
-                let chosen = inner.choose(shape);
-                inner.dispatch.explore(shape, chosen).unwrap_or(chosen)
-            }
-            _ => inner.choose(shape),
+        let chosen = inner.choose(shape);
+        let driver = match sample(shape, chosen) {
+            Some(_) if inner.alone.is_none() => inner.dispatch.explore(shape, chosen),
+            _ => None,
         };
+        let driver = driver
+            .filter(|&other| inner.transforms[other].is_some())
+            .unwrap_or(chosen);
         let transform = inner.transform(driver);
         let owned = take_front(batch, transform.room())?;
         let (flight, ticket) = Flight::new(inner, driver, direction, owned);
@@ -299,8 +303,9 @@ impl Drop for Session {
 
 /// Whether this thread should time the batch, and how many such batches it stands for.
 #[inline]
-fn sample(shape: Shape) -> Option<f32> {
-    let work = (shape.requests + shape.bytes / 1024) as i64;
+fn sample(shape: Shape, driver: usize) -> Option<f32> {
+    let weight = if driver == BASE { 1 } else { AWAY };
+    let work = ((shape.requests + shape.bytes / 1024) * weight) as i64;
     let left = UNTIL_SAMPLE.get() - work;
     UNTIL_SAMPLE.set(left);
     (left < 0).then(|| {
@@ -315,6 +320,9 @@ impl Inner {
     fn choose(&self, shape: Shape) -> usize {
         if let Some(driver) = self.alone {
             return driver;
+        }
+        if self.dispatch.is_small(self.goal, shape) {
+            return BASE;
         }
         let cell = self.dispatch.cell(self.goal, shape);
         let best = usize::from(cell.best);
@@ -357,7 +365,7 @@ impl Inner {
             bytes,
         };
         let driver = self.choose(shape);
-        match sample(shape) {
+        match sample(shape, driver) {
             None => self.run_on(driver, direction, requests),
             Some(share) => self.run_timed(driver, shape, share, requests),
         }

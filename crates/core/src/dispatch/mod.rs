@@ -9,7 +9,7 @@ pub(crate) mod model;
 pub(crate) mod table;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::SystemTime;
 
@@ -31,6 +31,8 @@ const EXPLORATION: f64 = 0.01;
 const UNKNOWN_NS: f32 = 50_000.0;
 /// Nanoseconds of work between two trials of one driver at one place, at the least.
 const RETRIAL: f32 = 10e6;
+/// Nanoseconds of work between two looks for a driver to try.
+const LOOK: u64 = 500_000;
 /// Nanoseconds of work between two writings of a table, unless something changed a lot.
 const REWRITE: u64 = 20_000_000;
 
@@ -68,6 +70,8 @@ pub(crate) type Models = [[Model; 2]; 2];
 pub(crate) struct Dispatch {
     /// By goal, then by mode.
     tables: [[Table; 2]; 3],
+    /// By goal, mode and direction: the base serves single requests of fewer bytes than this.
+    base_below: [[[AtomicUsize; 2]; 2]; 3],
     /// Bit i: driver i may be chosen.
     eligible: AtomicU32,
     learned: Mutex<Learned>,
@@ -76,6 +80,8 @@ pub(crate) struct Dispatch {
     spent: AtomicU64,
     /// Nanoseconds of it lost by exploring.
     explored: AtomicU64,
+    /// On that clock: until when nobody need look for a driver to try.
+    explore_at: AtomicU64,
 }
 
 /// Something for each node of the grid.
@@ -135,6 +141,7 @@ impl Dispatch {
     pub(crate) fn new(drivers: usize) -> Self {
         Dispatch {
             tables: std::array::from_fn(|_| std::array::from_fn(|_| Table::new())),
+            base_below: Default::default(),
             eligible: AtomicU32::new(1 << BASE),
             learned: Mutex::new(Learned {
                 models: vec![Models::default(); drivers],
@@ -144,6 +151,7 @@ impl Dispatch {
             }),
             spent: AtomicU64::new(0),
             explored: AtomicU64::new(0),
+            explore_at: AtomicU64::new(0),
         }
     }
 
@@ -163,6 +171,14 @@ impl Dispatch {
         self.eligible.load(Ordering::Relaxed) & (1 << driver) != 0
     }
 
+    /// Whether the base serves a single request, told by one compare; `false` where the
+    /// table must be asked.
+    #[inline]
+    pub(crate) fn is_small(&self, goal: Goal, shape: Shape) -> bool {
+        let limit = &self.base_below[goal as usize][shape.mode as usize][shape.direction as usize];
+        shape.requests == 1 && shape.bytes < limit.load(Ordering::Relaxed)
+    }
+
     /// The decision for a batch: one load.
     #[inline]
     pub(crate) fn cell(&self, goal: Goal, shape: Shape) -> Cell {
@@ -177,6 +193,10 @@ impl Dispatch {
             return None;
         }
         let now = self.spent.load(Ordering::Relaxed);
+        if now < self.explore_at.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.explore_at.store(now + LOOK, Ordering::Relaxed);
         let budget = now as f64 * EXPLORATION - self.explored.load(Ordering::Relaxed) as f64;
         let mut learned = self.learned.try_lock().ok()?;
         let (d, m) = (shape.direction as usize, shape.mode as usize);
@@ -285,6 +305,19 @@ impl Dispatch {
                         .insert((goal, mode, direction, class), switch);
                 }
             }
+        }
+        self.set_base_below(direction, mode);
+    }
+
+    /// Notes up to which size the base serves single requests.
+    fn set_base_below(&self, direction: Direction, mode: Mode) {
+        for goal in GOALS {
+            let table = &self.tables[goal as usize][mode as usize];
+            let taken = Class::singles()
+                .find(|&(class, _)| usize::from(table.load(direction, class).best) != BASE);
+            let limit = taken.map_or(usize::MAX, |(_, least)| least);
+            let place = &self.base_below[goal as usize][mode as usize][direction as usize];
+            place.store(limit, Ordering::Relaxed);
         }
     }
 

@@ -50,6 +50,24 @@ impl Class {
         }
     }
 
+    /// The classes of single requests by size, each with the least bytes in it.
+    pub(crate) fn singles() -> impl Iterator<Item = (Class, usize)> {
+        (0..SIZE_CLASSES).map(|size| {
+            let least = if size == 0 {
+                0
+            } else {
+                (4 + size % 4) << (size / 4 + 2)
+            };
+            (
+                Class {
+                    count: 0,
+                    size: size as u8,
+                },
+                least,
+            )
+        })
+    }
+
     /// Every class, with a batch length and mean size in its middle.
     pub(crate) fn all() -> impl Iterator<Item = (Class, usize, f32)> {
         (0..COUNT_CLASSES).flat_map(|count| {
@@ -117,6 +135,10 @@ mod tests {
             seen += 1;
         }
         assert_eq!(seen, COUNT_CLASSES * SIZE_CLASSES);
+        for (class, least) in Class::singles() {
+            assert_eq!(Class::of(1, least), class);
+            assert!(least == 0 || Class::of(1, least - 1) != class);
+        }
         assert_eq!(Class::of(1, 0), Class::of(1, 16));
         assert_eq!(Class::of(1 << 20, usize::MAX), Class::of(64, usize::MAX));
     }
