@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// What `auto` promises, as a share of the best driver's throughput.
 const PROMISED: f64 = 0.97;
 /// How many of the worst cells are told.
-const TOLD: usize = 5;
+const TOLD: usize = 10;
 
 /// Seconds of calibration a driver: enough to measure most of what there is to know.
 pub(super) fn calibration_seconds(asked: &Asked) -> f64 {
@@ -161,7 +161,8 @@ impl Promise {
             .iter()
             .filter(|s| s.ratio.median < PROMISED)
             .collect();
-        worst.sort_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median));
+        // What is certain comes first.
+        worst.sort_by(|a, b| a.ratio.high.total_cmp(&b.ratio.high));
         for seen in worst.iter().take(TOLD) {
             text += &format!(
                 "  {:.0} % of {} (95 %: {:.0} to {:.0} %): {}\n",
