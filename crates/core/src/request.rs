@@ -84,7 +84,7 @@ const _: () = assert!(size_of::<Request<'_>>() <= 128, "two cache lines");
 
 impl<'a> Request<'a> {
     /// Work on `data` in place.
-    #[inline]
+    #[inline(always)]
     pub fn in_place(data: &'a mut [u8]) -> Self {
         let (pointer, len) = (data.as_mut_ptr(), data.len());
         // SAFETY: one exclusive slice serves as input and output.
@@ -92,7 +92,7 @@ impl<'a> Request<'a> {
     }
 
     /// Read `input`, write `output`; they must be of one length.
-    #[inline]
+    #[inline(always)]
     pub fn new(input: &'a [u8], output: &'a mut [u8]) -> Self {
         // SAFETY: both slices live for 'a, and the borrow checker keeps them apart.
         unsafe {
@@ -106,7 +106,7 @@ impl<'a> Request<'a> {
     }
 
     /// For a MAC: read `input`, write nothing but the tag.
-    #[inline]
+    #[inline(always)]
     pub fn mac(input: &'a [u8]) -> Self {
         // SAFETY: no output.
         unsafe { Self::from_raw(input.as_ptr(), input.len(), std::ptr::null_mut(), 0) }
@@ -151,7 +151,7 @@ impl<'a> Request<'a> {
     /// # Safety
     /// For `'a`, `input` must be readable for `input_len` bytes and `output` writable
     /// for `output_len`, and nobody else may write either or read the output.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn from_raw(
         input: *const u8,
         input_len: usize,
@@ -178,14 +178,14 @@ impl<'a> Request<'a> {
     }
 
     /// The IV or nonce; it is copied. One longer than 16 bytes is refused when processed.
-    #[inline]
+    #[inline(always)]
     pub fn iv(mut self, iv: &[u8]) -> Self {
         self.set_iv(iv);
         self
     }
 
     /// Sets the IV of a request that is used again.
-    #[inline]
+    #[inline(always)]
     pub fn set_iv(&mut self, iv: &[u8]) {
         // Copies of a known length, without a call.
         match iv.len() {
@@ -197,7 +197,7 @@ impl<'a> Request<'a> {
     }
 
     /// Additional data: authenticated, not encrypted.
-    #[inline]
+    #[inline(always)]
     pub fn aad(mut self, aad: &'a [u8]) -> Self {
         self.aad = aad.as_ptr();
         self.aad_len = aad.len();
@@ -205,7 +205,7 @@ impl<'a> Request<'a> {
     }
 
     /// The tag (ICV, digest): written when encrypting, compared when decrypting.
-    #[inline]
+    #[inline(always)]
     pub fn tag(mut self, tag: &'a mut [u8]) -> Self {
         self.tag = tag.as_mut_ptr();
         self.tag_len = u8::try_from(tag.len()).unwrap_or(u8::MAX);

@@ -243,9 +243,9 @@ impl Session {
             requests,
             bytes,
         };
-        let chosen = inner.choose(shape);
-        let driver = match sample(shape, chosen) {
-            Some(_) if inner.alone.is_none() => inner.dispatch.explore(shape, chosen),
+        let chosen = inner.choose(&shape);
+        let driver = match sample(&shape, chosen) {
+            Some(_) if inner.alone.is_none() => inner.dispatch.explore(&shape, chosen),
             _ => None,
         };
         let driver = driver
@@ -303,7 +303,7 @@ impl Drop for Session {
 
 /// Whether this thread should time the batch, and how many such batches it stands for.
 #[inline]
-fn sample(shape: Shape, driver: usize) -> Option<f32> {
+fn sample(shape: &Shape, driver: usize) -> Option<f32> {
     let weight = if driver == BASE { 1 } else { AWAY };
     let work = ((shape.requests + shape.bytes / 1024) * weight) as i64;
     let left = UNTIL_SAMPLE.get() - work;
@@ -317,7 +317,7 @@ fn sample(shape: Shape, driver: usize) -> Option<f32> {
 impl Inner {
     /// The driver for a batch: one load where it is the base.
     #[inline]
-    fn choose(&self, shape: Shape) -> usize {
+    fn choose(&self, shape: &Shape) -> usize {
         if let Some(driver) = self.alone {
             return driver;
         }
@@ -334,7 +334,7 @@ impl Inner {
     }
 
     /// The chosen driver is not this core: what is queued there counts.
-    fn choose_loaded(&self, shape: Shape, best: u8, second: u8, gain: u32) -> usize {
+    fn choose_loaded(&self, shape: &Shape, best: u8, second: u8, gain: u32) -> usize {
         let (best, second) = (usize::from(best), usize::from(second));
         if self.transforms[best].is_none() {
             return BASE;
@@ -364,10 +364,10 @@ impl Inner {
             requests: requests.len(),
             bytes,
         };
-        let driver = self.choose(shape);
-        match sample(shape, driver) {
+        let driver = self.choose(&shape);
+        match sample(&shape, driver) {
             None => self.run_on(driver, direction, requests),
-            Some(share) => self.run_timed(driver, shape, share, requests),
+            Some(share) => self.run_timed(driver, &shape, share, requests),
         }
     }
 
@@ -379,7 +379,7 @@ impl Inner {
 
     /// Runs a batch with a clock beside it, on another driver now and then.
     #[cold]
-    fn run_timed(&self, driver: usize, shape: Shape, share: f32, requests: &mut [Request<'_>]) {
+    fn run_timed(&self, driver: usize, shape: &Shape, share: f32, requests: &mut [Request<'_>]) {
         let explored = match self.alone {
             Some(_) => None,
             None => self.dispatch.explore(shape, driver),
@@ -539,7 +539,7 @@ impl Inner {
                 period,
                 cpu: 0.0,
             };
-            self.dispatch.learn(driver, shape, cost, 1.0, false);
+            self.dispatch.learn(driver, &shape, cost, 1.0, false);
         }
         self.framework.revive();
     }

@@ -92,10 +92,10 @@ impl Framework {
         let name = |index: usize| self.shared.entries[index].driver.name().to_owned();
         let serving = match &self.shared.config.force {
             Some(forced) => self.driver_index(forced)?,
-            None => usize::from(dispatch.cell(goal, shape).best),
+            None => usize::from(dispatch.cell(goal, &shape).best),
         };
         let price = |index: usize| {
-            dispatch.estimate(index, shape).0.map(|cost| match goal {
+            dispatch.estimate(index, &shape).0.map(|cost| match goal {
                 Goal::Latency => cost.latency,
                 Goal::Throughput => cost.period,
                 Goal::Cpu => cost.cpu,
@@ -103,7 +103,7 @@ impl Framework {
         };
         let candidates: Vec<Candidate> = (0..self.shared.entries.len())
             .map(|index| {
-                let (cost, samples) = dispatch.estimate(index, shape);
+                let (cost, samples) = dispatch.estimate(index, &shape);
                 let barred = self.not_used(index, algorithm);
                 let slower = || match (price(index), price(serving)) {
                     _ if index == serving => None,
@@ -150,7 +150,7 @@ impl Framework {
             ),
         };
         let last_switch = dispatch
-            .last_switch(goal, shape)
+            .last_switch(goal, &shape)
             .map(|switch| (name(switch.from), name(switch.to), switch));
         Ok(Why {
             algorithm: algorithm.name,

@@ -174,20 +174,20 @@ impl Dispatch {
     /// Whether the base serves a single request, told by one compare; `false` where the
     /// table must be asked.
     #[inline]
-    pub(crate) fn is_small(&self, goal: Goal, shape: Shape) -> bool {
+    pub(crate) fn is_small(&self, goal: Goal, shape: &Shape) -> bool {
         let limit = &self.base_below[goal as usize][shape.mode as usize][shape.direction as usize];
         shape.requests == 1 && shape.bytes < limit.load(Ordering::Relaxed)
     }
 
     /// The decision for a batch: one load.
     #[inline]
-    pub(crate) fn cell(&self, goal: Goal, shape: Shape) -> Cell {
+    pub(crate) fn cell(&self, goal: Goal, shape: &Shape) -> Cell {
         let table = &self.tables[goal as usize][shape.mode as usize];
         table.load(shape.direction, Class::of(shape.requests, shape.bytes))
     }
 
     /// Whether this batch should go to another driver than `chosen`, to learn.
-    pub(crate) fn explore(&self, shape: Shape, chosen: usize) -> Option<usize> {
+    pub(crate) fn explore(&self, shape: &Shape, chosen: usize) -> Option<usize> {
         let eligible = self.eligible.load(Ordering::Relaxed);
         if eligible == 1 << BASE {
             return None;
@@ -225,7 +225,7 @@ impl Dispatch {
     pub(crate) fn learn(
         &self,
         driver: usize,
-        shape: Shape,
+        shape: &Shape,
         seen: Cost,
         share: f32,
         explored: bool,
@@ -322,7 +322,7 @@ impl Dispatch {
     }
 
     /// Estimated cost and samples of a driver for a batch.
-    pub(crate) fn estimate(&self, driver: usize, shape: Shape) -> (Option<Cost>, u32) {
+    pub(crate) fn estimate(&self, driver: usize, shape: &Shape) -> (Option<Cost>, u32) {
         let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         let model = &learned.models[driver][shape.direction as usize][shape.mode as usize];
         let mean = shape.mean();
@@ -333,7 +333,7 @@ impl Dispatch {
     }
 
     /// The last switch in the class of a batch.
-    pub(crate) fn last_switch(&self, goal: Goal, shape: Shape) -> Option<Switch> {
+    pub(crate) fn last_switch(&self, goal: Goal, shape: &Shape) -> Option<Switch> {
         let class = Class::of(shape.requests, shape.bytes);
         let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         learned

@@ -12,7 +12,7 @@ fn shape(mode: Mode, requests: usize, size: usize) -> Shape {
 }
 
 /// A driver of fixed cost and rate.
-fn cost(fixed: f32, bytes_per_ns: f32, shape: Shape) -> Cost {
+fn cost(fixed: f32, bytes_per_ns: f32, shape: &Shape) -> Cost {
     Cost::inline(fixed * shape.requests as f32 + shape.bytes as f32 / bytes_per_ns)
 }
 
@@ -46,20 +46,20 @@ impl Machine {
         } else {
             self.device
         };
-        cost(fixed, rate, shape)
+        cost(fixed, rate, &shape)
     }
 
     /// One sampled batch; returns the driver that served.
     fn step(&mut self, shape: Shape) -> usize {
-        let chosen = usize::from(self.dispatch.cell(Goal::Latency, shape).best);
+        let chosen = usize::from(self.dispatch.cell(Goal::Latency, &shape).best);
         self.switches += u32::from(chosen != self.last);
         self.last = chosen;
-        let explored = self.dispatch.explore(shape, chosen);
+        let explored = self.dispatch.explore(&shape, chosen);
         let driver = explored.unwrap_or(chosen);
         let seen = self.price(driver, shape);
         self.time += f64::from(seen.period);
         self.dispatch
-            .learn(driver, shape, seen, 1.0, explored.is_some());
+            .learn(driver, &shape, seen, 1.0, explored.is_some());
         chosen
     }
 }
@@ -69,11 +69,11 @@ fn nothing_known_means_the_base() {
     let dispatch = Dispatch::new(3);
     for goal in GOALS {
         for mode in MODES {
-            let cell = dispatch.cell(goal, shape(mode, 1, 1 << 20));
+            let cell = dispatch.cell(goal, &shape(mode, 1, 1 << 20));
             assert_eq!(usize::from(cell.best), BASE);
         }
     }
-    assert_eq!(dispatch.explore(shape(Mode::Wait, 1, 16), BASE), None);
+    assert_eq!(dispatch.explore(&shape(Mode::Wait, 1, 16), BASE), None);
 }
 
 #[test]
@@ -92,13 +92,13 @@ fn calibrated_models_put_the_crossover_where_it_is() {
     // 20 + x/4 = 5000 + x/8 at x = 39,840.
     for size in [16, 100, 1400, 16384, 32768, 49152, 65536, 1 << 20] {
         let here = shape(Mode::Wait, 1, size);
-        let found = usize::from(machine.dispatch.cell(Goal::Latency, here).best);
+        let found = usize::from(machine.dispatch.cell(Goal::Latency, &here).best);
         let better = usize::from(machine.price(1, here).period < machine.price(0, here).period);
         assert_eq!(found, better, "{size}");
     }
     let switch = machine
         .dispatch
-        .last_switch(Goal::Latency, shape(Mode::Wait, 1, 1 << 20));
+        .last_switch(Goal::Latency, &shape(Mode::Wait, 1, 1 << 20));
     let switch = switch.expect("the device took over large requests");
     assert_eq!((switch.from, switch.to), (0, 1));
 }
@@ -109,7 +109,7 @@ fn a_better_driver_is_found_without_calibration_and_at_bounded_cost() {
     let here = shape(Mode::Wait, 1, 1 << 20);
     let steps = (1..1000).find(|_| {
         machine.step(here);
-        usize::from(machine.dispatch.cell(Goal::Latency, here).best) == 1
+        usize::from(machine.dispatch.cell(Goal::Latency, &here).best) == 1
     });
     assert!(steps.is_some_and(|n| n < 300), "{steps:?}");
 }
@@ -162,9 +162,9 @@ fn a_forbidden_driver_is_left_at_once() {
     let here = shape(Mode::Wait, 1, 1 << 20);
     while machine.step(here) != 1 {}
     machine.dispatch.set_eligible(1, false);
-    assert_eq!(machine.dispatch.cell(Goal::Latency, here), Cell::default());
+    assert_eq!(machine.dispatch.cell(Goal::Latency, &here), Cell::default());
     machine.dispatch.set_eligible(1, true);
-    assert_eq!(machine.dispatch.cell(Goal::Latency, here).best, 1);
+    assert_eq!(machine.dispatch.cell(Goal::Latency, &here).best, 1);
 }
 
 #[test]
