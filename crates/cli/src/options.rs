@@ -6,6 +6,7 @@ use cipherlane::{Config, Error, Framework, Goal};
 use cipherlane_drivers::cores::Settings;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
 use crate::failure::Failure;
 
@@ -56,7 +57,24 @@ impl Options {
         config.auto.extend(self.auto.iter().cloned());
         config.goal = self.goal.unwrap_or(config.goal);
         config.profile = self.profile.clone().or(config.profile_path());
+        leave_dedicated_cores(&config);
         Ok(config)
+    }
+}
+
+/// Dedicated means: taken out of ordinary use. The threads of this program keep off the cores
+/// of the workers, unless there would be none left; a wrong list of cores is reported later.
+fn leave_dedicated_cores(config: &Config) {
+    let Ok(settings) = Settings::new(config) else {
+        return;
+    };
+    let Ok(mut own) = sched_getaffinity(None) else {
+        return;
+    };
+    settings.cores.iter().for_each(|&core| own.unset(core));
+    if own.count() > 0 {
+        // Where it is not allowed, the scheduler decides as ever.
+        let _ = sched_setaffinity(None, &own);
     }
 }
 

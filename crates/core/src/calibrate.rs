@@ -223,9 +223,11 @@ impl Scratch {
             .zip(tags)
             .take(count)
             .map(|((input, output), tag)| {
-                let request = match self.algorithm.kind {
-                    Kind::Mac => Request::mac(input),
-                    _ => Request::new(input, output),
+                let request = match (self.algorithm.kind, direction) {
+                    (Kind::Mac, _) => Request::mac(input),
+                    // Its ciphertext must stay what it is, or the tag is wrong.
+                    (Kind::Aead, Direction::Decrypt) => Request::new(input, output),
+                    _ => Request::in_place(output),
                 };
                 request.iv(&self.iv).aad(&self.aad).tag(&mut tag[..tag_len])
             })
@@ -300,12 +302,13 @@ impl Scratch {
                 let request = request.iv(&self.iv).aad(&self.aad).tag(&mut tag);
                 session.process(Direction::Encrypt, &mut [request])?;
             }
-            let payload = match self.algorithm.kind {
-                Kind::Mac => Payload::Mac(data),
-                _ => Payload::Copy {
+            let payload = match (self.algorithm.kind, direction) {
+                (Kind::Mac, _) => Payload::Mac(data),
+                (Kind::Aead, Direction::Decrypt) => Payload::Copy {
                     output: vec![0; size],
                     input: data,
                 },
+                _ => Payload::InPlace(data),
             };
             let request = OwnedRequest::new(payload);
             batch.push(request.iv(self.iv.clone()).aad(self.aad.clone()).tag(tag));

@@ -55,7 +55,8 @@ pub trait Driver: Send + Sync {
 pub struct Load {
     /// Bytes of payload queued and not begun.
     pub queued_bytes: u64,
-    /// Nanoseconds until somebody begins to work, such as the wake-up of a sleeping worker.
+    /// Nanoseconds until somebody begins to work, such as the wake-up of a sleeping worker;
+    /// the largest number if nobody will for a while.
     pub delay_ns: u32,
 }
 

@@ -135,7 +135,10 @@ fn processor() -> String {
         line.and_then(|line| line.split_once(':'))
             .map_or("unknown", |(_, value)| value.trim())
     };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = text
+        .lines()
+        .filter(|line| line.starts_with("processor"))
+        .count();
     format!(
         "{} family {} model {} stepping {}, {cores} cores, {}",
         field("model name"),

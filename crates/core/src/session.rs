@@ -18,9 +18,6 @@ use crate::{Algorithm, Direction, Error, Framework, Goal, Transform, scatter};
 
 /// Work between two timed batches of a thread: a request counts 1 and a KiB counts 1.
 const SAMPLE_EVERY: i64 = 2048;
-/// On other drivers than the base work counts so many times: they are slower to answer and
-/// quicker to change.
-const AWAY: usize = 8;
 
 /// Options of a session to be.
 #[derive(Debug)]
@@ -244,7 +241,7 @@ impl Session {
             bytes,
         };
         let chosen = inner.choose(&shape);
-        let driver = match sample(&shape, chosen) {
+        let driver = match sample(&shape) {
             Some(_) if inner.alone.is_none() => inner.dispatch.explore(&shape, chosen),
             _ => None,
         };
@@ -303,9 +300,8 @@ impl Drop for Session {
 
 /// Whether this thread should time the batch, and how many such batches it stands for.
 #[inline]
-fn sample(shape: &Shape, driver: usize) -> Option<f32> {
-    let weight = if driver == BASE { 1 } else { AWAY };
-    let work = ((shape.requests + shape.bytes / 1024) * weight) as i64;
+fn sample(shape: &Shape) -> Option<f32> {
+    let work = (shape.requests + shape.bytes / 1024) as i64;
     let left = UNTIL_SAMPLE.get() - work;
     UNTIL_SAMPLE.set(left);
     (left < 0).then(|| {
@@ -340,14 +336,21 @@ impl Inner {
             return BASE;
         }
         let load = self.framework.shared.entries[best].driver.load();
-        let queue = if load.queued_bytes > 0 {
-            let (cost, _) = self.dispatch.estimate(best, shape);
-            let rate = cost.map_or(0.0, |c| c.period / shape.bytes.max(1) as f32);
-            (load.queued_bytes as f32 * rate) as u32
-        } else {
-            0
+        let waits = match shape.mode {
+            Mode::Wait => {
+                let queue = match load.queued_bytes {
+                    0 => 0,
+                    bytes => {
+                        let (cost, _) = self.dispatch.estimate(best, shape);
+                        let pace = cost.map_or(0.0, |c| c.period / shape.bytes.max(1) as f32);
+                        (bytes as f32 * pace) as u32
+                    }
+                };
+                queue.saturating_add(load.delay_ns) > gain
+            }
+            // The caller's own batches are the queue, and their time is in the estimate.
+            Mode::Submit => load.delay_ns == u32::MAX,
         };
-        let waits = queue.saturating_add(load.delay_ns) > gain;
         if waits && self.transforms[second].is_some() {
             second
         } else {
@@ -365,7 +368,7 @@ impl Inner {
             bytes,
         };
         let driver = self.choose(&shape);
-        match sample(&shape, driver) {
+        match sample(&shape) {
             None => self.run_on(driver, direction, requests),
             Some(share) => self.run_timed(driver, &shape, share, requests),
         }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::dispatch::{Mode, Shape, Switch};
+use crate::dispatch::{Mode, Shape, Switch, price};
 use crate::health::Health;
 use crate::{Algorithm, Direction, Error, Framework, Goal};
 
@@ -94,18 +94,15 @@ impl Framework {
             Some(forced) => self.driver_index(forced)?,
             None => usize::from(dispatch.cell(goal, &shape).best),
         };
-        let price = |index: usize| {
-            dispatch.estimate(index, &shape).0.map(|cost| match goal {
-                Goal::Latency => cost.latency,
-                Goal::Throughput => cost.period,
-                Goal::Cpu => cost.cpu,
-            })
+        let price_of = |index: usize| {
+            let (cost, _) = dispatch.estimate(index, &shape);
+            cost.map(|cost| price(goal, mode, &cost))
         };
         let candidates: Vec<Candidate> = (0..self.shared.entries.len())
             .map(|index| {
                 let (cost, samples) = dispatch.estimate(index, &shape);
                 let barred = self.not_used(index, algorithm);
-                let slower = || match (price(index), price(serving)) {
+                let slower = || match (price_of(index), price_of(serving)) {
                     _ if index == serving => None,
                     (Some(own), Some(best)) if own > best => Some(format!(
                         "{:.2} times the cost of '{}'",
@@ -131,7 +128,7 @@ impl Framework {
             .collect();
         let others = candidates.iter().filter(|c| c.driver != name(serving));
         let measured = others.clone().filter(|c| c.latency_ns.is_some()).count();
-        let reason = match (&self.shared.config.force, price(serving)) {
+        let reason = match (&self.shared.config.force, price_of(serving)) {
             (Some(forced), _) => format!("the user forces '{forced}'"),
             (None, None) => "nothing was measured yet, so the base driver serves".to_owned(),
             (None, Some(_)) if measured == 0 => {

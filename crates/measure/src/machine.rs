@@ -61,12 +61,25 @@ pub struct Machine {
     pub memory_bytes: Option<u64>,
 }
 
+/// Online processors, also those that this process is not bound to.
+fn processors() -> usize {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    match text
+        .lines()
+        .filter(|line| line.starts_with("processor"))
+        .count()
+    {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        count => count,
+    }
+}
+
 impl Machine {
     /// Describes this machine, now.
     pub fn detect() -> Self {
         Self {
             date: date(SystemTime::now()),
-            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            cpus: processors(),
             ..Self::read(Path::new("/"))
         }
     }

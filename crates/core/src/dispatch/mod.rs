@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use self::model::{COUNTS, Cost, Model, SIZES};
-use self::table::{Cell, Class, Table};
+use self::table::{COUNT_CLASSES, Cell, Class, Table};
 use crate::Direction;
 
 /// The driver that is always there: yardstick, refuge, and where everything starts.
@@ -24,7 +24,10 @@ pub(crate) const BASE: usize = 0;
 
 /// A driver takes over only where it is better by this factor, so that two of about the
 /// same cost do not take turns.
-const HYSTERESIS: f32 = 0.98;
+const HYSTERESIS: f32 = 0.99;
+/// Another driver than the base is counted as dearer by this factor: a gain that small is
+/// lost again on the way to it.
+const AWAY: f32 = 1.02;
 /// Share of the time spent that trying other drivers may cost.
 const EXPLORATION: f64 = 0.01;
 /// What trying a driver that was never measured here may cost, beyond twice the known one.
@@ -40,7 +43,9 @@ const REWRITE: u64 = 20_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
-    /// The shortest time from call to results.
+    /// The shortest time from call to results. A caller that does not wait has several
+    /// batches under way, and its results come the sooner the shorter the time between
+    /// them is; so for it this is the same as `Throughput`.
     #[default]
     Latency,
     /// The most work a second, several batches under way.
@@ -70,8 +75,8 @@ pub(crate) type Models = [[Model; 2]; 2];
 pub(crate) struct Dispatch {
     /// By goal, then by mode.
     tables: [[Table; 2]; 3],
-    /// By goal, mode and direction: the base serves single requests of fewer bytes than this.
-    base_below: [[[AtomicUsize; 2]; 2]; 3],
+    /// By goal, mode, direction and batch class: the base serves requests of fewer bytes.
+    base_below: [[[[AtomicUsize; COUNT_CLASSES]; 2]; 2]; 3],
     /// Bit i: driver i may be chosen.
     eligible: AtomicU32,
     learned: Mutex<Learned>,
@@ -171,12 +176,13 @@ impl Dispatch {
         self.eligible.load(Ordering::Relaxed) & (1 << driver) != 0
     }
 
-    /// Whether the base serves a single request, told by one compare; `false` where the
-    /// table must be asked.
+    /// Whether the base serves a batch, told by one compare; `false` where the table must be
+    /// asked.
     #[inline]
     pub(crate) fn is_small(&self, goal: Goal, shape: &Shape) -> bool {
-        let limit = &self.base_below[goal as usize][shape.mode as usize][shape.direction as usize];
-        shape.requests == 1 && shape.bytes < limit.load(Ordering::Relaxed)
+        let limits = &self.base_below[goal as usize][shape.mode as usize][shape.direction as usize];
+        let limit = limits[Class::count_of(shape.requests)].load(Ordering::Relaxed);
+        shape.bytes < limit.saturating_mul(shape.requests)
     }
 
     /// The decision for a batch: one load.
@@ -285,14 +291,14 @@ impl Dispatch {
             for goal in GOALS {
                 let table = &self.tables[goal as usize][m];
                 let old = table.load(direction, class);
-                let cell = decide(goal, &costs[..drivers], old);
+                let cell = decide(goal, mode, &costs[..drivers], old);
                 if cell == old {
                     continue;
                 }
                 table.store(direction, class, cell);
                 if cell.best != old.best {
                     let price = |driver: u8| {
-                        costs[usize::from(driver)].map_or(f32::INFINITY, |c| price(goal, &c))
+                        costs[usize::from(driver)].map_or(f32::INFINITY, |c| price(goal, mode, &c))
                     };
                     let switch = Switch {
                         at: SystemTime::now(),
@@ -309,15 +315,19 @@ impl Dispatch {
         self.set_base_below(direction, mode);
     }
 
-    /// Notes up to which size the base serves single requests.
+    /// Notes up to which size the base serves batches of each class.
     fn set_base_below(&self, direction: Direction, mode: Mode) {
         for goal in GOALS {
             let table = &self.tables[goal as usize][mode as usize];
-            let taken = Class::singles()
-                .find(|&(class, _)| usize::from(table.load(direction, class).best) != BASE);
-            let limit = taken.map_or(usize::MAX, |(_, least)| least);
-            let place = &self.base_below[goal as usize][mode as usize][direction as usize];
-            place.store(limit, Ordering::Relaxed);
+            let limits = &self.base_below[goal as usize][mode as usize][direction as usize];
+            for (count, limit) in limits.iter().enumerate() {
+                let taken = Class::of_count(count)
+                    .find(|&(class, _)| usize::from(table.load(direction, class).best) != BASE);
+                limit.store(
+                    taken.map_or(usize::MAX, |(_, least)| least),
+                    Ordering::Relaxed,
+                );
+            }
         }
     }
 
@@ -357,17 +367,18 @@ impl Dispatch {
     }
 }
 
-fn price(goal: Goal, cost: &Cost) -> f32 {
-    match goal {
-        Goal::Latency => cost.latency,
-        Goal::Throughput => cost.period,
-        Goal::Cpu => cost.cpu,
+/// What a driver is judged by.
+pub(crate) fn price(goal: Goal, mode: Mode, cost: &Cost) -> f32 {
+    match (goal, mode) {
+        (Goal::Latency, Mode::Wait) => cost.latency,
+        (Goal::Latency, Mode::Submit) | (Goal::Throughput, _) => cost.period,
+        (Goal::Cpu, _) => cost.cpu,
     }
 }
 
 /// The cheapest driver for the goal, the runner-up, and the gain; the one that serves
 /// now keeps its place unless the new one is clearly better.
-fn decide(goal: Goal, costs: &[Option<Cost>], old: Cell) -> Cell {
+fn decide(goal: Goal, mode: Mode, costs: &[Option<Cost>], old: Cell) -> Cell {
     let fastest = costs
         .iter()
         .flatten()
@@ -375,12 +386,9 @@ fn decide(goal: Goal, costs: &[Option<Cost>], old: Cell) -> Cell {
         .fold(f32::INFINITY, f32::min);
     let allowed = |cost: &Cost| goal != Goal::Cpu || cost.period <= fastest / 0.9;
     let of = |driver: usize| {
-        costs
-            .get(driver)
-            .copied()
-            .flatten()
-            .filter(allowed)
-            .map(|c| price(goal, &c))
+        let cost = costs.get(driver).copied().flatten().filter(allowed)?;
+        let factor = if driver == BASE { 1.0 } else { AWAY };
+        Some(price(goal, mode, &cost) * factor)
     };
     let cheapest = |but: Option<usize>| {
         (0..costs.len())

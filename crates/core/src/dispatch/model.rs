@@ -180,7 +180,7 @@ impl Model {
             false => 1.0,
         });
         let high = ratio.period > OUTLIER;
-        let mut change: f32 = 0.0;
+        let (mut change, mut first) = (0.0f32, false);
         for (c, s, weight) in place.corners() {
             let weight = weight.clamp(0.0, 1.0);
             let node = &mut self.nodes[c][s];
@@ -191,12 +191,13 @@ impl Model {
                 continue;
             }
             node.suspicious = high;
+            first |= node.samples == 0;
             node.samples = node.samples.saturating_add(1);
             let factor = ratio.map(ratio, |r, _| 1.0 + STEP * weight * (r - 1.0));
             node.cost = node.cost.map(factor, |a, b| a * b);
             change = change.max((factor.period - 1.0).abs());
         }
-        if change > 0.0 {
+        if first {
             self.fill();
         }
         change

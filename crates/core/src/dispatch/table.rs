@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::Direction;
 
 /// Batches of 1, 2 to 3, 4 to 7, ... 64 and more.
-const COUNT_CLASSES: usize = 7;
+pub(crate) const COUNT_CLASSES: usize = 7;
 /// Four classes an octave of bytes, from 16 B to 16 MiB and more.
 const SIZE_CLASSES: usize = 4 * 20 + 1;
 
@@ -37,22 +37,25 @@ impl Class {
     /// The class of `n` requests of `bytes` in all.
     #[inline]
     pub(crate) fn of(n: usize, bytes: usize) -> Class {
-        let (count, mean) = match n {
-            0 | 1 => (0, bytes),
-            _ => ((n.ilog2() as usize).min(COUNT_CLASSES - 1), bytes / n),
-        };
+        let mean = if n <= 1 { bytes } else { bytes / n };
         let mean = mean.clamp(16, 16 << 20);
         let octave = mean.ilog2() as usize;
         let size = (octave - 4) * 4 + ((mean >> (octave - 2)) & 3);
         Class {
-            count: count as u8,
+            count: Class::count_of(n) as u8,
             size: size as u8,
         }
     }
 
-    /// The classes of single requests by size, each with the least bytes in it.
-    pub(crate) fn singles() -> impl Iterator<Item = (Class, usize)> {
-        (0..SIZE_CLASSES).map(|size| {
+    /// The class of a batch of `n` requests.
+    #[inline]
+    pub(crate) fn count_of(n: usize) -> usize {
+        (n.max(1).ilog2() as usize).min(COUNT_CLASSES - 1)
+    }
+
+    /// The classes of one batch class by size, each with the least mean bytes in it.
+    pub(crate) fn of_count(count: usize) -> impl Iterator<Item = (Class, usize)> {
+        (0..SIZE_CLASSES).map(move |size| {
             let least = if size == 0 {
                 0
             } else {
@@ -60,7 +63,7 @@ impl Class {
             };
             (
                 Class {
-                    count: 0,
+                    count: count as u8,
                     size: size as u8,
                 },
                 least,
@@ -135,7 +138,7 @@ mod tests {
             seen += 1;
         }
         assert_eq!(seen, COUNT_CLASSES * SIZE_CLASSES);
-        for (class, least) in Class::singles() {
+        for (class, least) in Class::of_count(0) {
             assert_eq!(Class::of(1, least), class);
             assert!(least == 0 || Class::of(1, least - 1) != class);
         }

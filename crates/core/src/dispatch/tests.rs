@@ -184,7 +184,7 @@ fn goals_differ_where_they_should() {
         period: 400.0,
         cpu: 1.0,
     });
-    let best = |goal| decide(goal, &[fast, frees, slow], Cell::default()).best;
+    let best = |goal| decide(goal, Mode::Wait, &[fast, frees, slow], Cell::default()).best;
     assert_eq!(best(Goal::Latency), 0);
     assert_eq!(best(Goal::Throughput), 0);
     assert_eq!(best(Goal::Cpu), 1);

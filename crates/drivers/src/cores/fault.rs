@@ -2,7 +2,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// Where workers shall die. The default is nowhere, and costs one test of a null pointer.
 #[doc(hidden)]
@@ -11,6 +11,8 @@ pub struct Fault(Option<Arc<Plan>>);
 
 #[derive(Debug)]
 struct Plan {
+    /// Nobody dies before.
+    armed: AtomicBool,
     inside: bool,
     /// Pieces that workers claim until the first death.
     after: AtomicI64,
@@ -32,10 +34,18 @@ impl Fault {
 
     fn new(inside: bool, after: u32, deaths: u32) -> Self {
         Fault(Some(Arc::new(Plan {
+            armed: AtomicBool::new(false),
             inside,
             after: AtomicI64::new(after.into()),
             deaths: AtomicI64::new(deaths.into()),
         })))
+    }
+
+    /// From now on workers die as planned; until then, in self-tests for one, they live.
+    pub fn arm(&self) {
+        if let Some(plan) = &self.0 {
+            plan.armed.store(true, Ordering::SeqCst);
+        }
     }
 
     /// Whether all deaths have happened.
@@ -62,6 +72,7 @@ impl Fault {
 impl Plan {
     fn pass(&self, inside: bool) {
         if inside == self.inside
+            && self.armed.load(Ordering::SeqCst)
             && self.after.fetch_sub(1, Ordering::SeqCst) <= 0
             && self.deaths.fetch_sub(1, Ordering::SeqCst) > 0
         {

@@ -8,6 +8,7 @@
 //! | `pool` | slots with tasks; claiming, finishing, landing, and the death of a worker |
 //! | `wakes` | whom to wake, and when that pays |
 //! | `task` | requests cut into pieces |
+//! | `contest` | a worker that does not have its core for itself rests |
 //! | `claim`, `sleep` | the words that threads agree by, modelled with loom |
 //!
 //! # How it works
@@ -37,6 +38,7 @@
 //! begins anew.
 
 mod claim;
+mod contest;
 mod crew;
 mod fault;
 #[cfg(all(test, loom))]
@@ -148,7 +150,11 @@ impl Driver for Cores {
         };
         Load {
             queued_bytes: pool.queued_bytes(),
-            delay_ns: pool.wakes.delay_now(pool.worker_count()),
+            delay_ns: match pool.worker_count() {
+                // All rest: there is nobody to share with.
+                0 => u32::MAX,
+                workers => pool.wakes.delay_now(workers),
+            },
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) struct Pool {
     places: Box<[Place]>,
     pub(super) wakes: Wakes,
     pub(super) stop: AtomicBool,
-    /// Workers that were started.
+    /// Workers that were started, less those that rest.
     pub(super) workers: AtomicU32,
     /// Workers that died and began anew.
     pub(super) restarts: AtomicU64,

@@ -6,12 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::claim::End;
+use super::contest::Contest;
 use super::pool::{Pool, Turn};
 use super::settings::Settings;
 
+/// How soon a resting worker notices that the pool stops.
+const STOP_LOOK: Duration = Duration::from_millis(10);
 /// Looks for work between two looks at the clock.
 const LOOKS: u32 = 64;
 
@@ -64,8 +67,12 @@ fn main(pool: &Pool, settings: &Settings, worker: usize) {
 /// Works until the pool stops.
 fn serve(pool: &Pool, settings: &Settings, worker: usize) {
     let mut turn = Turn::default();
+    let mut contest = Contest::new();
     let has_work = || pool.has_work() || pool.stop.load(Ordering::Relaxed);
     while !pool.stop.load(Ordering::Relaxed) {
+        if let Some(time) = contest.look() {
+            rest(pool, time);
+        }
         if pool.work(&mut turn, End::Last, &pool.fault) {
             continue;
         }
@@ -85,6 +92,16 @@ fn serve(pool: &Pool, settings: &Settings, worker: usize) {
             pool.wakes.sleep(worker, has_work);
         }
     }
+}
+
+/// Leaves the core to others for a time; callers do not count on this worker meanwhile.
+fn rest(pool: &Pool, time: Duration) {
+    pool.workers.fetch_sub(1, Ordering::Relaxed);
+    let started = Instant::now();
+    while started.elapsed() < time && !pool.stop.load(Ordering::Relaxed) {
+        std::thread::sleep(STOP_LOOK.min(time));
+    }
+    pool.workers.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Signals are for the program's own threads: a thread that starts meanwhile takes none.

@@ -15,16 +15,18 @@ struct Rig {
 }
 
 fn rig(name: &str, fault: Fault) -> Rig {
-    let cores = cores(fault);
+    let cores = cores(fault.clone());
     let framework = framework_of(cores.clone());
     let algorithm = Algorithm::find(name).unwrap();
     let key_len = algorithm.key_lengths()[0];
-    Rig {
+    let rig = Rig {
         dying: session(&framework, algorithm, key_len, "cores"),
         software: session(&framework, algorithm, key_len, "software"),
         cores,
         algorithm,
-    }
+    };
+    fault.arm();
+    rig
 }
 
 impl Rig {
