@@ -189,6 +189,7 @@ impl<'a> Request<'a> {
     pub fn set_iv(&mut self, iv: &[u8]) {
         // Copies of a known length, without a call.
         match iv.len() {
+            8 => self.iv[..8].copy_from_slice(&iv[..8]),
             12 => self.iv[..12].copy_from_slice(&iv[..12]),
             16 => self.iv.copy_from_slice(&iv[..16]),
             len => self.iv[..len.min(16)].copy_from_slice(&iv[..len.min(16)]),
@@ -239,6 +240,11 @@ impl<'a> Request<'a> {
     #[inline]
     pub fn iv_block(&self) -> [u8; 16] {
         self.iv
+    }
+
+    #[inline]
+    pub(crate) fn iv_ref(&self) -> &[u8; 16] {
+        &self.iv
     }
 
     /// The IV as given (the first 16 bytes of it).

@@ -4,6 +4,7 @@
 //! blocks; medians. With `--count WAY N` it only makes N calls one WAY, for callgrind.
 
 use std::hint::black_box;
+use std::slice::from_mut;
 use std::time::Instant;
 
 use cipherlane::{Config, Direction, Request, Session};
@@ -56,8 +57,8 @@ fn ways() -> Vec<Way> {
     add(
         "ctr(aes) session",
         Box::new(move |data, i| {
-            let request = Request::in_place(data).iv(&iv(i));
-            s.process(Direction::Encrypt, &mut [request])
+            let mut request = Request::in_place(data).iv(&iv(i));
+            s.process(Direction::Encrypt, from_mut(&mut request))
                 .expect("a right request");
         }),
     );
@@ -76,8 +77,8 @@ fn ways() -> Vec<Way> {
     add(
         "cbc(aes) session",
         Box::new(move |data, i| {
-            let request = Request::in_place(data).iv(&iv(i));
-            s.process(Direction::Encrypt, &mut [request])
+            let mut request = Request::in_place(data).iv(&iv(i));
+            s.process(Direction::Encrypt, from_mut(&mut request))
                 .expect("a right request");
         }),
     );
@@ -101,8 +102,8 @@ fn ways() -> Vec<Way> {
         "gcm(aes) session",
         Box::new(move |data, i| {
             let mut tag = [0; 16];
-            let request = Request::in_place(data).iv(&iv(i)[..12]).tag(&mut tag);
-            s.process(Direction::Encrypt, &mut [request])
+            let mut request = Request::in_place(data).iv(&iv(i)[..12]).tag(&mut tag);
+            s.process(Direction::Encrypt, from_mut(&mut request))
                 .expect("a right request");
             black_box(tag);
         }),

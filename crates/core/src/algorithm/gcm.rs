@@ -24,7 +24,7 @@ pub(super) static GCM_AES: Algorithm = Algorithm {
     most: MOST,
     tags: &[4, 8, 12, 13, 14, 15, 16],
     aad: Aad::Any,
-    kernel: |key| Box::new(Gcm::new(key, [0; 4], false)),
+    kernel: |key| Box::new(Gcm::<false>::new(key, [0; 4])),
     reference: |s| reference(s.key, s.iv, s),
     known_answers: &[
         KnownAnswer {
@@ -74,7 +74,7 @@ pub(super) static RFC4106_GCM_AES: Algorithm = Algorithm {
         let (key, salt) = key
             .split_last_chunk()
             .expect("the key's length was checked");
-        Box::new(Gcm::new(key, *salt, true))
+        Box::new(Gcm::<true>::new(key, *salt))
     },
     reference: |s| {
         let (key, salt) = s.key.split_last_chunk::<4>().expect("a key with a salt");
@@ -99,31 +99,31 @@ fn reference(key: &[u8], nonce: &[u8], s: Sample<'_>) -> (Vec<u8>, Vec<u8>) {
     (data, tag.to_vec())
 }
 
-struct Gcm {
+/// `SALTED`: the nonce is the salt and the request's 8 bytes; otherwise the request's 12.
+struct Gcm<const SALTED: bool> {
     key: GcmKey,
     salt: Zeroizing<[u8; 4]>,
-    /// The nonce is the salt and the request's 8 bytes; otherwise the request's 12 bytes.
-    salted: bool,
 }
 
-impl Gcm {
-    fn new(key: &[u8], salt: [u8; 4], salted: bool) -> Self {
+impl<const SALTED: bool> Gcm<SALTED> {
+    fn new(key: &[u8], salt: [u8; 4]) -> Self {
         let key = GcmKey::new(key).expect("the key's length was checked");
-        Gcm {
-            key,
-            salt: Zeroizing::new(salt),
-            salted,
-        }
+        let salt = Zeroizing::new(salt);
+        Gcm { key, salt }
     }
 
+    /// In pieces as the request's IV was written: a load across two fresh stores waits
+    /// until both have left the store buffer.
     #[inline]
     fn nonce(&self, iv: &[u8; 16]) -> [u8; 16] {
-        if !self.salted {
-            return *iv;
-        }
         let mut nonce = [0; 16];
-        nonce[..4].copy_from_slice(&*self.salt);
-        nonce[4..12].copy_from_slice(&iv[..8]);
+        if SALTED {
+            nonce[..4].copy_from_slice(&*self.salt);
+            nonce[4..12].copy_from_slice(&iv[..8]);
+        } else {
+            nonce[..8].copy_from_slice(&iv[..8]);
+            nonce[8..12].copy_from_slice(&iv[8..12]);
+        }
         nonce
     }
 
@@ -132,7 +132,7 @@ impl Gcm {
     }
 }
 
-impl Transform for Gcm {
+impl<const SALTED: bool> Transform for Gcm<SALTED> {
     #[inline]
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         let nonce = |iv: &[u8; 16]| self.nonce(iv);
@@ -151,7 +151,7 @@ impl Transform for Gcm {
     }
 }
 
-impl Split for Gcm {
+impl<const SALTED: bool> Split for Gcm<SALTED> {
     fn granule(&self, _: Direction) -> Option<usize> {
         Some(16)
     }

@@ -59,7 +59,7 @@ pub(super) fn aead<K>(
         }
     }
     if let [request] = requests {
-        let iv = nonce(&request.iv_block());
+        let iv = nonce(request.iv_ref());
         let mut one = [job(key, request, iv)];
         kernel(&mut one);
         let tag = one[0].tag;
@@ -69,7 +69,7 @@ pub(super) fn aead<K>(
         let mut jobs: ArrayVec<_, LANES> = group
             .iter_mut()
             .map(|r| {
-                let iv = nonce(&r.iv_block());
+                let iv = nonce(r.iv_ref());
                 job(key, r, iv)
             })
             .collect();
