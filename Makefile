@@ -23,7 +23,7 @@ run: build
 
 test:
 	scripts/needs build test
-	cargo test --workspace
+	cargo test --workspace --no-fail-fast
 	$(MAKE) loom miri
 
 # Every interleaving of the lock-free parts.

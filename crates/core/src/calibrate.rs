@@ -33,18 +33,12 @@ pub struct CalibrationStep<'a> {
 }
 
 impl Framework {
-    /// Drivers that `auto` may choose for an algorithm but knows nothing of. Empty where
-    /// there is no choice.
+    /// Drivers that `auto` may choose for an algorithm but knows nothing of.
     pub fn uncalibrated(&self, algorithm: &'static Algorithm, key_len: usize) -> Vec<&str> {
         let dispatch = self.dispatch(algorithm, key_len);
-        let usable = (0..self.shared.entries.len()).filter(|&index| dispatch.is_eligible(index));
-        let usable: Vec<usize> = usable.collect();
-        if usable.len() < 2 {
-            return Vec::new();
-        }
-        let unknown = usable
-            .into_iter()
-            .filter(|&index| dispatch.models(index)[0][0].is_empty());
+        let unknown = (0..self.shared.entries.len()).filter(|&index| {
+            dispatch.is_eligible(index) && dispatch.models(index)[0][0].is_empty()
+        });
         unknown
             .map(|index| self.shared.entries[index].driver.name())
             .collect()

@@ -74,7 +74,10 @@ fn why_measures_first_what_is_not_known_and_says_so() {
     let mut command = place.cipherlane(line);
     let output = run(command.env("CIPHERLANE_PROFILE", place.path("p.json")), 0);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("nothing is known about xts(aes)"), "{said}");
+    assert!(
+        said.contains("nothing is known of software with xts(aes)"),
+        "{said}"
+    );
     let answer = String::from_utf8(output.stdout).unwrap().replace('\n', " ");
     for words in [
         "'software' serves",
