@@ -13,7 +13,7 @@ use crate::units;
 /// Sizes at which the choice of driver is looked up: powers of two, 16 B to 16 MiB.
 const SIZES: std::ops::RangeInclusive<u32> = 4..=24;
 
-/// Measure every usable driver, and keep what it costs for all programs of this user
+/// Measure every usable driver, and keep what it costs in the profile
 #[derive(Args, Debug)]
 pub(crate) struct CalibrateArgs {
     /// Algorithms by Linux CryptoAPI name, such as 'gcm(aes)' [default: all]

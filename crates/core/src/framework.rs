@@ -285,9 +285,11 @@ impl Framework {
             .clone()
     }
 
-    /// Opens or closes a driver for `auto` in every dispatch.
+    /// Opens or closes a driver for `auto` in every dispatch where nothing else bars it.
     pub(crate) fn set_eligible(&self, index: usize, allowed: bool) {
-        for dispatch in self.dispatches().values() {
+        for (&(algorithm, _), dispatch) in self.dispatches().iter() {
+            let algorithm = Algorithm::all()[algorithm];
+            let allowed = allowed && self.not_used(index, algorithm).is_none();
             dispatch.set_eligible(index, allowed);
         }
     }

@@ -157,6 +157,44 @@ fn a_driver_that_keeps_failing_is_suspended_and_said_to_be() {
 }
 
 #[test]
+fn a_driver_that_recovers_is_not_thereby_allowed() {
+    let (armed, runs) = (Arc::default(), Arc::default());
+    let rogue = Rogue {
+        armed: Arc::clone(&armed),
+        fault: Fault::GiveUp,
+        runs: Arc::clone(&runs),
+        automatic: false,
+    };
+    let builder = Framework::builder(Arc::new(Base)).driver(Arc::new(rogue));
+    let framework = builder.build().unwrap();
+    let open = |driver: Option<&str>| {
+        let builder = framework.session("ctr(aes)", &[1; 16]).unwrap();
+        let builder = match driver {
+            Some(name) => builder.driver(name),
+            None => builder,
+        };
+        builder.open().unwrap()
+    };
+    let mut data = [0; 64];
+    let mut process = |session: &cipherlane::Session, requests: usize| {
+        for _ in 0..requests {
+            let request = Request::in_place(&mut data).iv(&[0; 16]);
+            session.process(ENCRYPT, &mut [request]).unwrap();
+        }
+    };
+    let forced = open(Some("rogue"));
+    armed.store(true, Ordering::Relaxed);
+    process(&forced, 10);
+    armed.store(false, Ordering::Relaxed);
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    // Sampled requests among these see that the rest is over.
+    process(&forced, 10_000);
+    let before = runs.load(Ordering::Relaxed);
+    process(&open(None), 500_000);
+    assert_eq!(runs.load(Ordering::Relaxed), before);
+}
+
+#[test]
 fn the_user_can_disable_and_force_drivers() {
     let build = |config| {
         let (rogue, _, runs) = Rogue::new(Fault::None);

@@ -71,6 +71,7 @@ pub struct Rogue {
     pub armed: Arc<AtomicBool>,
     pub fault: Fault,
     pub runs: Arc<AtomicUsize>,
+    pub automatic: bool,
 }
 
 impl Rogue {
@@ -84,6 +85,7 @@ impl Rogue {
             armed: armed.clone(),
             fault,
             runs: runs.clone(),
+            automatic: true,
         };
         (Arc::new(rogue), armed, runs)
     }
@@ -98,6 +100,9 @@ impl Driver for Rogue {
     }
     fn priority(&self) -> i32 {
         1
+    }
+    fn automatic(&self) -> bool {
+        self.automatic
     }
     fn probe(&self) -> Result<(), String> {
         Ok(())
