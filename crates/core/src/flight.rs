@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -97,7 +97,7 @@ impl Flight {
             Flight { cargo: Some(cargo) },
             Ticket {
                 landing,
-                session: session.clone(),
+                session: Arc::downgrade(session),
                 driver,
                 taken,
             },
@@ -147,35 +147,42 @@ impl Flight {
     }
 
     fn land(&mut self) {
-        let Some(mut cargo) = self.cargo.take() else {
+        let Some(cargo) = self.cargo.take() else {
             return;
         };
-        let session = cargo.session.clone();
-        session.settle(cargo.driver, cargo.direction, &mut cargo.armed);
-        session.landed(
-            cargo.driver,
-            cargo.direction,
-            &cargo.armed,
-            cargo.started.elapsed(),
-            cargo.depth,
-        );
-        let statuses: Vec<Status> = cargo.armed.iter().map(Request::status).collect();
-        drop(cargo.armed);
-        for (&place, status) in cargo.places.iter().zip(statuses) {
-            cargo.owned[place as usize].disarm(status);
+        let Cargo {
+            direction,
+            mut armed,
+            places,
+            mut owned,
+            driver,
+            started,
+            depth,
+            session,
+            landing,
+        } = cargo;
+        session.settle(driver, direction, &mut armed);
+        session.landed(driver, direction, &armed, started.elapsed(), depth);
+        let statuses: Vec<Status> = armed.iter().map(Request::status).collect();
+        drop(armed);
+        for (place, status) in places.into_iter().zip(statuses) {
+            owned[place as usize].disarm(status);
         }
         let waker = {
-            let mut state = cargo.landing.lock();
+            let mut state = landing.lock();
             state.batch = Some(Batch {
-                direction: cargo.direction,
-                requests: cargo.owned,
+                direction,
+                requests: owned,
             });
             // Release: whoever sees `landed` sees the results.
-            cargo.landing.landed.store(true, Ordering::Release);
+            landing.landed.store(true, Ordering::Release);
             state.waker.take()
         };
-        cargo.landing.bell.notify_all();
+        landing.bell.notify_all();
         session.touch_down();
+        // Before anybody is woken who may close the session: closing waits until this
+        // was the last but one to let go of it.
+        drop(session);
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -215,7 +222,8 @@ impl std::fmt::Debug for Flight {
 #[must_use = "a ticket is the only way to the results"]
 pub struct Ticket {
     landing: Arc<Landing>,
-    session: Arc<Inner>,
+    /// Weak: a ticket that somebody keeps must not keep the key.
+    session: Weak<Inner>,
     driver: usize,
     taken: usize,
 }
@@ -255,9 +263,12 @@ impl Ticket {
 
     /// Waits for the results. The waiting core helps with the driver's queued work.
     pub fn wait(self) -> Batch {
-        let transform = self.session.transform(self.driver);
+        let session = self.session.upgrade();
+        let transform = session
+            .as_ref()
+            .map(|session| session.transform(self.driver));
         while !self.is_done() {
-            if transform.assist() {
+            if transform.is_some_and(|transform| transform.assist()) {
                 continue;
             }
             // Nothing to help with: the rest is under way elsewhere, and often almost done.

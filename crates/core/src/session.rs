@@ -295,6 +295,14 @@ impl Drop for Session {
                     .0;
             }
         }
+        drop(guard);
+        // Whoever has just landed a flight or waited for one lets go of the session in a
+        // moment; then this is the last owner, and the keys are wiped before it returns. Not
+        // for ever: in a forked child an owner may be a thread that is not there.
+        let patience = Instant::now() + Duration::from_secs(1);
+        while Arc::strong_count(&self.inner) > 1 && Instant::now() < patience {
+            std::thread::yield_now();
+        }
     }
 }
 
