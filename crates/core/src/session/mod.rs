@@ -1,12 +1,13 @@
 //! A key in use: [`Session`] checks requests, picks the driver, runs them, and finishes in
 //! software what a driver gave up.
 
+mod builder;
+mod refusal;
+
 use std::cell::Cell as LocalCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-use zeroize::{Zeroize, Zeroizing};
 
 use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
@@ -16,137 +17,11 @@ use crate::flight::{Flight, Ticket};
 use crate::request::{Request, Status};
 use crate::{Algorithm, Direction, Error, Framework, Goal, Transform, scatter};
 
+pub use self::builder::SessionBuilder;
+use self::refusal::Lengths;
+
 /// Work between two timed batches of a thread: a request counts 1 and a KiB counts 1.
 const SAMPLE_EVERY: i64 = 2048;
-
-/// Options of a session to be.
-#[derive(Debug)]
-pub struct SessionBuilder {
-    framework: Framework,
-    algorithm: &'static Algorithm,
-    key: Zeroizing<Vec<u8>>,
-    tag_len: usize,
-    goal: Goal,
-    driver: Option<String>,
-}
-
-impl SessionBuilder {
-    pub(crate) fn new(
-        framework: Framework,
-        algorithm: &'static Algorithm,
-        key: &[u8],
-    ) -> Result<Self, Error> {
-        algorithm.check_key(key)?;
-        let config = &framework.shared.config;
-        let (goal, driver) = (config.goal, config.force.clone());
-        let (key, tag_len) = (Zeroizing::new(key.to_vec()), algorithm.tag_len());
-        Ok(SessionBuilder {
-            framework,
-            algorithm,
-            key,
-            tag_len,
-            goal,
-            driver,
-        })
-    }
-
-    /// Bytes of the tag; the default is the algorithm's longest.
-    pub fn tag_len(mut self, bytes: usize) -> Self {
-        self.tag_len = bytes;
-        self
-    }
-
-    /// What the driver is chosen for; the default is the framework's setting.
-    pub fn goal(mut self, goal: Goal) -> Self {
-        self.goal = goal;
-        self
-    }
-
-    /// This driver and no other, instead of `auto`.
-    pub fn driver(mut self, name: &str) -> Self {
-        self.driver = Some(name.to_owned());
-        self
-    }
-
-    /// Expands the key in every driver that may serve.
-    pub fn open(self) -> Result<Session, Error> {
-        let session = self.expand();
-        wipe_dead_stack();
-        session
-    }
-
-    #[inline(never)]
-    fn expand(self) -> Result<Session, Error> {
-        let SessionBuilder {
-            framework,
-            algorithm,
-            key,
-            tag_len,
-            goal,
-            driver,
-        } = self;
-        algorithm.check_tag_len(tag_len)?;
-        let unusable = |driver: &str, reason| Error::DriverUnusable {
-            driver: driver.to_owned(),
-            algorithm: algorithm.name,
-            reason,
-        };
-        let forced = match &driver {
-            Some(name) => {
-                let index = framework.driver_index(name)?;
-                let admission = framework.shared.entries[index].admit(algorithm);
-                admission.map_err(|reason| unusable(name, reason))?;
-                Some(index)
-            }
-            None => None,
-        };
-        let dispatch = framework.dispatch(algorithm, key.len());
-        let mut transforms = Vec::new();
-        for (index, entry) in framework.shared.entries.iter().enumerate() {
-            let needed = match forced {
-                Some(forced) => index == BASE || index == forced,
-                None => index == BASE || dispatch.is_eligible(index),
-            };
-            let transform = match needed.then(|| entry.driver.transform(algorithm, &key)) {
-                Some(Ok(transform)) => Some(transform),
-                // `auto` does without a driver that cannot take one more key.
-                Some(Err(_)) if index != BASE && forced.is_none() => None,
-                Some(Err(reason)) => return Err(unusable(entry.driver.name(), reason)),
-                None => None,
-            };
-            transforms.push(transform);
-        }
-        let alone = match forced {
-            Some(index) => Some(index),
-            None if transforms.iter().flatten().count() == 1 => Some(BASE),
-            None => None,
-        };
-        let inner = Inner {
-            algorithm,
-            algorithm_index: algorithm.index(),
-            rules: Rules::new(algorithm, tag_len),
-            tag_len,
-            goal,
-            alone,
-            forced: forced.is_some(),
-            transforms,
-            dispatch,
-            framework,
-            under_way: AtomicU32::new(0),
-            idle: (Mutex::new(()), Condvar::new()),
-        };
-        Ok(Session {
-            inner: Arc::new(inner),
-        })
-    }
-}
-
-/// Expanding a key moves it about: copies stay on the stack below. They are overwritten.
-#[inline(never)]
-fn wipe_dead_stack() {
-    let mut dead = [std::mem::MaybeUninit::<u8>::uninit(); 32 << 10];
-    dead.zeroize();
-}
 
 /// An algorithm and a key, used by any number of threads at once without locks.
 ///
@@ -268,14 +143,8 @@ impl Session {
 
     /// The same for a request of a landed [`Batch`].
     pub fn batch_error(&self, request: &OwnedRequest) -> Option<Error> {
-        let lengths = Lengths {
-            input: request.len(),
-            output: request.output_len(),
-            iv: request.iv.len(),
-            aad: request.aad.len(),
-            tag: request.tag.len(),
-        };
-        self.inner.error(request.status(), &lengths)
+        self.inner
+            .error(request.status(), &Lengths::of_owned(request))
     }
 
     /// Waits for work under way and wipes the key. Dropping does the same.
@@ -553,91 +422,5 @@ impl Inner {
             self.dispatch.learn(driver, &shape, cost, 1.0, false);
         }
         self.framework.revive();
-    }
-
-    #[cold]
-    fn first_error(&self, requests: &[Request<'_>]) -> Error {
-        let mut errors = requests
-            .iter()
-            .filter_map(|r| self.error(r.status(), &Lengths::of(r)));
-        errors.next().expect("a request is not done")
-    }
-
-    fn error(&self, status: Status, lengths: &Lengths) -> Option<Error> {
-        let algorithm = self.algorithm.name;
-        Some(match status {
-            Status::Done | Status::Pending => return None,
-            Status::BadTag => Error::BadTag { algorithm },
-            Status::IvLength => Error::IvLength {
-                algorithm,
-                given: lengths.iv,
-                expected: self.algorithm.iv_len,
-            },
-            Status::TagLength => Error::TagLength {
-                algorithm,
-                given: lengths.tag,
-                expected: format!("the session was opened with {}", self.tag_len),
-            },
-            Status::AadLength => Error::AadLength {
-                algorithm,
-                given: lengths.aad,
-                expected: match self.algorithm.aad {
-                    crate::algorithm::Aad::Esp => "8, or 12 with extended sequence numbers",
-                    _ => "none",
-                },
-            },
-            Status::NotBlockMultiple => Error::NotBlockMultiple {
-                algorithm,
-                given: lengths.input,
-                block: self.algorithm.block,
-            },
-            Status::TooShort => Error::TooShort {
-                algorithm,
-                given: lengths.input,
-                least: self.algorithm.least,
-            },
-            Status::TooLong => Error::TooLong {
-                algorithm,
-                given: lengths.input,
-                most: self.algorithm.most,
-            },
-            Status::OutputLength => Error::OutputLength {
-                algorithm,
-                input: lengths.input,
-                output: lengths.output,
-            },
-            Status::Overlap => Error::Overlap { algorithm },
-            Status::Untouched | Status::Failed => Error::DriverFailed {
-                algorithm,
-                driver: match self.alone {
-                    Some(index) => self.framework.shared.entries[index]
-                        .driver
-                        .name()
-                        .to_owned(),
-                    None => "auto".to_owned(),
-                },
-            },
-        })
-    }
-}
-
-/// Lengths of a request's regions, for error messages.
-struct Lengths {
-    input: usize,
-    output: usize,
-    iv: usize,
-    aad: usize,
-    tag: usize,
-}
-
-impl Lengths {
-    fn of(request: &Request<'_>) -> Self {
-        Lengths {
-            input: request.len(),
-            output: request.output_len(),
-            iv: request.iv_len(),
-            aad: request.aad_len(),
-            tag: request.tag_len(),
-        }
     }
 }

@@ -1,0 +1,140 @@
+//! Options of a session, and the key's way into every driver that may serve.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Condvar, Mutex};
+
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{Inner, Session};
+use crate::algorithm::Rules;
+use crate::dispatch::BASE;
+use crate::{Algorithm, Error, Framework, Goal};
+
+/// Options of a session to be.
+#[derive(Debug)]
+pub struct SessionBuilder {
+    framework: Framework,
+    algorithm: &'static Algorithm,
+    key: Zeroizing<Vec<u8>>,
+    tag_len: usize,
+    goal: Goal,
+    driver: Option<String>,
+}
+
+impl SessionBuilder {
+    pub(crate) fn new(
+        framework: Framework,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        algorithm.check_key(key)?;
+        let config = &framework.shared.config;
+        let (goal, driver) = (config.goal, config.force.clone());
+        let (key, tag_len) = (Zeroizing::new(key.to_vec()), algorithm.tag_len());
+        Ok(SessionBuilder {
+            framework,
+            algorithm,
+            key,
+            tag_len,
+            goal,
+            driver,
+        })
+    }
+
+    /// Bytes of the tag; the default is the algorithm's longest.
+    pub fn tag_len(mut self, bytes: usize) -> Self {
+        self.tag_len = bytes;
+        self
+    }
+
+    /// What the driver is chosen for; the default is the framework's setting.
+    pub fn goal(mut self, goal: Goal) -> Self {
+        self.goal = goal;
+        self
+    }
+
+    /// This driver and no other, instead of `auto`.
+    pub fn driver(mut self, name: &str) -> Self {
+        self.driver = Some(name.to_owned());
+        self
+    }
+
+    /// Expands the key in every driver that may serve.
+    pub fn open(self) -> Result<Session, Error> {
+        let session = self.expand();
+        wipe_dead_stack();
+        session
+    }
+
+    #[inline(never)]
+    fn expand(self) -> Result<Session, Error> {
+        let SessionBuilder {
+            framework,
+            algorithm,
+            key,
+            tag_len,
+            goal,
+            driver,
+        } = self;
+        algorithm.check_tag_len(tag_len)?;
+        let unusable = |driver: &str, reason| Error::DriverUnusable {
+            driver: driver.to_owned(),
+            algorithm: algorithm.name,
+            reason,
+        };
+        let forced = match &driver {
+            Some(name) => {
+                let index = framework.driver_index(name)?;
+                let admission = framework.shared.entries[index].admit(algorithm);
+                admission.map_err(|reason| unusable(name, reason))?;
+                Some(index)
+            }
+            None => None,
+        };
+        let dispatch = framework.dispatch(algorithm, key.len());
+        let mut transforms = Vec::new();
+        for (index, entry) in framework.shared.entries.iter().enumerate() {
+            let needed = match forced {
+                Some(forced) => index == BASE || index == forced,
+                None => index == BASE || dispatch.is_eligible(index),
+            };
+            let transform = match needed.then(|| entry.driver.transform(algorithm, &key)) {
+                Some(Ok(transform)) => Some(transform),
+                // `auto` does without a driver that cannot take one more key.
+                Some(Err(_)) if index != BASE && forced.is_none() => None,
+                Some(Err(reason)) => return Err(unusable(entry.driver.name(), reason)),
+                None => None,
+            };
+            transforms.push(transform);
+        }
+        let alone = match forced {
+            Some(index) => Some(index),
+            None if transforms.iter().flatten().count() == 1 => Some(BASE),
+            None => None,
+        };
+        let inner = Inner {
+            algorithm,
+            algorithm_index: algorithm.index(),
+            rules: Rules::new(algorithm, tag_len),
+            tag_len,
+            goal,
+            alone,
+            forced: forced.is_some(),
+            transforms,
+            dispatch,
+            framework,
+            under_way: AtomicU32::new(0),
+            idle: (Mutex::new(()), Condvar::new()),
+        };
+        Ok(Session {
+            inner: Arc::new(inner),
+        })
+    }
+}
+
+/// Expanding a key moves it about: copies stay on the stack below. They are overwritten.
+#[inline(never)]
+fn wipe_dead_stack() {
+    let mut dead = [std::mem::MaybeUninit::<u8>::uninit(); 32 << 10];
+    dead.zeroize();
+}
