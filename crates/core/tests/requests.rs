@@ -325,3 +325,19 @@ fn one_session_serves_many_threads() {
         }
     });
 }
+
+#[test]
+fn debug_output_shows_no_key() {
+    let builder = framework().session("ctr(aes)", &[0xab; 16]).unwrap();
+    let texts = [
+        format!("{builder:?}"),
+        format!("{:?}", builder.open().unwrap()),
+    ];
+    for text in texts {
+        assert!(text.contains("ctr(aes)"), "{text}");
+        assert!(
+            !text.contains("171") && !text.to_lowercase().contains("abab"),
+            "{text}"
+        );
+    }
+}

@@ -11,7 +11,6 @@ use crate::dispatch::BASE;
 use crate::{Algorithm, Error, Framework, Goal};
 
 /// Options of a session to be.
-#[derive(Debug)]
 pub struct SessionBuilder {
     framework: Framework,
     algorithm: &'static Algorithm,
@@ -19,6 +18,18 @@ pub struct SessionBuilder {
     tag_len: usize,
     goal: Goal,
     driver: Option<String>,
+}
+
+impl std::fmt::Debug for SessionBuilder {
+    /// All but the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionBuilder")
+            .field("algorithm", &self.algorithm.name)
+            .field("tag_len", &self.tag_len)
+            .field("goal", &self.goal)
+            .field("driver", &self.driver)
+            .finish_non_exhaustive()
+    }
 }
 
 impl SessionBuilder {
