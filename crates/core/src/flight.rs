@@ -27,6 +27,8 @@ struct Cargo {
     places: Vec<u32>,
     owned: Vec<OwnedRequest>,
     driver: usize,
+    /// Sent there to learn.
+    explored: bool,
     started: Instant,
     /// Flights of the session under way when this one started, itself included.
     depth: u32,
@@ -54,10 +56,11 @@ impl Landing {
 }
 
 impl Flight {
-    /// Arms `owned` for `driver`; requests that break a rule are not shown to it.
+    /// Arms `owned` for a driver, which may be tried to learn its cost; requests that break a
+    /// rule are not shown to it.
     pub(crate) fn new(
         session: &Arc<Inner>,
-        driver: usize,
+        (driver, explored): (usize, bool),
         direction: Direction,
         mut owned: Vec<OwnedRequest>,
     ) -> (Flight, Ticket) {
@@ -88,6 +91,7 @@ impl Flight {
             places,
             owned,
             driver,
+            explored,
             started: Instant::now(),
             depth,
             session: session.clone(),
@@ -156,13 +160,20 @@ impl Flight {
             places,
             mut owned,
             driver,
+            explored,
             started,
             depth,
             session,
             landing,
         } = cargo;
         session.settle(driver, direction, &mut armed);
-        session.landed(driver, direction, &armed, started.elapsed(), depth);
+        session.landed(
+            (driver, explored),
+            direction,
+            &armed,
+            started.elapsed(),
+            depth,
+        );
         let statuses: Vec<Status> = armed.iter().map(Request::status).collect();
         drop(armed);
         for (place, status) in places.into_iter().zip(statuses) {

@@ -88,7 +88,7 @@ impl Session {
             let status = inner.rules.check(request);
             request.set_status(status);
             plain &= status == Status::Pending && !request.is_scattered();
-            bytes += request.len();
+            bytes = request.len().saturating_add(bytes);
         }
         if plain && !requests.is_empty() {
             inner.run(direction, requests, bytes);
@@ -116,20 +116,20 @@ impl Session {
             bytes,
         };
         let chosen = inner.choose(&shape);
-        let driver = match sample(&shape) {
+        let explored = match sample(&shape) {
             Some(_) if inner.alone.is_none() => inner.dispatch.explore(&shape, chosen),
             _ => None,
         };
-        let driver = driver
-            .filter(|&other| inner.transforms[other].is_some())
-            .unwrap_or(chosen);
+        let explored = explored.filter(|&other| inner.transforms[other].is_some());
+        let driver = explored.unwrap_or(chosen);
+        let way = (driver, explored.is_some());
         let transform = inner.transform(driver);
         let owned = take_front(batch, transform.room())?;
-        let (flight, ticket) = Flight::new(inner, driver, direction, owned);
+        let (flight, ticket) = Flight::new(inner, way, direction, owned);
         if let Err(flight) = transform.submit(direction, flight) {
             let returned = flight.turn_back();
             batch.requests.splice(0..0, returned);
-            let (empty, ticket) = Flight::new(inner, driver, direction, Vec::new());
+            let (empty, ticket) = Flight::new(inner, way, direction, Vec::new());
             empty.finish();
             return Ok(ticket);
         }
@@ -390,7 +390,7 @@ impl Inner {
     /// Learns from a flight that took `elapsed`, with `depth` under way when it started.
     pub(crate) fn landed(
         &self,
-        driver: usize,
+        (driver, explored): (usize, bool),
         direction: Direction,
         requests: &[Request<'_>],
         elapsed: Duration,
@@ -419,7 +419,7 @@ impl Inner {
                 period,
                 cpu: 0.0,
             };
-            self.dispatch.learn(driver, &shape, cost, 1.0, false);
+            self.dispatch.learn(driver, &shape, cost, 1.0, explored);
         }
         self.framework.revive();
     }
