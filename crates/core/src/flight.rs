@@ -36,8 +36,14 @@ struct Cargo {
     landing: Arc<Landing>,
 }
 
+/// How long a forked child waits for what its parent submitted.
+pub(crate) const ORPHAN_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Where a flight lands and its ticket waits.
 struct Landing {
+    /// The process that submitted.
+    process: u32,
+    direction: Direction,
     landed: AtomicBool,
     state: Mutex<State>,
     bell: Condvar,
@@ -79,6 +85,8 @@ impl Flight {
             }
         }
         let landing = Arc::new(Landing {
+            process: std::process::id(),
+            direction,
             landed: AtomicBool::new(false),
             state: Mutex::default(),
             bell: Condvar::new(),
@@ -273,7 +281,11 @@ impl Ticket {
     }
 
     /// Waits for the results. The waiting core helps with the driver's queued work.
+    ///
+    /// In a forked child the parent's work may be in the hands of a thread that only the
+    /// parent has: it does not land there, and after a second the batch comes back empty.
     pub fn wait(self) -> Batch {
+        let started = Instant::now();
         let session = self.session.upgrade();
         let transform = session
             .as_ref()
@@ -288,6 +300,10 @@ impl Ticket {
                     break;
                 }
                 std::hint::spin_loop();
+            }
+            let orphaned = self.landing.process != std::process::id();
+            if orphaned && started.elapsed() > ORPHAN_PATIENCE {
+                return Batch::new(self.landing.direction);
             }
             let state = self.landing.lock();
             if !self.is_done() {

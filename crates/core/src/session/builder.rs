@@ -134,6 +134,7 @@ impl SessionBuilder {
             transforms,
             dispatch,
             framework,
+            process: std::process::id(),
             under_way: AtomicU32::new(0),
             idle: (Mutex::new(()), Condvar::new()),
         };

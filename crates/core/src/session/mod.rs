@@ -13,7 +13,7 @@ use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
 use crate::dispatch::model::Cost;
 use crate::dispatch::{BASE, Dispatch, Mode, Shape};
-use crate::flight::{Flight, Ticket};
+use crate::flight::{Flight, ORPHAN_PATIENCE, Ticket};
 use crate::request::{Request, Status};
 use crate::{Algorithm, Direction, Error, Framework, Goal, Transform, scatter};
 
@@ -46,6 +46,8 @@ pub(crate) struct Inner {
     transforms: Vec<Option<Box<dyn Transform>>>,
     dispatch: Arc<Dispatch>,
     framework: Framework,
+    /// The process that opened it.
+    process: u32,
     /// Flights that have not landed.
     under_way: AtomicU32,
     idle: (Mutex<()>, Condvar),
@@ -155,7 +157,13 @@ impl Drop for Session {
     fn drop(&mut self) {
         let (lock, bell) = &self.inner.idle;
         let mut guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = Instant::now();
         while self.inner.under_way.load(Ordering::Acquire) > 0 {
+            // In a forked child a flight may be with a thread that is not there.
+            let orphaned = self.inner.process != std::process::id();
+            if orphaned && started.elapsed() > ORPHAN_PATIENCE {
+                break;
+            }
             let helped = self.inner.transforms.iter().flatten().any(|t| t.assist());
             if !helped {
                 guard = bell
