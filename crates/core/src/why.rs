@@ -110,7 +110,7 @@ impl Framework {
                         name(serving)
                     )),
                     (Some(_), Some(_)) => Some(format!(
-                        "not better than '{}' by more than 2 %",
+                        "not better than '{}' by enough to change over",
                         name(serving)
                     )),
                     _ => Some("never measured here; 'cipherlane calibrate' does it".to_owned()),
