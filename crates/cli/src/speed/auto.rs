@@ -1,7 +1,7 @@
 //! What `auto` has to know before it is measured, and whether it kept its promise: as good as
 //! the best of the drivers that it may choose.
 
-use cipherlane::{Config, Direction, Framework, Mode, Question};
+use cipherlane::{Config, Framework};
 use cipherlane_measure::run::Measurement;
 use cipherlane_measure::stats::Interval;
 
@@ -27,33 +27,11 @@ pub(super) fn learn(framework: &Framework, config: &Config, asked: &Asked) -> Re
     let rows = framework.rows();
     let mut unknown = Vec::new();
     for &Choice { algorithm, key_len } in &asked.choices {
-        let usable = |driver: &str| {
-            rows.iter().any(|row| {
-                row.driver == driver
-                    && row.algorithm == algorithm.name
-                    && row.not_used_because.is_none()
-            })
-        };
-        let why = framework.why(Question {
-            algorithm,
-            key_len,
-            goal: config.goal,
-            mode: Mode::Wait,
-            direction: Direction::Encrypt,
-            requests: 1,
-            size: asked.sizes[0],
-        })?;
-        let usable: Vec<_> = why
-            .candidates
+        let choosable = rows
             .iter()
-            .filter(|c| usable(&c.driver))
-            .collect();
+            .filter(|row| row.algorithm == algorithm.name && row.not_used_because.is_none());
         // With one driver there is nothing to choose, and so nothing to know.
-        if usable.len() > 1
-            && usable
-                .iter()
-                .any(|candidate| candidate.latency_ns.is_none())
-        {
+        if choosable.count() > 1 && !framework.uncalibrated(algorithm, key_len).is_empty() {
             unknown.push((algorithm, key_len));
         }
     }
