@@ -78,6 +78,11 @@
 //! Moving an `AesKey` copies it, and the old place is not wiped: expand it where it
 //! will stay, or box it.
 //!
+//! # Constant time
+//! `make constant-time` runs every kernel, optimised, under valgrind with keys and data
+//! marked undefined: a branch on them, or an address made of them, is an error. That
+//! covers AES-NI, AVX2 and the portable path; valgrind has no wider instructions.
+//!
 //! # How it is tested
 //! Every tier is called directly with random batches of mixed keys, lengths and
 //! alignments, in place and not, with margins around the output that have to stay as
