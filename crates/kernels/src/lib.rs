@@ -36,6 +36,7 @@ pub mod job;
 pub mod naive;
 pub mod sha2;
 pub mod soundness;
+mod wipe;
 pub mod xts;
 
 #[cfg(test)]
