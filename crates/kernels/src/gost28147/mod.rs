@@ -96,9 +96,21 @@ pub(crate) fn wipe<T: Copy + Default>(secret: &mut [T]) {
 
 /// Calls a function over an engine with the best engine of this processor.
 macro_rules! with_engine {
-    ($run:ident($($arg:expr),*)) => {
+    ($run:ident($($arg:expr),*)) => {{
+        #[cfg(target_arch = "x86_64")]
+        {
+            use crate::{cpu, x86_64::gost28147::{Planes, WideWords}};
+            if let Some(token) = cpu::HaveAvx512Vbmi::new() {
+                let engine = WideWords(token);
+                return engine.within(|| $run(engine, $($arg),*));
+            }
+            if let Some(token) = cpu::HaveAvx2::new() {
+                let engine = Planes(token);
+                return engine.within(|| $run(engine, $($arg),*));
+            }
+        }
         $run(crate::portable::gost28147::Scalar, $($arg),*)
-    };
+    }};
 }
 use with_engine;
 

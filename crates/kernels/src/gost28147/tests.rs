@@ -58,7 +58,7 @@ macro_rules! ops {
 
 /// The engines of this machine, and what users call.
 fn engines() -> Vec<Ops> {
-    vec![
+    let mut engines = vec![
         ops!("portable", crate::portable::gost28147::Scalar),
         Ops {
             name: "chosen",
@@ -70,7 +70,21 @@ fn engines() -> Vec<Ops> {
             imit: [imit::mac, imit::mac_meshed],
             divers: divers::divers,
         },
-    ]
+    ];
+    #[cfg(target_arch = "x86_64")]
+    {
+        use crate::cpu::{HaveAvx2, HaveAvx512Vbmi};
+        use crate::x86_64::gost28147::{Planes, WideWords};
+        const HELD: &str = "the engine was listed because its token was given";
+        if HaveAvx2::new().is_some() {
+            engines.push(ops!("planes", Planes(HaveAvx2::new().expect(HELD))));
+        }
+        if HaveAvx512Vbmi::new().is_some() {
+            let engine = ops!("words", WideWords(HaveAvx512Vbmi::new().expect(HELD)));
+            engines.push(engine);
+        }
+    }
+    engines
 }
 
 /// By the names that the vectors give them.
