@@ -11,6 +11,7 @@
 //! | [`gcm`] | AES-GCM |
 //! | [`sha2`], [`hmac`], [`authenc`] | hashes and MACs over lanes, and CBC with a MAC |
 //! | [`chacha`] | ChaCha20-Poly1305 |
+//! | [`kuznyechik`], [`magma`], [`mgm`] | the ciphers of GOST R 34.12-2015, and the AEAD mode over them |
 //! | [`naive`] | the reference that judges every kernel |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | `portable` | constant-time implementations for every machine |
@@ -33,6 +34,10 @@ pub mod gcm;
 mod hash_lanes;
 pub mod hmac;
 pub mod job;
+pub mod kuznyechik;
+mod lane_modes;
+pub mod magma;
+pub mod mgm;
 pub mod naive;
 pub mod sha2;
 pub mod soundness;
