@@ -1,0 +1,24 @@
+//! ESP (RFC 4303): one security association (SA) used by every core at once, without a lock.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`Packet`] (`packet`) | a buffer of the caller's with head and tail room, and what became of it |
+//! | [`Verdict`], [`Refusal`], [`Malformed`] (`verdict`) | the results a packet |
+//! | [`SaParameters`], [`Transform`], [`Keys`] (`parameters`) | what IKE or a file says of an SA |
+//!
+//! A batch of 1 to 64 packets (a multipacket; more are cut) goes through one call. Packets are
+//! worked on in place; each carries its own verdict afterwards.
+
+#![deny(unsafe_code)]
+
+mod error;
+mod packet;
+mod parameters;
+mod verdict;
+
+pub use error::Error;
+pub use packet::Packet;
+pub use parameters::{
+    Encapsulation, Integrity, IvOrigin, Keys, Lifetime, Lifetimes, Mode, SaParameters, Transform,
+};
+pub use verdict::{Malformed, Refusal, Verdict};
