@@ -5,6 +5,7 @@
 //! | [`Packet`] (`packet`) | a buffer of the caller's with head and tail room, and what became of it |
 //! | [`Verdict`], [`Refusal`], [`Malformed`] (`verdict`) | the results a packet |
 //! | [`SaParameters`], [`Transform`], [`Keys`] (`parameters`) | what IKE or a file says of an SA |
+//! | [`replay`] | the anti-replay window, and the upper half of extended sequence numbers |
 //!
 //! A batch of 1 to 64 packets (a multipacket; more are cut) goes through one call. Packets are
 //! worked on in place; each carries its own verdict afterwards.
@@ -14,6 +15,8 @@
 mod error;
 mod packet;
 mod parameters;
+pub mod replay;
+mod sync;
 mod verdict;
 
 pub use error::Error;
