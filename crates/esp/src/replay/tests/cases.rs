@@ -29,6 +29,7 @@ fn answer(window: &Window, number: u64, inferred: Result<u64, Refusal>) -> Answe
         Result::Ok(inferred) if inferred != number => Forged,
         Err(Refusal::Replayed) => Replayed,
         Err(Refusal::TooOld) => TooOld,
+        Err(other) => panic!("{number:#x} is refused as {other:?}"),
         Result::Ok(_) => match window.commit(number) {
             Result::Ok(()) => Ok(number),
             Err(refusal) => panic!("{number:#x} passed the check alone and is {refusal:?}"),
