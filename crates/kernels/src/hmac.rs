@@ -21,15 +21,16 @@ impl HmacSha256Key {
         HmacSha256Key(States::new(key))
     }
 
-    /// `head` and `data` as one message, its MAC to the front of `mac`.
+    /// `head`, `data` and `suffix` as one message, its MAC to the front of `mac`.
     #[inline(always)]
     pub(crate) fn message<'j>(
         &'j self,
         head: &'j [u8],
         data: &'j [u8],
+        suffix: &'j [u8],
         mac: &'j mut [u8],
     ) -> Message<'j, Sha256> {
-        self.0.message(head, data, mac)
+        self.0.message(head, data, suffix, mac)
     }
 
     /// The state after the inner padded key.
@@ -46,7 +47,7 @@ impl HmacSha256Key {
         &'j self,
         state: &'j [u32; 8],
         seen: usize,
-        rest: &'j [u8],
+        [rest, suffix]: [&'j [u8]; 2],
         mac: &'j mut [u8],
     ) -> Message<'j, Sha256> {
         Message {
@@ -54,6 +55,7 @@ impl HmacSha256Key {
             before: Sha256::BLOCK + seen,
             head: &[],
             data: rest,
+            suffix,
             digest: mac,
         }
     }
@@ -65,34 +67,35 @@ impl HmacSha512Key {
         HmacSha512Key(States::new(key))
     }
 
-    /// `head` and `data` as one message, its MAC to the front of `mac`.
+    /// `head`, `data` and `suffix` as one message, its MAC to the front of `mac`.
     #[inline(always)]
     pub(crate) fn message<'j>(
         &'j self,
         head: &'j [u8],
         data: &'j [u8],
+        suffix: &'j [u8],
         mac: &'j mut [u8],
     ) -> Message<'j, Sha512> {
-        self.0.message(head, data, mac)
+        self.0.message(head, data, suffix, mac)
     }
 }
 
 /// HMAC-SHA-256 of every job: 32 bytes.
 #[inline]
 pub fn sha256(jobs: &mut [MacJob<'_, HmacSha256Key>]) {
-    hash_lanes::sha256(
-        jobs.iter_mut()
-            .map(|job| job.key.message(job.head, job.data, &mut job.mac)),
-    );
+    hash_lanes::sha256(jobs.iter_mut().map(|job| {
+        job.key
+            .message(job.head, job.data, job.suffix, &mut job.mac)
+    }));
 }
 
 /// HMAC-SHA-512 of every job: 64 bytes.
 #[inline]
 pub fn sha512(jobs: &mut [MacJob<'_, HmacSha512Key>]) {
-    hash_lanes::sha512(
-        jobs.iter_mut()
-            .map(|job| job.key.message(job.head, job.data, &mut job.mac)),
-    );
+    hash_lanes::sha512(jobs.iter_mut().map(|job| {
+        job.key
+            .message(job.head, job.data, job.suffix, &mut job.mac)
+    }));
 }
 
 /// The states of a hash after the inner and the outer padded key.
@@ -111,6 +114,7 @@ impl<H: Hash> States<H> {
                 before: 0,
                 head: &[],
                 data: key,
+                suffix: &[],
                 digest: &mut block,
             };
             hash_lanes::run::<H, _, 1>(hash_lanes::OneByOne, core::iter::once(message));
@@ -134,6 +138,7 @@ impl<H: Hash> States<H> {
         &'j self,
         head: &'j [u8],
         data: &'j [u8],
+        suffix: &'j [u8],
         digest: &'j mut [u8],
     ) -> Message<'j, H> {
         Message {
@@ -141,6 +146,7 @@ impl<H: Hash> States<H> {
             before: H::BLOCK,
             head,
             data,
+            suffix,
             digest,
         }
     }
@@ -184,7 +190,8 @@ mod tests {
             let mut jobs = [MacJob {
                 key: &key_256,
                 head: &message[..5],
-                data: &message[5..],
+                data: &message[5..message.len() - 4],
+                suffix: &message[message.len() - 4..],
                 mac: [0xff; 64],
             }];
             sha256(&mut jobs);
@@ -194,7 +201,8 @@ mod tests {
             let mut jobs = [MacJob {
                 key: &key_512,
                 head: &message[..5],
-                data: &message[5..],
+                data: &message[5..message.len() - 4],
+                suffix: &message[message.len() - 4..],
                 mac: [0xff; 64],
             }];
             sha512(&mut jobs);

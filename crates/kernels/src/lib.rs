@@ -9,7 +9,7 @@
 //! | [`aes`] | the expanded key |
 //! | [`ecb`], [`cbc`], [`ctr`], [`xts`] | a mode each: the safe interface, and the choice of an implementation |
 //! | [`gcm`] | AES-GCM |
-//! | [`sha2`], [`hmac`], [`authenc`] | hashes and MACs over lanes, and CBC with a MAC |
+//! | [`sha2`], [`hmac`], [`authenc`] | hashes and MACs over lanes, and ciphers with a MAC |
 //! | [`chacha`] | ChaCha20-Poly1305 |
 //! | [`naive`] | the reference that judges every kernel |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |

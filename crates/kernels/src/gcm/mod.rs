@@ -5,6 +5,7 @@
 //! | whole messages with nonces of 12 bytes, a batch at a time | [`seal`], [`open`] |
 //! | one large message on several cores | [`part`] on each, then [`join`] |
 //! | data in pieces as they come, nonces of any length | [`GcmStream`] |
+//! | a message that is authenticated only (GMAC) | [`mac`] |
 //!
 //! A message is at most 2^36 - 32 bytes (SP 800-38D section 5.2.1.1); behind that
 //! the counter repeats. The caller keeps to it, and to one use of each nonce.
@@ -182,6 +183,28 @@ pub fn join(key: &GcmKey, nonce: &[u8; 12], aad: &[u8], parts: &[Part]) -> [u8; 
     }
     let len = parts.iter().map(|part| part.len).sum();
     hash(key, &mut y, &lengths(aad.len() as u64, len));
+    xor(&y, &encrypt(key, &first_counter(nonce)))
+}
+
+/// GMAC (section 3): the tag of `head` and `data` as one piece of additional data,
+/// without plaintext.
+pub fn mac(key: &GcmKey, nonce: &[u8; 12], head: &[u8], data: &[u8]) -> [u8; 16] {
+    let mut y = [0; 16];
+    let (whole, pending) = head.split_at(head.len() - head.len() % 16);
+    hash(key, &mut y, whole);
+    // The block in which both meet.
+    let taken = if pending.is_empty() {
+        0
+    } else {
+        data.len().min(16 - pending.len())
+    };
+    let (first, rest) = data.split_at(taken);
+    let mut block = [0; 16];
+    block[..pending.len()].copy_from_slice(pending);
+    block[pending.len()..][..taken].copy_from_slice(first);
+    hash(key, &mut y, &block[..pending.len() + taken]);
+    hash(key, &mut y, rest);
+    hash(key, &mut y, &lengths((head.len() + data.len()) as u64, 0));
     xor(&y, &encrypt(key, &first_counter(nonce)))
 }
 

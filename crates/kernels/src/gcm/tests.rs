@@ -507,3 +507,21 @@ fn drop_wipes_the_key() {
         }
     }
 }
+
+/// Heads that end anywhere in a block, with data that fills it up or does not.
+#[test]
+fn macs_are_tags_of_additional_data() {
+    let (key, nonce) = (bytes(32, 3), [7; 12]);
+    for backend in backends() {
+        let expanded = GcmKey::on(backend, &key).unwrap();
+        for head in [0, 1, 8, 15, 16, 20, 31, 32, 40] {
+            for len in (0..70).chain([127, 128, 129, 400, 1399, 1400]) {
+                let (head, data) = (bytes(head, 5), bytes(len, 9));
+                let both = [&head[..], &data].concat();
+                let (_, expected) = naive::gcm_seal(&key, &nonce, &both, &[]);
+                let tag = mac(&expanded, &nonce, &head, &data);
+                assert_eq!(tag, expected, "{backend:?}, {} and {len} bytes", head.len());
+            }
+        }
+    }
+}

@@ -19,7 +19,7 @@ mod sha2;
 mod xts;
 
 pub use aes::{aes_decrypt_block, aes_encrypt_block};
-pub use authenc::{authenc_open, authenc_seal};
+pub use authenc::authenc;
 pub use chacha20poly1305::{chacha20_xor, chacha20poly1305_open, chacha20poly1305_seal, poly1305};
 pub use gcm::{gcm_open, gcm_seal, ghash};
 pub use hmac::{hmac_sha256, hmac_sha512};
