@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use crate::Verdict;
+use zeroize::Zeroize;
+
+use crate::{Refusal, Verdict};
 
 /// One packet in a buffer with head and tail room, worked on in place.
 ///
@@ -122,6 +124,24 @@ impl<'a> Packet<'a> {
     #[inline]
     pub fn verdict(&self) -> Verdict {
         self.verdict
+    }
+
+    /// Whether nothing was decided yet.
+    #[inline]
+    pub(crate) fn is_pending(&self) -> bool {
+        matches!(self.verdict, Verdict::Pending)
+    }
+
+    /// Refuses a packet whose content must not be seen.
+    #[cold]
+    pub(crate) fn refuse_and_wipe(&mut self, refusal: Refusal) {
+        self.content_mut().zeroize();
+        self.verdict = Verdict::Refused(refusal);
+    }
+
+    #[inline]
+    pub(crate) fn refuse(&mut self, refusal: Refusal) {
+        self.verdict = Verdict::Refused(refusal);
     }
 
     #[inline]

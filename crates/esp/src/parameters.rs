@@ -2,6 +2,9 @@
 
 use zeroize::Zeroizing;
 
+use crate::Error;
+use crate::sequence::Counter;
+
 /// The parameters of one SA, one direction.
 #[derive(Clone, Debug)]
 pub struct SaParameters {
@@ -22,7 +25,8 @@ pub struct SaParameters {
     pub encapsulation: Encapsulation,
     /// When the SA must be replaced, and when it ends.
     pub lifetimes: Lifetimes,
-    /// The first sequence number to send, 1 or more. Outbound only.
+    /// The first sequence number to send, or to be received: 1, but for an SA that goes on
+    /// after another process.
     pub first_sequence: u64,
 }
 
@@ -40,6 +44,26 @@ impl SaParameters {
             lifetimes: Lifetimes::default(),
             first_sequence: 1,
         }
+    }
+
+    /// What is wrong with them, but for keys and ICV, which the transform judges.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.spi < 256 {
+            return Err(Error::ReservedSpi { spi: self.spi });
+        }
+        let most = Counter::last(self.esn);
+        if !(1..=most).contains(&self.first_sequence) {
+            let given = self.first_sequence;
+            return Err(Error::FirstSequence { given, most });
+        }
+        for lifetime in [self.lifetimes.packets, self.lifetimes.bytes] {
+            if let (Some(soft), Some(hard)) = (lifetime.soft, lifetime.hard)
+                && soft > hard
+            {
+                return Err(Error::Lifetime { soft, hard });
+            }
+        }
+        Ok(())
     }
 }
 
