@@ -10,6 +10,7 @@
 //! | `trailer` | padding, pad length, next header; lengths of tunnelled packets |
 //! | `protection/` | what a transform does with a batch of framed packets |
 //! | [`Event`] (`lifetime`) | soft and hard lifetimes, and who hears of them |
+//! | [`database`] | SAs by SPI and destination, looked up while others come and go |
 //! | [`order`] | results in the order of their tickets, from workers that do not wait |
 //! | [`replay`] | the anti-replay window, and the upper half of extended sequence numbers |
 //! | [`statistics`] | counters an SA, sharded by thread |
@@ -28,6 +29,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod database;
 mod error;
 mod inbound;
 mod lifetime;
