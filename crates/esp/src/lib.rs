@@ -10,6 +10,7 @@
 //! | `trailer` | padding, pad length, next header; lengths of tunnelled packets |
 //! | `protection/` | what a transform does with a batch of framed packets |
 //! | [`Event`] (`lifetime`) | soft and hard lifetimes, and who hears of them |
+//! | [`headers`] | IP and UDP headers around ESP: tunnel and transport mode, DF, DSCP, ECN |
 //! | [`order`] | results in the order of their tickets, from workers that do not wait |
 //! | [`replay`] | the anti-replay window, and the upper half of extended sequence numbers |
 //! | [`statistics`] | counters an SA, sharded by thread |
@@ -29,6 +30,7 @@
 #![deny(unsafe_code)]
 
 mod error;
+pub mod headers;
 mod inbound;
 mod lifetime;
 pub mod order;
