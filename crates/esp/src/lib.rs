@@ -11,6 +11,7 @@
 //! | `protection/` | what a transform does with a batch of framed packets |
 //! | [`Event`] (`lifetime`) | soft and hard lifetimes, and who hears of them |
 //! | [`database`] | SAs by SPI and destination, looked up while others come and go |
+//! | [`headers`] | IP and UDP headers around ESP: tunnel and transport mode, DF, DSCP, ECN |
 //! | [`order`] | results in the order of their tickets, from workers that do not wait |
 //! | [`replay`] | the anti-replay window, and the upper half of extended sequence numbers |
 //! | [`statistics`] | counters an SA, sharded by thread |
@@ -31,6 +32,7 @@
 
 pub mod database;
 mod error;
+pub mod headers;
 mod inbound;
 mod lifetime;
 pub mod order;
