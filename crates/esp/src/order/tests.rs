@@ -103,7 +103,7 @@ fn eight_threads_keep_the_order() {
                 };
                 begun += 1;
                 let place = ticket.place();
-                if (place + thread) % 97 == 0 {
+                if (place + thread).is_multiple_of(97) {
                     dropped.fetch_add(1, Ordering::Relaxed);
                     drop(ticket);
                     continue;
