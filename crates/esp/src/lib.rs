@@ -10,8 +10,8 @@
 //! | `trailer` | padding, pad length, next header; lengths of tunnelled packets |
 //! | `protection/` | what a transform does with a batch of framed packets |
 //! | [`Event`] (`lifetime`) | soft and hard lifetimes, and who hears of them |
-//! | [`database`] | SAs by SPI and destination, looked up while others come and go |
 //! | [`headers`] | IP and UDP headers around ESP: tunnel and transport mode, DF, DSCP, ECN |
+//! | [`database`] | SAs by SPI and destination, looked up while others come and go |
 //! | [`order`] | results in the order of their tickets, from workers that do not wait |
 //! | [`replay`] | the anti-replay window, and the upper half of extended sequence numbers |
 //! | [`statistics`] | counters an SA, sharded by thread |
