@@ -11,7 +11,7 @@
 //! | `session` | packets to requests of a session, and statuses to refusals |
 //! | `iv` | IVs that nobody can predict |
 //!
-//! A transform of another kind is a variant of [`Transform`](crate::Transform), an arm of
+//! A transform of another kind is a variant of [`Transform`], an arm of
 //! [`protection`] and a [`Protection`]. It gets whole batches with their sequence numbers, so
 //! keys that depend on the number can be derived for all packets of a batch together; it
 //! writes its own IVs, says what it refuses, and may keep what it derives, as long as no
