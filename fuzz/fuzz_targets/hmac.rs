@@ -45,6 +45,7 @@ fn macs<K>(
             key,
             head: &m.aad,
             data: &m.data,
+            suffix: &[],
             mac: [0xee; 64],
         })
         .collect();

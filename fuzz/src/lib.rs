@@ -95,6 +95,14 @@ impl Message {
         bytes.take(self.key_len.into()).copied().collect()
     }
 
+    /// What the place of its output holds before a kernel runs.
+    pub fn before(&self) -> Vec<u8> {
+        match self.in_place {
+            true => self.data.clone(),
+            false => vec![UNTOUCHED; self.data.len()],
+        }
+    }
+
     /// The nonce of 12 bytes.
     pub fn nonce(&self) -> &[u8; 12] {
         self.iv.first_chunk().expect("12 of 16 bytes")

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use cipherlane_kernels::aes::AesKey;
-use cipherlane_kernels::authenc::AuthencKey;
+use cipherlane_kernels::authenc::{AuthencKey, CbcAes};
 use cipherlane_kernels::chacha::ChaChaKey;
 use cipherlane_kernels::cpu;
 use cipherlane_kernels::gcm::GcmKey;
@@ -32,7 +32,7 @@ fn main() {
     show("hmac sha256", || HmacSha256Key::new(black_box(&key[..32])));
     show("hmac sha512", || HmacSha512Key::new(black_box(&key[..])));
     show("authenc 128", || {
-        AuthencKey::new(black_box(&key[..32]), black_box(&key[..16]))
+        AuthencKey::<HmacSha256Key, CbcAes>::new(black_box(&key[..32]), black_box(&key[..16]))
     });
 }
 

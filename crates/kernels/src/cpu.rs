@@ -91,7 +91,9 @@ fn present() -> u32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub use tokens::{HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveShaNi, HaveVaes, HaveVaes512};
+pub use tokens::{
+    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveShaNi, HaveVaes, HaveVaes512,
+};
 
 #[cfg(target_arch = "x86_64")]
 mod tokens {

@@ -4,12 +4,12 @@
 //! Lengths and IVs are public. Additional data is made secret too, though it need not be.
 
 use cipherlane_kernels::aes::AesKey;
-use cipherlane_kernels::authenc::{self, AuthencKey};
+use cipherlane_kernels::authenc::{self, AuthencKey, CbcAes};
 use cipherlane_kernels::chacha::{self, ChaChaKey};
 use cipherlane_kernels::gcm::{self, GcmKey, GcmStream};
 use cipherlane_kernels::hmac::{self, HmacSha256Key, HmacSha512Key};
 use cipherlane_kernels::job::Direction::{self, Decrypt, Encrypt};
-use cipherlane_kernels::job::{AeadJob, CipherJob, MacJob};
+use cipherlane_kernels::job::{AeadJob, AuthencJob, CipherJob, MacJob};
 use cipherlane_kernels::xts::{self, XtsKey};
 use cipherlane_kernels::{cbc, cpu, ctr, ecb, naive, sha2};
 use inout::InOutBuf;
@@ -196,19 +196,59 @@ fn other_aeads() {
 
     // A key of 20 bytes for the MAC, and behind it that of the cipher.
     let messages = messages(&[36, 44, 52], blocks);
-    let key = |key: &[u8]| AuthencKey::new(&key[..20], &key[20..]);
+    let key = |key: &[u8]| CbcHmac::new(&key[..20], &key[20..]);
     let sealed = |m: &Message| {
         let (auth, enc) = m.key.split_at(20);
-        let (data, mac) = naive::authenc_seal(auth, enc, &m.iv, &m.aad, &m.data);
-        (data, mac.to_vec())
+        let output = naive::cbc_encrypt(enc, &m.iv, &m.data);
+        let mac = naive::hmac_sha256(auth, &[&m.aad[..], &output].concat());
+        (output, mac.to_vec())
     };
-    let opened = |m: &Message| {
-        let (auth, enc) = m.key.split_at(20);
-        let (data, mac) = naive::authenc_open(auth, enc, &m.iv, &m.aad, &m.data);
-        (data, mac.to_vec())
+    check(&messages, key, sealed, seal);
+    // Whether a MAC is right is public, and opening decrypts only then: so what the MAC
+    // is made of is known here. Its half of the key was secret above.
+    let key = |key: &[u8]| CbcHmac::new(&KNOWN, &key[20..]);
+    let opened = |m: &Message| (naive::cbc_decrypt(&m.key[20..], &m.iv, &m.data), vec![]);
+    check(&messages, key, opened, open);
+}
+
+type CbcHmac = AuthencKey<HmacSha256Key, CbcAes>;
+
+/// A MAC key that is no secret.
+const KNOWN: [u8; 20] = [0x17; 20];
+
+fn seal(hidden: &mut [Hidden<CbcHmac>]) -> Vec<Vec<u8>> {
+    let mut tags = vec![vec![0; 32]; hidden.len()];
+    authenc::seal(&mut authencs(hidden, &mut tags));
+    tags
+}
+
+fn open(hidden: &mut [Hidden<CbcHmac>]) -> Vec<Vec<u8>> {
+    let tag = |hidden: &mut Hidden<CbcHmac>| {
+        publish(&mut hidden.aad);
+        publish(&mut hidden.data);
+        naive::hmac_sha256(&KNOWN, &[&hidden.aad[..], &hidden.data].concat()).to_vec()
     };
-    check(&messages, key, sealed, |h| aead(h, 32, authenc::seal));
-    check(&messages, key, opened, |h| aead(h, 32, authenc::open));
+    let mut tags: Vec<_> = hidden.iter_mut().map(tag).collect();
+    let mut jobs = authencs(hidden, &mut tags);
+    authenc::open(&mut jobs);
+    assert!(jobs.iter().all(|job| job.right));
+    Vec::new()
+}
+
+fn authencs<'h>(
+    hidden: &'h mut [Hidden<CbcHmac>],
+    tags: &'h mut [Vec<u8>],
+) -> Vec<AuthencJob<'h, CbcHmac>> {
+    let job = |(hidden, tag): (&'h mut Hidden<CbcHmac>, &'h mut Vec<u8>)| AuthencJob {
+        key: &hidden.key,
+        iv: hidden.iv,
+        aad: &hidden.aad,
+        data: buffer(&mut hidden.data, &mut hidden.output),
+        suffix: &[],
+        tag,
+        right: false,
+    };
+    hidden.iter_mut().zip(tags).map(job).collect()
 }
 
 fn macs() {
@@ -328,6 +368,7 @@ impl<K> Hidden<K> {
             key: &self.key,
             head: &self.aad,
             data: &self.data,
+            suffix: &[],
             mac: [0; 64],
         }
     }

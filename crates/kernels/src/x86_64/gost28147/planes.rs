@@ -60,7 +60,10 @@ impl Engine for Planes {
     #[inline(always)]
     fn crypt(self, sbox: &Tables, rounds: Rounds, blocks: &mut [Block], keys: &[Keys]) {
         assert_eq!(blocks.len(), keys.len() * LANES);
-        for (blocks, keys) in blocks.chunks_mut(REGISTERS * LANES).zip(keys.chunks(REGISTERS)) {
+        for (blocks, keys) in blocks
+            .chunks_mut(REGISTERS * LANES)
+            .zip(keys.chunks(REGISTERS))
+        {
             // SAFETY: the token proves the features, and there are as many registers
             // of blocks as of keys.
             unsafe {
@@ -313,7 +316,9 @@ unsafe fn mac<const G: usize>(
     blocks: &[u8],
     keys: &[Keys],
 ) {
-    let whole = blocks.iter().all(|&blocks| usize::from(blocks) == CHUNK / 8);
+    let whole = blocks
+        .iter()
+        .all(|&blocks| usize::from(blocks) == CHUNK / 8);
     // SAFETY: as for this function; a step reads eight of 64 bytes, two steps at once.
     unsafe {
         let mut halves = load::<G>(states);
@@ -321,7 +326,12 @@ unsafe fn mac<const G: usize>(
             let mut staged = [[[_mm256_setzero_si256(); 8]; G]; 2];
             for g in 0..G {
                 let lane = |i: usize| {
-                    _mm_loadu_si128(data.get_unchecked(g * LANES + i).as_ptr().add(8 * steps).cast())
+                    _mm_loadu_si128(
+                        data.get_unchecked(g * LANES + i)
+                            .as_ptr()
+                            .add(8 * steps)
+                            .cast(),
+                    )
                 };
                 let mut rows = [[_mm256_setzero_si256(); 8]; 2];
                 for i in 0..8 {

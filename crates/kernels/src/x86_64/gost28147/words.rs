@@ -64,7 +64,10 @@ impl Engine for WideWords {
     #[inline(always)]
     fn crypt(self, sbox: &Tables, rounds: Rounds, blocks: &mut [Block], keys: &[Keys]) {
         assert_eq!(blocks.len(), keys.len() * LANES);
-        for (blocks, keys) in blocks.chunks_mut(REGISTERS * LANES).zip(keys.chunks(REGISTERS)) {
+        for (blocks, keys) in blocks
+            .chunks_mut(REGISTERS * LANES)
+            .zip(keys.chunks(REGISTERS))
+        {
             // SAFETY: the token proves the features, and there are as many registers
             // of blocks as of keys.
             unsafe {
@@ -317,9 +320,8 @@ unsafe fn stage(data: &[&[u8; CHUNK]]) -> [[__m512i; 2]; STEPS] {
     let mut fours = [[zero; 4]; 4];
     for g in 0..4 {
         // SAFETY: a lane has 64 bytes.
-        let rows = [0, 1, 2, 3].map(|i| unsafe {
-            _mm512_loadu_si512(data.get_unchecked(4 * g + i).as_ptr().cast())
-        });
+        let rows = [0, 1, 2, 3]
+            .map(|i| unsafe { _mm512_loadu_si512(data.get_unchecked(4 * g + i).as_ptr().cast()) });
         for (c, column) in transpose512(rows).into_iter().enumerate() {
             fours[c][g] = column;
         }
