@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::sync::Line;
 use crate::{Lifetime, Lifetimes};
 
 /// What the owner of an SA must hear of. Each is told once.
@@ -54,34 +55,19 @@ impl Allowance {
 
 /// The life of one SA, shared by all its threads.
 pub(crate) struct Life {
-    packets: Meter,
-    bytes: Meter,
+    limits: Lifetimes,
     /// A bit for each event that was told.
     told: AtomicU32,
     observer: Option<Observer>,
+    /// Written by every batch of an SA that has limits.
+    used: Line<Used>,
 }
 
-/// One measure.
-struct Meter {
-    limit: Lifetime,
-    used: AtomicU64,
-}
-
-impl Meter {
-    fn new(limit: Lifetime) -> Self {
-        let used = AtomicU64::new(0);
-        Meter { limit, used }
-    }
-
-    fn is_limited(&self) -> bool {
-        self.limit != Lifetime::default()
-    }
-
-    /// Counts `amount`; what was used before.
-    #[inline]
-    fn add(&self, amount: u64) -> u64 {
-        self.used.fetch_add(amount, Ordering::Relaxed)
-    }
+/// What was used of the lifetimes.
+#[derive(Default)]
+struct Used {
+    packets: AtomicU64,
+    bytes: AtomicU64,
 }
 
 const DEAD: u32 = bit(Event::Hard(Measure::Packets))
@@ -99,12 +85,12 @@ const fn bit(event: Event) -> u32 {
 }
 
 impl Life {
-    pub(crate) fn new(lifetimes: &Lifetimes) -> Self {
+    pub(crate) fn new(limits: &Lifetimes) -> Self {
         Life {
-            packets: Meter::new(lifetimes.packets),
-            bytes: Meter::new(lifetimes.bytes),
+            limits: *limits,
             told: AtomicU32::new(0),
             observer: None,
+            used: Line(Used::default()),
         }
     }
 
@@ -121,41 +107,38 @@ impl Life {
     /// Counts a batch. `None`: all of it is within the hard lifetimes.
     #[inline]
     pub(crate) fn spend(&self, packets: u64, bytes: u64) -> Option<Allowance> {
-        let (limited_packets, limited_bytes) = (self.packets.is_limited(), self.bytes.is_limited());
-        if !limited_packets && !limited_bytes {
+        if self.limits == Lifetimes::default() {
             return None;
         }
-        // An unlimited measure costs nothing.
-        let allowed_packets = match limited_packets {
-            true => self.spend_on(&self.packets, Measure::Packets, packets),
-            false => u64::MAX,
-        };
-        let allowed_bytes = match limited_bytes {
-            true => self.spend_on(&self.bytes, Measure::Bytes, bytes),
-            false => u64::MAX,
-        };
-        (allowed_packets < packets || allowed_bytes < bytes).then_some(Allowance {
-            packets: allowed_packets,
-            bytes: allowed_bytes,
-        })
+        self.spend_limited(packets, bytes)
     }
 
-    /// How much of `amount` is within the hard limit of a meter.
-    fn spend_on(&self, meter: &Meter, measure: Measure, amount: u64) -> u64 {
-        let before = meter.add(amount);
+    fn spend_limited(&self, packets: u64, bytes: u64) -> Option<Allowance> {
+        let (limits, Line(used)) = (&self.limits, &self.used);
+        let allowance = Allowance {
+            packets: self.spend_on(Measure::Packets, limits.packets, &used.packets, packets),
+            bytes: self.spend_on(Measure::Bytes, limits.bytes, &used.bytes, bytes),
+        };
+        (allowance.packets < packets || allowance.bytes < bytes).then_some(allowance)
+    }
+
+    /// How much of `amount` is within the hard limit of a measure.
+    fn spend_on(&self, measure: Measure, limit: Lifetime, used: &AtomicU64, amount: u64) -> u64 {
+        if limit == Lifetime::default() {
+            return u64::MAX;
+        }
+        let before = used.fetch_add(amount, Ordering::Relaxed);
         let after = before.saturating_add(amount);
-        if meter.limit.soft.is_some_and(|soft| after >= soft) {
+        if limit.soft.is_some_and(|soft| after >= soft) {
             self.tell(Event::Soft(measure));
         }
-        match meter.limit.hard {
-            None => u64::MAX,
-            Some(hard) => {
-                if after >= hard {
-                    self.tell(Event::Hard(measure));
-                }
-                hard.saturating_sub(before)
-            }
+        let Some(hard) = limit.hard else {
+            return u64::MAX;
+        };
+        if after >= hard {
+            self.tell(Event::Hard(measure));
         }
+        hard.saturating_sub(before)
     }
 
     /// Tells the observer, once.

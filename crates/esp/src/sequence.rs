@@ -2,10 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// On a cache line of its own: every batch of every thread writes it.
-#[repr(align(64))]
+use crate::sync::Line;
+
+/// The numbers that are left.
 pub(crate) struct Counter {
-    next: AtomicU64,
+    /// Written by every batch of every thread.
+    next: Line<AtomicU64>,
     last: u64,
 }
 
@@ -21,7 +23,7 @@ impl Counter {
 
     pub(crate) fn new(first: u64, esn: bool) -> Self {
         Counter {
-            next: AtomicU64::new(first),
+            next: Line(AtomicU64::new(first)),
             last: Self::last(esn),
         }
     }
@@ -31,8 +33,8 @@ impl Counter {
     #[inline]
     pub(crate) fn take(&self, count: usize) -> u64 {
         // Far from the end an addition cannot wrap, whatever other threads add meanwhile.
-        if self.next.load(Ordering::Relaxed) < 1 << 63 {
-            self.next.fetch_add(count as u64, Ordering::Relaxed)
+        if self.next.0.load(Ordering::Relaxed) < 1 << 63 {
+            self.next.0.fetch_add(count as u64, Ordering::Relaxed)
         } else {
             self.take_near_end(count as u64)
         }
@@ -43,6 +45,7 @@ impl Counter {
         let next = |now: u64| Some(now.saturating_add(count));
         let taken = self
             .next
+            .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         taken.expect("the update never declines")
     }
@@ -54,7 +57,7 @@ impl Counter {
 
     /// The next number that will be taken.
     pub(crate) fn next(&self) -> u64 {
-        self.next.load(Ordering::Relaxed)
+        self.next.0.load(Ordering::Relaxed)
     }
 }
 

@@ -25,6 +25,9 @@ pub enum Refusal {
     TooOld,
     /// The ICV does not match.
     BadIcv,
+    /// The outer one of two ICVs does not match; nothing was decrypted. Unlike
+    /// [`BadIcv`](Self::BadIcv) it does not bring the SA nearer to its end.
+    BadOuterIcv,
     /// The SPI is not that of the SA.
     WrongSpi,
     /// It is not an ESP packet of this SA's transform.
@@ -72,13 +75,14 @@ pub enum Malformed {
 
 impl Refusal {
     /// How many reasons there are: the length of a table by [`index`](Self::index).
-    pub const COUNT: usize = 21;
+    pub const COUNT: usize = 22;
 
     /// Every reason, in the order of [`index`](Self::index).
     pub const ALL: [Refusal; Self::COUNT] = [
         Refusal::Replayed,
         Refusal::TooOld,
         Refusal::BadIcv,
+        Refusal::BadOuterIcv,
         Refusal::WrongSpi,
         Refusal::Keepalive,
         Refusal::NonEspMarker,
@@ -105,16 +109,17 @@ impl Refusal {
             Refusal::Replayed => 0,
             Refusal::TooOld => 1,
             Refusal::BadIcv => 2,
-            Refusal::WrongSpi => 3,
-            Refusal::Keepalive => 4,
-            Refusal::NonEspMarker => 5,
-            Refusal::NoRoom => 6,
-            Refusal::TooLong => 7,
-            Refusal::NotTunnelled => 8,
-            Refusal::SequenceExhausted => 9,
-            Refusal::Expired => 10,
-            Refusal::DriverFailed => 11,
-            Refusal::Malformed(kind) => 12 + kind as usize,
+            Refusal::BadOuterIcv => 3,
+            Refusal::WrongSpi => 4,
+            Refusal::Keepalive => 5,
+            Refusal::NonEspMarker => 6,
+            Refusal::NoRoom => 7,
+            Refusal::TooLong => 8,
+            Refusal::NotTunnelled => 9,
+            Refusal::SequenceExhausted => 10,
+            Refusal::Expired => 11,
+            Refusal::DriverFailed => 12,
+            Refusal::Malformed(kind) => 13 + kind as usize,
         }
     }
 
@@ -124,6 +129,7 @@ impl Refusal {
             Refusal::Replayed => "replayed",
             Refusal::TooOld => "late",
             Refusal::BadIcv => "integrity_failures",
+            Refusal::BadOuterIcv => "outer_integrity_failures",
             Refusal::WrongSpi => "wrong_spi",
             Refusal::Keepalive => "keepalives",
             Refusal::NonEspMarker => "non_esp_marker",

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The features that kernels ask for, in the order of their bits, as
 /// [`features`] shows and `CIPHERLANE_CPU_DISABLE` takes them.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "aes",
     "pclmulqdq",
     "avx2",
@@ -21,6 +21,7 @@ const NAMES: [&str; 7] = [
     "vpclmulqdq",
     "avx512",
     "sha_ni",
+    "avx512vbmi",
 ];
 
 /// Set once detection has run, so that a machine without features is not asked again.
@@ -82,6 +83,7 @@ fn present() -> u32 {
         has!("vpclmulqdq"),
         avx512,
         sse && has!("sha"),
+        avx512 && has!("avx512vbmi"),
     ]
     .iter()
     .enumerate()
@@ -89,7 +91,9 @@ fn present() -> u32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub use tokens::{HaveAesNi, HaveAvx2, HaveAvx512, HaveShaNi, HaveVaes, HaveVaes512};
+pub use tokens::{
+    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveShaNi, HaveVaes, HaveVaes512,
+};
 
 #[cfg(target_arch = "x86_64")]
 mod tokens {
@@ -100,6 +104,7 @@ mod tokens {
     const VPCLMULQDQ: u32 = 1 << 4;
     const AVX512: u32 = 1 << 5;
     const SHA_NI: u32 = 1 << 6;
+    const AVX512VBMI: u32 = 1 << 7;
 
     macro_rules! token {
         ($(#[$doc:meta])* $name:ident = $($bit:ident)|+) => {
@@ -142,6 +147,18 @@ mod tokens {
     token! {
         /// AVX-512 F, BW, DQ and VL, with AVX2.
         HaveAvx512 = AVX2 | AVX512
+    }
+    token! {
+        /// AVX-512 VBMI with all of [`HaveAvx512`].
+        HaveAvx512Vbmi = AVX2 | AVX512 | AVX512VBMI
+    }
+
+    impl HaveAvx512Vbmi {
+        /// The smaller tokens that this one implies.
+        #[inline]
+        pub(crate) fn smaller(self) -> (HaveAvx2, HaveAvx512) {
+            (HaveAvx2(()), HaveAvx512(()))
+        }
     }
 }
 
@@ -190,6 +207,7 @@ mod tests {
                 .env(NESTED, "1")
                 .args(["cpu::", "aes::", "sp_800_38a", "ieee_1619"])
                 .args(["gcm::tests::known_answers", "rfc_4231", "rfc_8439_example"])
+                .args(["gost28147_published_vectors", "gost28147_divers"])
                 .output()
                 .unwrap();
             let report = String::from_utf8_lossy(&run.stdout);

@@ -24,27 +24,33 @@ impl IvGenerator {
         Ok(IvGenerator { session })
     }
 
-    /// Writes an IV behind the header of each pending packet, up to [`LANES`].
-    pub(crate) fn write(&self, packets: &mut [Packet<'_>]) {
+    /// 16 bytes for each pending packet, up to [`LANES`]. Where the driver fails, the packets
+    /// are refused, and there are none.
+    pub(crate) fn make(&self, packets: &mut [Packet<'_>]) -> ArrayVec<[u8; 16], LANES> {
         let pending = packets.iter().filter(|packet| packet.is_pending());
         let mut ivs: ArrayVec<[u8; 16], LANES> = pending
             .map(|packet| u128::from(packet.sequence()).to_be_bytes())
             .collect();
         if ivs.is_empty() {
-            return;
+            return ivs;
         }
         let blocks = Request::in_place(ivs.as_flattened_mut());
-        let done = self
-            .session
-            .process(Direction::Encrypt, &mut [blocks])
-            .is_ok();
-        let pending = packets.iter_mut().filter(|packet| packet.is_pending());
-        for (packet, iv) in pending.zip(&ivs) {
-            if done {
-                packet.content_mut()[HEADER..HEADER + 16].copy_from_slice(iv);
-            } else {
+        let made = self.session.process(Direction::Encrypt, &mut [blocks]);
+        if made.is_err() {
+            ivs.clear();
+            for packet in packets.iter_mut().filter(|packet| packet.is_pending()) {
                 packet.refuse_and_wipe(Refusal::DriverFailed);
             }
+        }
+        ivs
+    }
+
+    /// Writes an IV of 16 bytes behind the header of each pending packet, up to [`LANES`].
+    pub(crate) fn write(&self, packets: &mut [Packet<'_>]) {
+        let ivs = self.make(packets);
+        let pending = packets.iter_mut().filter(|packet| packet.is_pending());
+        for (packet, iv) in pending.zip(&ivs) {
+            packet.content_mut()[HEADER..HEADER + 16].copy_from_slice(iv);
         }
     }
 }

@@ -3,6 +3,19 @@
 //! The data path frames packets, numbers them, and guards the replay window; a
 //! [`Protection`] does the cryptography of a whole batch, through a session of the
 //! framework or on its own.
+//!
+//! | file | transforms |
+//! |---|---|
+//! | `combined` | AES-GCM, ChaCha20-Poly1305, AES-GMAC |
+//! | `separate` | AES-CBC, AES-CTR or NULL beside an HMAC |
+//! | `session` | packets to requests of a session, and statuses to refusals |
+//! | `iv` | IVs that nobody can predict |
+//!
+//! A transform of another kind is a variant of [`Transform`], an arm of
+//! [`protection`] and a [`Protection`]. It gets whole batches with their sequence numbers, so
+//! keys that depend on the number can be derived for all packets of a batch together; it
+//! writes its own IVs, says what it refuses, and may keep what it derives, as long as no
+//! thread waits for another.
 
 mod combined;
 mod iv;

@@ -13,12 +13,12 @@
 mod stream;
 
 use inout::InOutBuf;
-use zeroize::Zeroize;
 
 pub use self::stream::GcmStream;
 use crate::aes::{AesKey, Block};
 use crate::job::{AeadJob, Direction};
 use crate::portable;
+use crate::wipe::wipe;
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
@@ -43,22 +43,37 @@ impl GcmKey {
 
     fn on(backend: Backend, key: &[u8]) -> Option<GcmKey> {
         let mut new = GcmKey {
-            aes: AesKey::new(key)?,
+            aes: AesKey::unset(key.len())?,
             #[cfg(target_arch = "x86_64")]
             table: crate::x86_64::ghash::Table::new(),
             hash_key: [0; 16],
             backend,
         };
-        new.hash_key = match backend {
-            Backend::Portable => portable::gcm::hash_key(&new.aes),
-            #[cfg(target_arch = "x86_64")]
-            Backend::AesNi(token) => x86::x128::fill_table(token, &new.aes, &mut new.table),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes(token) => x86::x256::fill_table(token, &new.aes, &mut new.table),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes512(token) => x86::x512::fill_table(token, &new.aes, &mut new.table),
-        };
+        new.fill(key);
         Some(new)
+    }
+
+    /// Takes another key in place of this one, of 16, 24 or 32 bytes; `None` for any
+    /// other length, and then the old one stays. It costs half of a new one, for which
+    /// memory is cleared, moved and wiped: for those who change keys with every message.
+    pub fn rekey(&mut self, key: &[u8]) -> Option<()> {
+        self.aes.reset(key.len())?;
+        self.fill(key);
+        Some(())
+    }
+
+    fn fill(&mut self, key: &[u8]) {
+        // Counter mode has no use for decryption.
+        self.aes.expand(key);
+        self.hash_key = match self.backend {
+            Backend::Portable => portable::gcm::hash_key(&self.aes),
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86::x128::fill_table(token, &self.aes, &mut self.table),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes(token) => x86::x256::fill_table(token, &self.aes, &mut self.table),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512(token) => x86::x512::fill_table(token, &self.aes, &mut self.table),
+        };
     }
 
     /// H, the encrypted block of zeros.
@@ -71,8 +86,8 @@ impl Drop for GcmKey {
     fn drop(&mut self) {
         // AesKey wipes itself.
         #[cfg(target_arch = "x86_64")]
-        self.table.wipe();
-        self.hash_key.zeroize();
+        wipe(&mut self.table, crate::x86_64::ghash::Table::new());
+        wipe(&mut self.hash_key, [0; 16]);
     }
 }
 
