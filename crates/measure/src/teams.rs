@@ -21,6 +21,9 @@ use crate::run::{Bill, Block, Measurement, Run};
 use crate::stats::FEWEST_PAIRS;
 use crate::subject::Failure;
 
+/// The shortest block.
+const LEAST: Duration = Duration::from_micros(1);
+
 /// One thread's share of the work.
 pub trait Member: Send {
     /// Makes everything ready for [`Member::work`]; not timed.
@@ -104,7 +107,7 @@ pub fn measure<M: Member>(
         .collect();
     for round in 1..=plan.rounds() {
         for index in random.order(teams.len()) {
-            let block = Turn::new(index, &teams[index], plan.block, &renew)
+            let block = Turn::new(index, &teams[index], plan.block.max(LEAST), &renew)
                 .run(&mut members[..teams[index].members])?;
             runs[index].blocks.push(block);
         }
