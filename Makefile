@@ -42,7 +42,8 @@ fuzz:
 
 # Every interleaving of the lock-free parts.
 loom:
-	RUSTFLAGS="--cfg loom" cargo test --target-dir target/loom -p cipherlane-drivers --release --lib loom
+	RUSTFLAGS="--cfg loom" cargo test --target-dir target/loom \
+		-p cipherlane-drivers -p cipherlane-esp --release --lib loom
 
 # The framework under Miri, where the toolchain has it.
 miri:
