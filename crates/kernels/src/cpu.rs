@@ -91,7 +91,9 @@ fn present() -> u32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub use tokens::{HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveShaNi, HaveVaes, HaveVaes512};
+pub use tokens::{
+    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveShaNi, HaveVaes, HaveVaes512,
+};
 
 #[cfg(target_arch = "x86_64")]
 mod tokens {
@@ -152,10 +154,10 @@ mod tokens {
     }
 
     impl HaveAvx512Vbmi {
-        /// The smaller tokens that this one implies.
+        /// The smaller token that this one implies.
         #[inline]
-        pub(crate) fn smaller(self) -> (HaveAvx2, HaveAvx512) {
-            (HaveAvx2(()), HaveAvx512(()))
+        pub(crate) fn avx2(self) -> HaveAvx2 {
+            HaveAvx2(())
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::engine::{CHUNK, Engine, MOST};
 use super::packed::{RegisterKeys, remove};
-use super::{Block, Key, Tables, Words, each_sbox, mesh, wipe, with_engine};
+use super::{Block, Key, Tables, Words, choose, mesh, wipe};
 use arrayvec::ArrayVec;
 
 /// A message, in up to three pieces that count as one.
@@ -26,21 +26,13 @@ pub struct Job<'a> {
 /// The MAC of every job. A message is padded with zeros to whole blocks, and a
 /// message of one block with a block of zeros. That of an empty one is zero.
 pub fn mac(jobs: &mut [Job<'_>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run(sbox, jobs, false)),
-    );
+    choose!(imit, run, jobs, false);
 }
 
 /// As [`mac`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every 1024
 /// bytes, of all pieces together.
 pub fn mac_meshed(jobs: &mut [Job<'_>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run(sbox, jobs, true)),
-    );
+    choose!(imit, run, jobs, true);
 }
 
 /// What is left of a message in a lane.

@@ -19,11 +19,6 @@ impl Engine for Scalar {
     type Keys = [[u32; LANES]; 8];
 
     #[inline(always)]
-    fn within<R>(self, run: impl FnOnce() -> R) -> R {
-        run()
-    }
-
-    #[inline(always)]
     fn splat(self, key: &Words, keys: &mut Self::Keys) {
         *keys = key.map(|word| [word; LANES]);
     }

@@ -12,7 +12,6 @@ use crate::cpu::HaveAvx512Vbmi;
 use crate::gost28147::engine::{CHUNK, Engine, Rounds};
 use crate::gost28147::{Block, Tables, Words};
 use crate::x86_64::rows::transpose512;
-use crate::x86_64::wipe;
 
 const LANES: usize = 16;
 const REGISTERS: usize = 6;
@@ -35,21 +34,10 @@ impl Engine for WideWords {
     type Keys = Keys;
 
     #[inline(always)]
-    fn within<R>(self, run: impl FnOnce() -> R) -> R {
-        #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-        fn inner<R>(run: impl FnOnce() -> R) -> R {
-            run()
-        }
-        // SAFETY: the token proves the features.
-        let result = unsafe { inner(run) };
-        let (avx2, avx512) = self.0.smaller();
-        wipe::vectors(avx2, Some(avx512));
-        result
-    }
-
-    #[inline(always)]
     fn splat(self, key: &Words, keys: &mut Keys) {
-        keys.0 = key.map(|word| [word; LANES]);
+        for (row, word) in keys.0.iter_mut().zip(key) {
+            *row = [*word; LANES];
+        }
     }
 
     #[inline(always)]
@@ -64,7 +52,10 @@ impl Engine for WideWords {
     #[inline(always)]
     fn crypt(self, sbox: &Tables, rounds: Rounds, blocks: &mut [Block], keys: &[Keys]) {
         assert_eq!(blocks.len(), keys.len() * LANES);
-        for (blocks, keys) in blocks.chunks_mut(REGISTERS * LANES).zip(keys.chunks(REGISTERS)) {
+        for (blocks, keys) in blocks
+            .chunks_mut(REGISTERS * LANES)
+            .zip(keys.chunks(REGISTERS))
+        {
             // SAFETY: the token proves the features, and there are as many registers
             // of blocks as of keys.
             unsafe {
@@ -108,12 +99,12 @@ impl Engine for WideWords {
 
     #[inline(always)]
     fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block {
-        lone::crypt(self.0.smaller().0, sbox, rounds, key, block)
+        lone::crypt(self.0.avx2(), sbox, rounds, key, block)
     }
 
     #[inline(always)]
     fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]) {
-        lone::mac(self.0.smaller().0, sbox, key, state, data);
+        lone::mac(self.0.avx2(), sbox, key, state, data);
     }
 }
 
@@ -146,19 +137,24 @@ impl Substitution {
     }
 
     /// `other` plus the substitutes of the sum of `half`, rotated, and a subkey.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    fn round(self, half: __m512i, key: __m512i, other: __m512i) -> __m512i {
+    ///
+    /// # Safety
+    /// AVX-512 VBMI is there.
+    #[inline(always)]
+    unsafe fn round(self, half: __m512i, key: __m512i, other: __m512i) -> __m512i {
         // (a & b) | c
         const INDEX: i32 = 0xea;
         const SUM: i32 = 0x96;
-        let sum = _mm512_add_epi32(_mm512_rol_epi32::<11>(half), key);
-        let even = _mm512_ternarylogic_epi32::<INDEX>(sum, self.nibble, self.position);
-        let upper = _mm512_srli_epi32::<4>(sum);
-        let odd = _mm512_ternarylogic_epi32::<INDEX>(upper, self.nibble, self.position);
-        let even = _mm512_permutexvar_epi8(even, self.even);
-        let odd = _mm512_permutexvar_epi8(odd, self.odd);
-        _mm512_ternarylogic_epi32::<SUM>(other, even, odd)
+        // SAFETY: as for this function.
+        unsafe {
+            let sum = _mm512_add_epi32(_mm512_rol_epi32::<11>(half), key);
+            let even = _mm512_ternarylogic_epi32::<INDEX>(sum, self.nibble, self.position);
+            let upper = _mm512_srli_epi32::<4>(sum);
+            let odd = _mm512_ternarylogic_epi32::<INDEX>(upper, self.nibble, self.position);
+            let even = _mm512_permutexvar_epi8(even, self.even);
+            let odd = _mm512_permutexvar_epi8(odd, self.odd);
+            _mm512_ternarylogic_epi32::<SUM>(other, even, odd)
+        }
     }
 }
 
@@ -213,9 +209,8 @@ unsafe fn store<const W: usize>((first, second): Halves<W>, blocks: &mut [Block]
 /// Eight rounds. Their number is even, so that the halves end in their places.
 ///
 /// # Safety
-/// There are keys of `W` registers.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+/// AVX-512 VBMI is there, and there are keys of `W` registers.
+#[inline(always)]
 unsafe fn pass<const W: usize>(
     sbox: Substitution,
     forward: bool,
@@ -317,9 +312,8 @@ unsafe fn stage(data: &[&[u8; CHUNK]]) -> [[__m512i; 2]; STEPS] {
     let mut fours = [[zero; 4]; 4];
     for g in 0..4 {
         // SAFETY: a lane has 64 bytes.
-        let rows = [0, 1, 2, 3].map(|i| unsafe {
-            _mm512_loadu_si512(data.get_unchecked(4 * g + i).as_ptr().cast())
-        });
+        let rows = [0, 1, 2, 3]
+            .map(|i| unsafe { _mm512_loadu_si512(data.get_unchecked(4 * g + i).as_ptr().cast()) });
         for (c, column) in transpose512(rows).into_iter().enumerate() {
             fours[c][g] = column;
         }
