@@ -152,14 +152,6 @@ mod tokens {
         /// AVX-512 VBMI with all of [`HaveAvx512`].
         HaveAvx512Vbmi = AVX2 | AVX512 | AVX512VBMI
     }
-
-    impl HaveAvx512Vbmi {
-        /// The smaller token that this one implies.
-        #[inline]
-        pub(crate) fn avx2(self) -> HaveAvx2 {
-            HaveAvx2(())
-        }
-    }
 }
 
 #[cfg(test)]

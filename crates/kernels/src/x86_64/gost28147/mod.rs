@@ -1,7 +1,6 @@
 //! GOST 28147-89 over vectors: the schedulers of [`gost28147`](crate::gost28147),
 //! compiled for each engine's instructions.
 
-mod lone;
 mod planes;
 mod words;
 

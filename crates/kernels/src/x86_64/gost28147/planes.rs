@@ -8,10 +8,10 @@
 
 use core::arch::x86_64::*;
 
-use super::lone;
 use crate::cpu::HaveAvx2;
 use crate::gost28147::engine::{CHUNK, Engine, Rounds};
 use crate::gost28147::{Block, Tables, Words};
+use crate::portable::gost28147::Scalar;
 
 const LANES: usize = 32;
 const REGISTERS: usize = 3;
@@ -92,12 +92,12 @@ impl Engine for Planes {
 
     #[inline(always)]
     fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block {
-        lone::crypt(self.0, sbox, rounds, key, block)
+        Scalar.one(sbox, rounds, key, block)
     }
 
     #[inline(always)]
     fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]) {
-        lone::mac(self.0, sbox, key, state, data);
+        Scalar.mac_one(sbox, key, state, data);
     }
 }
 

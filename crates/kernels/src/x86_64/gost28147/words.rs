@@ -7,10 +7,10 @@
 
 use core::arch::x86_64::*;
 
-use super::lone;
 use crate::cpu::HaveAvx512Vbmi;
 use crate::gost28147::engine::{CHUNK, Engine, Rounds};
 use crate::gost28147::{Block, Tables, Words};
+use crate::portable::gost28147::Scalar;
 use crate::x86_64::rows::transpose512;
 
 const LANES: usize = 16;
@@ -99,12 +99,12 @@ impl Engine for WideWords {
 
     #[inline(always)]
     fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block {
-        lone::crypt(self.0.avx2(), sbox, rounds, key, block)
+        Scalar.one(sbox, rounds, key, block)
     }
 
     #[inline(always)]
     fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]) {
-        lone::mac(self.0.avx2(), sbox, key, state, data);
+        Scalar.mac_one(sbox, key, state, data);
     }
 }
 
