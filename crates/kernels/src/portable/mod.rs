@@ -1,4 +1,4 @@
-//! Constant-time implementations for every machine, over the RustCrypto crates.
+//! Constant-time implementations for every machine, most over the RustCrypto crates.
 
 pub(crate) mod aes;
 pub(crate) mod cbc;
@@ -8,5 +8,8 @@ pub(crate) mod ecb;
 pub(crate) mod gcm;
 pub(crate) mod gost28147;
 pub(crate) mod key;
+pub(crate) mod kuznyechik;
+pub(crate) mod magma;
+mod planes;
 pub(crate) mod sha2;
 pub(crate) mod xts;

@@ -8,6 +8,7 @@ pub(crate) mod ghash;
 pub(crate) mod gost28147;
 pub(crate) mod hmac_short;
 pub(crate) mod key;
+pub(crate) mod mgm;
 pub(crate) mod rounds;
 pub(crate) mod sha2;
 pub(crate) mod slots;

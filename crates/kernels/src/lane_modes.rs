@@ -1,0 +1,163 @@
+//! ECB and CTR of GOST R 34.13-2015 over ciphers that encrypt many blocks at once, each
+//! under a key of its own: the blocks of all jobs are put into lanes one after the
+//! other, so a short job does not pay for a whole set.
+
+use inout::InOutBuf;
+use zeroize::Zeroize;
+
+use crate::job::{CipherJob, Direction};
+
+/// Blocks put side by side at a time: whole sets of every kernel.
+pub(crate) const LANES: usize = 192;
+
+/// The expanded key of a cipher with blocks of `N` bytes.
+pub(crate) trait LaneCipher<const N: usize>: Sized {
+    /// Encrypts or decrypts each block under the key of the same place.
+    fn crypt(dir: Direction, keys: &[&Self], blocks: &mut [[u8; N]]);
+}
+
+/// Blocks on their way through the lanes.
+pub(crate) struct Lanes<'a, K, const N: usize> {
+    keys: [&'a K; LANES],
+    pub(crate) blocks: [[u8; N]; LANES],
+    len: usize,
+}
+
+impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
+    /// Empty; `key` may be any.
+    pub(crate) fn new(key: &'a K) -> Self {
+        Lanes {
+            keys: [key; LANES],
+            blocks: [[0; N]; LANES],
+            len: 0,
+        }
+    }
+
+    pub(crate) fn room(&self) -> usize {
+        LANES - self.len
+    }
+
+    /// The next `count` blocks, to be filled.
+    pub(crate) fn push(&mut self, key: &'a K, count: usize) -> &mut [[u8; N]] {
+        let range = self.len..self.len + count;
+        self.len = range.end;
+        self.keys[range.clone()].fill(key);
+        &mut self.blocks[range]
+    }
+
+    /// Encrypts or decrypts what was pushed, gives it and is empty again.
+    pub(crate) fn run(&mut self, dir: Direction) -> &[[u8; N]] {
+        let len = core::mem::take(&mut self.len);
+        K::crypt(dir, &self.keys[..len], &mut self.blocks[..len]);
+        &self.blocks[..len]
+    }
+}
+
+impl<K, const N: usize> Drop for Lanes<'_, K, N> {
+    fn drop(&mut self) {
+        self.blocks.as_flattened_mut().zeroize();
+    }
+}
+
+/// A place in the row of all blocks of all jobs.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Place {
+    pub(crate) job: usize,
+    pub(crate) block: usize,
+}
+
+impl Place {
+    /// Moves over at most `most` of the blocks of the present job, which has `blocks`,
+    /// and says how many.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, most: usize, blocks: usize) -> usize {
+        let count = most.min(blocks - self.block);
+        self.block += count;
+        if self.block == blocks {
+            *self = Place {
+                job: self.job + 1,
+                block: 0,
+            };
+        }
+        count
+    }
+}
+
+/// A stretch of `data`, cut where it ends.
+#[inline(always)]
+pub(crate) fn stretch<'b>(
+    data: &'b mut InOutBuf<'_, '_, u8>,
+    start: usize,
+    len: usize,
+) -> InOutBuf<'b, 'b, u8> {
+    let len = len.min(data.len() - start);
+    data.reborrow().split_at(start).1.split_at(len).0
+}
+
+/// Fills lanes from all jobs, and gives the results back to them.
+#[inline(always)]
+fn stream<K: LaneCipher<N>, const N: usize>(
+    dir: Direction,
+    jobs: &mut [CipherJob<'_, K>],
+    mut fill: impl FnMut(&mut [u8; 16], InOutBuf<'_, '_, u8>, &mut [[u8; N]]),
+    mut drain: impl FnMut(InOutBuf<'_, '_, u8>, &[[u8; N]]),
+) {
+    let Some(first) = jobs.first() else {
+        return;
+    };
+    let mut lanes = Lanes::new(first.key);
+    let (mut filled, mut drained) = (Place::default(), Place::default());
+    while filled.job < jobs.len() {
+        while lanes.room() > 0 && filled.job < jobs.len() {
+            let CipherJob { key, iv, data } = &mut jobs[filled.job];
+            let start = filled.block * N;
+            let count = filled.step(lanes.room(), data.len().div_ceil(N));
+            fill(iv, stretch(data, start, count * N), lanes.push(key, count));
+        }
+        let mut blocks = lanes.run(dir);
+        while !blocks.is_empty() {
+            let data = &mut jobs[drained.job].data;
+            let start = drained.block * N;
+            let count = drained.step(blocks.len(), data.len().div_ceil(N));
+            let (own, others) = blocks.split_at(count);
+            blocks = others;
+            drain(stretch(data, start, count * N), own);
+        }
+    }
+}
+
+/// Every job's blocks by themselves. Panics if one is not a whole number of blocks.
+pub(crate) fn ecb<K: LaneCipher<N>, const N: usize>(dir: Direction, jobs: &mut [CipherJob<'_, K>]) {
+    for job in jobs.iter() {
+        let len = job.data.len();
+        assert!(len.is_multiple_of(N), "{len} bytes are not whole blocks");
+    }
+    stream(
+        dir,
+        jobs,
+        |_, data, blocks| blocks.as_flattened_mut().copy_from_slice(data.get_in()),
+        |mut data, blocks| data.get_out().copy_from_slice(blocks.as_flattened()),
+    );
+}
+
+/// A key stream from a counter block of `N` bytes, all of it a number that wraps.
+pub(crate) fn ctr<K: LaneCipher<N>, const N: usize>(jobs: &mut [CipherJob<'_, K>]) {
+    stream(
+        Direction::Encrypt,
+        jobs,
+        |iv, _, blocks| {
+            let mut wide = [0; 16];
+            wide[16 - N..].copy_from_slice(&iv[..N]);
+            let mut counter = u128::from_be_bytes(wide);
+            for block in blocks {
+                block.copy_from_slice(&counter.to_be_bytes()[16 - N..]);
+                counter = counter.wrapping_add(1);
+            }
+            iv[..N].copy_from_slice(&counter.to_be_bytes()[16 - N..]);
+        },
+        |mut data, blocks| {
+            let len = data.len();
+            data.xor_in2out(&blocks.as_flattened()[..len]);
+        },
+    );
+}

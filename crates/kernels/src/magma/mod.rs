@@ -1,0 +1,54 @@
+//! Magma (GOST R 34.12-2015, RFC 8891), with ECB and CTR of GOST R 34.13-2015.
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::job::{CipherJob, Direction};
+use crate::lane_modes::{self, LaneCipher};
+use crate::portable;
+
+pub(crate) type Block = [u8; 8];
+
+/// A key of Magma. Wiped on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct MagmaKey {
+    words: [u32; 8],
+}
+
+impl MagmaKey {
+    /// Takes a key of 32 bytes; `None` for any other length.
+    pub fn new(key: &[u8]) -> Option<MagmaKey> {
+        let key: &[u8; 32] = key.try_into().ok()?;
+        let mut new = MagmaKey { words: [0; 8] };
+        for (word, bytes) in new.words.iter_mut().zip(key.as_chunks().0) {
+            *word = u32::from_be_bytes(*bytes);
+        }
+        Some(new)
+    }
+
+    /// The iteration keys K_1 to K_8; the others are the same again.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &[u32; 8] {
+        &self.words
+    }
+}
+
+impl LaneCipher<8> for MagmaKey {
+    fn crypt(dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
+        portable::magma::crypt(dir, keys, blocks);
+    }
+}
+
+/// ECB over every job; lengths are multiples of 8 bytes, else it panics.
+pub fn ecb(dir: Direction, jobs: &mut [CipherJob<'_, MagmaKey>]) {
+    lane_modes::ecb(dir, jobs);
+}
+
+/// CTR (GOST R 34.13-2015 section 5.2) over every job, of any length. The first 8 bytes
+/// of `iv` are the whole counter block: an IV of 4 bytes on the left, over zeros. They
+/// are left at the first counter not used.
+pub fn ctr(jobs: &mut [CipherJob<'_, MagmaKey>]) {
+    lane_modes::ctr(jobs);
+}
+
+#[cfg(test)]
+mod tests;
