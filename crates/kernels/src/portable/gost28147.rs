@@ -96,11 +96,15 @@ fn crypt<const N: usize>(
     };
     for &forward in rounds.passes() {
         if forward {
-            (two_rounds(0, 1), two_rounds(2, 3));
-            (two_rounds(4, 5), two_rounds(6, 7));
+            two_rounds(0, 1);
+            two_rounds(2, 3);
+            two_rounds(4, 5);
+            two_rounds(6, 7);
         } else {
-            (two_rounds(7, 6), two_rounds(5, 4));
-            (two_rounds(3, 2), two_rounds(1, 0));
+            two_rounds(7, 6);
+            two_rounds(5, 4);
+            two_rounds(3, 2);
+            two_rounds(1, 0);
         }
     }
     if rounds.exchanged() {
@@ -119,7 +123,7 @@ fn substitutes(turned: &[u64; 8], sum: u32) -> u32 {
     // of one nibble and two zeros. Bits above do not count.
     let (even, odd) = (sum & 0x0f0f_0f0f, sum & 0xf0f0_f0f0);
     let pick = |i: usize| {
-        let nibbles = if i % 2 == 0 { even } else { odd };
+        let nibbles = if i.is_multiple_of(2) { even } else { odd };
         let count = match i {
             0 => nibbles << 2,
             _ => nibbles >> (4 * i - 2),

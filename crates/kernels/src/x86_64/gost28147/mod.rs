@@ -17,14 +17,14 @@ macro_rules! engine {
             use crate::cpu::$token;
             use crate::gost28147::divers::{self, Diversify};
             use crate::gost28147::{Key, Tables, cfb, cnt, ecb, imit};
-            use crate::job::{CipherJob, Direction};
+            use crate::job::{CipherJob, Direction, MacJob};
 
             engine!(@entries $token, $features, $engine, $wipe;
                 fn ecb(jobs: &mut [CipherJob<'_, Key>], dir: Direction) = ecb::run;
                 fn cnt(jobs: &mut [CipherJob<'_, Key>], meshed: bool) = cnt::run;
                 fn cfb_encrypt(jobs: &mut [CipherJob<'_, Key>], meshed: bool) = cfb::run_encrypt;
                 fn cfb_decrypt(jobs: &mut [CipherJob<'_, Key>], meshed: bool) = cfb::run_decrypt;
-                fn imit(jobs: &mut [imit::Job<'_>], meshed: bool) = imit::run;
+                fn imit(jobs: &mut [MacJob<'_, Key>], meshed: bool) = imit::run;
                 fn divers(jobs: &mut [Diversify<'_>]) = divers::run;
             );
         }

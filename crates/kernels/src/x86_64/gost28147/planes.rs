@@ -6,6 +6,9 @@
 //! rotation by 11 bits is a renaming of planes by one, and three bits that stand in
 //! the tables.
 
+// Arrays of registers and of lanes are gone through together, by one number.
+#![allow(clippy::needless_range_loop)]
+
 use core::arch::x86_64::*;
 
 use crate::cpu::HaveAvx2;

@@ -5,6 +5,9 @@
 //! position of the byte. Halves are kept rotated back by 11 bits, so that what comes
 //! out of the substitution is added where it stands, in one instruction.
 
+// Arrays of registers and of lanes are gone through together, by one number.
+#![allow(clippy::needless_range_loop)]
+
 use core::arch::x86_64::*;
 
 use crate::cpu::HaveAvx512Vbmi;
