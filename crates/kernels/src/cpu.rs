@@ -152,14 +152,6 @@ mod tokens {
         /// AVX-512 VBMI with all of [`HaveAvx512`].
         HaveAvx512Vbmi = AVX2 | AVX512 | AVX512VBMI
     }
-
-    impl HaveAvx512Vbmi {
-        /// The smaller tokens that this one implies.
-        #[inline]
-        pub(crate) fn smaller(self) -> (HaveAvx2, HaveAvx512) {
-            (HaveAvx2(()), HaveAvx512(()))
-        }
-    }
 }
 
 #[cfg(test)]
