@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The features that kernels ask for, in the order of their bits, as
 /// [`features`] shows and `CIPHERLANE_CPU_DISABLE` takes them.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 9] = [
     "aes",
     "pclmulqdq",
     "avx2",
@@ -21,6 +21,8 @@ const NAMES: [&str; 7] = [
     "vpclmulqdq",
     "avx512",
     "sha_ni",
+    "gfni",
+    "avx512vbmi",
 ];
 
 /// Set once detection has run, so that a machine without features is not asked again.
@@ -82,6 +84,8 @@ fn present() -> u32 {
         has!("vpclmulqdq"),
         avx512,
         sse && has!("sha"),
+        has!("gfni"),
+        has!("avx512vbmi"),
     ]
     .iter()
     .enumerate()
@@ -89,7 +93,7 @@ fn present() -> u32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub use tokens::{HaveAesNi, HaveAvx2, HaveAvx512, HaveShaNi, HaveVaes, HaveVaes512};
+pub use tokens::{HaveAesNi, HaveAvx2, HaveAvx512, HaveGfni512, HaveShaNi, HaveVaes, HaveVaes512};
 
 #[cfg(target_arch = "x86_64")]
 mod tokens {
@@ -100,6 +104,8 @@ mod tokens {
     const VPCLMULQDQ: u32 = 1 << 4;
     const AVX512: u32 = 1 << 5;
     const SHA_NI: u32 = 1 << 6;
+    const GFNI: u32 = 1 << 7;
+    const AVX512_VBMI: u32 = 1 << 8;
 
     macro_rules! token {
         ($(#[$doc:meta])* $name:ident = $($bit:ident)|+) => {
@@ -142,6 +148,10 @@ mod tokens {
     token! {
         /// AVX-512 F, BW, DQ and VL, with AVX2.
         HaveAvx512 = AVX2 | AVX512
+    }
+    token! {
+        /// GFNI on 512-bit registers and AVX-512 VBMI, with all of [`HaveAvx512`].
+        HaveGfni512 = AVX2 | AVX512 | GFNI | AVX512_VBMI
     }
 }
 

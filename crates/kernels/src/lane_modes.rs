@@ -12,15 +12,20 @@ pub(crate) const LANES: usize = 192;
 
 /// The expanded key of a cipher with blocks of `N` bytes.
 pub(crate) trait LaneCipher<const N: usize>: Sized {
+    /// What an implementation keeps from one call to the next, as long as the keys it
+    /// was given live.
+    type Kept: Default;
+
     /// Encrypts or decrypts each block under the key of the same place.
-    fn crypt(dir: Direction, keys: &[&Self], blocks: &mut [[u8; N]]);
+    fn crypt(kept: &mut Self::Kept, dir: Direction, keys: &[&Self], blocks: &mut [[u8; N]]);
 }
 
 /// Blocks on their way through the lanes.
-pub(crate) struct Lanes<'a, K, const N: usize> {
+pub(crate) struct Lanes<'a, K: LaneCipher<N>, const N: usize> {
     keys: [&'a K; LANES],
-    pub(crate) blocks: [[u8; N]; LANES],
+    blocks: [[u8; N]; LANES],
     len: usize,
+    kept: K::Kept,
 }
 
 impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
@@ -30,6 +35,7 @@ impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
             keys: [key; LANES],
             blocks: [[0; N]; LANES],
             len: 0,
+            kept: K::Kept::default(),
         }
     }
 
@@ -48,12 +54,17 @@ impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
     /// Encrypts or decrypts what was pushed, gives it and is empty again.
     pub(crate) fn run(&mut self, dir: Direction) -> &[[u8; N]] {
         let len = core::mem::take(&mut self.len);
-        K::crypt(dir, &self.keys[..len], &mut self.blocks[..len]);
+        K::crypt(
+            &mut self.kept,
+            dir,
+            &self.keys[..len],
+            &mut self.blocks[..len],
+        );
         &self.blocks[..len]
     }
 }
 
-impl<K, const N: usize> Drop for Lanes<'_, K, N> {
+impl<K: LaneCipher<N>, const N: usize> Drop for Lanes<'_, K, N> {
     fn drop(&mut self) {
         self.blocks.as_flattened_mut().zeroize();
     }

@@ -33,7 +33,9 @@ impl MagmaKey {
 }
 
 impl LaneCipher<8> for MagmaKey {
-    fn crypt(dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
+    type Kept = ();
+
+    fn crypt((): &mut (), dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
         portable::magma::crypt(dir, keys, blocks);
     }
 }

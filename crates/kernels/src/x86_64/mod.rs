@@ -7,6 +7,7 @@ pub(crate) mod gcm;
 pub(crate) mod ghash;
 pub(crate) mod hmac_short;
 pub(crate) mod key;
+pub(crate) mod kuznyechik;
 pub(crate) mod mgm;
 pub(crate) mod rounds;
 pub(crate) mod sha2;
