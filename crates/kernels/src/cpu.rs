@@ -21,8 +21,8 @@ const NAMES: [&str; 9] = [
     "vpclmulqdq",
     "avx512",
     "sha_ni",
-    "gfni",
     "avx512vbmi",
+    "gfni",
 ];
 
 /// Set once detection has run, so that a machine without features is not asked again.
@@ -84,8 +84,8 @@ fn present() -> u32 {
         has!("vpclmulqdq"),
         avx512,
         sse && has!("sha"),
+        avx512 && has!("avx512vbmi"),
         has!("gfni"),
-        has!("avx512vbmi"),
     ]
     .iter()
     .enumerate()
@@ -93,7 +93,9 @@ fn present() -> u32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub use tokens::{HaveAesNi, HaveAvx2, HaveAvx512, HaveGfni512, HaveShaNi, HaveVaes, HaveVaes512};
+pub use tokens::{
+    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveGfni512, HaveShaNi, HaveVaes, HaveVaes512,
+};
 
 #[cfg(target_arch = "x86_64")]
 mod tokens {
@@ -104,8 +106,8 @@ mod tokens {
     const VPCLMULQDQ: u32 = 1 << 4;
     const AVX512: u32 = 1 << 5;
     const SHA_NI: u32 = 1 << 6;
-    const GFNI: u32 = 1 << 7;
-    const AVX512_VBMI: u32 = 1 << 8;
+    const AVX512VBMI: u32 = 1 << 7;
+    const GFNI: u32 = 1 << 8;
 
     macro_rules! token {
         ($(#[$doc:meta])* $name:ident = $($bit:ident)|+) => {
@@ -150,8 +152,20 @@ mod tokens {
         HaveAvx512 = AVX2 | AVX512
     }
     token! {
-        /// GFNI on 512-bit registers and AVX-512 VBMI, with all of [`HaveAvx512`].
-        HaveGfni512 = AVX2 | AVX512 | GFNI | AVX512_VBMI
+        /// AVX-512 VBMI with all of [`HaveAvx512`].
+        HaveAvx512Vbmi = AVX2 | AVX512 | AVX512VBMI
+    }
+    token! {
+        /// GFNI on 512-bit registers, with all of [`HaveAvx512Vbmi`].
+        HaveGfni512 = AVX2 | AVX512 | AVX512VBMI | GFNI
+    }
+
+    impl HaveAvx512Vbmi {
+        /// The smaller tokens that this one implies.
+        #[inline]
+        pub(crate) fn smaller(self) -> (HaveAvx2, HaveAvx512) {
+            (HaveAvx2(()), HaveAvx512(()))
+        }
     }
 }
 
@@ -200,6 +214,7 @@ mod tests {
                 .env(NESTED, "1")
                 .args(["cpu::", "aes::", "sp_800_38a", "ieee_1619"])
                 .args(["gcm::tests::known_answers", "rfc_4231", "rfc_8439_example"])
+                .args(["gost28147_published_vectors", "gost28147_divers"])
                 .output()
                 .unwrap();
             let report = String::from_utf8_lossy(&run.stdout);

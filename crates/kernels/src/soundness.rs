@@ -78,9 +78,15 @@
 //! Moving an `AesKey` copies it, and the old place is not wiped: expand it where it
 //! will stay, or box it.
 //!
+//! # Constant time
+//! `make constant-time` runs every kernel, optimised, under valgrind with keys and data
+//! marked undefined: a branch on them, or an address made of them, is an error. That
+//! covers AES-NI, AVX2 and the portable path; valgrind has no wider instructions. Those
+//! the example `timing` looks at from outside, by the statistics of their times.
+//!
 //! # How it is tested
 //! Every tier is called directly with random batches of mixed keys, lengths and
 //! alignments, in place and not, with margins around the output that have to stay as
 //! they were, and compared with [`naive`](crate::naive). Debug builds check every
 //! unaligned and volatile access and pointer offset for what the standard library can
-//! check.
+//! check. The targets in `fuzz/` do the same from a fuzzer's input.

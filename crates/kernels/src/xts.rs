@@ -22,10 +22,13 @@ impl XtsKey {
         if data.len() != tweak.len() {
             return None;
         }
-        Some(XtsKey {
+        let mut new = XtsKey {
             data: AesKey::new(data)?,
-            tweak: AesKey::new(tweak)?,
-        })
+            tweak: AesKey::unset(tweak.len())?,
+        };
+        // Tweaks are encrypted whichever way the data goes.
+        new.tweak.expand(tweak);
+        Some(new)
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! What one operation is, and all the cells to be measured.
 
-use cipherlane::{Aad, Algorithm, Direction, Kind};
+use cipherlane::{Algorithm, Direction, Kind};
 use cipherlane_measure::record::Case;
 
 use super::asked::Asked;
@@ -42,10 +42,7 @@ pub(super) struct Cells {
 impl Work {
     /// Bytes of additional data: SPI and sequence number, as in ESP.
     pub(super) fn aad_len(self) -> usize {
-        match self.algorithm.aad {
-            Aad::None => 0,
-            Aad::Any | Aad::Esp => 8,
-        }
+        self.algorithm.aad.fit(8)
     }
 
     /// Whether a kept ciphertext is decrypted to memory beside it.

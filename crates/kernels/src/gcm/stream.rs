@@ -1,11 +1,11 @@
 //! GCM over data that comes in pieces.
 
 use inout::InOutBuf;
-use zeroize::Zeroize;
 
 use super::{GcmKey, counter_from, crypt, encrypt, first_counter, hash, lengths, xor};
 use crate::aes::Block;
 use crate::job::Direction;
+use crate::wipe::wipe;
 
 /// One message of AES-GCM in pieces of any length: the additional data first, then
 /// the data, then the tag. What is not yet a whole block waits here; it is wiped on
@@ -124,8 +124,8 @@ impl<'k> GcmStream<'k> {
         let mut y = self.y;
         hash(self.key, &mut y, last[from..].as_flattened());
         let tag = xor(&y, &encrypt(self.key, &self.j0));
-        y.zeroize();
-        last.zeroize();
+        wipe(&mut y, [0; 16]);
+        wipe(&mut last, [[0; 16]; 2]);
         tag
     }
 
@@ -150,8 +150,8 @@ impl<'k> GcmStream<'k> {
 
 impl Drop for GcmStream<'_> {
     fn drop(&mut self) {
-        self.y.zeroize();
-        self.block.zeroize();
-        self.stream.zeroize();
+        wipe(&mut self.y, [0; 16]);
+        wipe(&mut self.block, [0; 16]);
+        wipe(&mut self.stream, [0; 16]);
     }
 }

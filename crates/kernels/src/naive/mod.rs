@@ -13,6 +13,7 @@ mod aes;
 mod authenc;
 mod chacha20poly1305;
 mod gcm;
+mod gost28147;
 mod hmac;
 mod kuznyechik;
 mod magma;
@@ -22,9 +23,13 @@ mod sha2;
 mod xts;
 
 pub use aes::{aes_decrypt_block, aes_encrypt_block};
-pub use authenc::{authenc_open, authenc_seal};
+pub use authenc::authenc;
 pub use chacha20poly1305::{chacha20_xor, chacha20poly1305_open, chacha20poly1305_seal, poly1305};
 pub use gcm::{gcm_open, gcm_seal, ghash};
+pub use gost28147::{
+    gost28147_cfb_decrypt, gost28147_cfb_encrypt, gost28147_cnt, gost28147_divers,
+    gost28147_ecb_decrypt, gost28147_ecb_encrypt, gost28147_imit,
+};
 pub use hmac::{hmac_sha256, hmac_sha512};
 pub use kuznyechik::{
     kuznyechik_ctr, kuznyechik_decrypt_block, kuznyechik_ecb_decrypt, kuznyechik_ecb_encrypt,

@@ -6,6 +6,7 @@ pub(crate) mod chacha;
 pub(crate) mod ctr;
 pub(crate) mod ecb;
 pub(crate) mod gcm;
+pub(crate) mod gost28147;
 pub(crate) mod key;
 pub(crate) mod kuznyechik;
 pub(crate) mod magma;

@@ -8,11 +8,11 @@ use core::arch::x86_64::*;
 
 use zeroize::Zeroize;
 
-use crate::aes::{Block, RoundKeys};
-use crate::authenc::AuthencKey;
+use crate::aes::{AesKey, Block, RoundKeys};
 use crate::cpu::{HaveAesNi, HaveAvx2, HaveShaNi};
 use crate::hash_lanes;
-use crate::job::AeadJob;
+use crate::hmac::HmacSha256Key;
+use crate::job::AuthencJob;
 use crate::sha2::K256;
 use crate::x86_64::{sha256, wipe};
 
@@ -33,17 +33,21 @@ pub(crate) fn tokens() -> Option<Tokens> {
     Some((HaveAesNi::new()?, HaveShaNi::new()?, HaveAvx2::new()?))
 }
 
-/// Whether [`seal`] takes the job.
+/// Whether [`seal`] takes a message with so many bytes of data.
 #[inline]
-pub(crate) fn pays(job: &AeadJob<'_, AuthencKey>) -> bool {
-    job.data.len() >= LEAST && job.data.len().is_multiple_of(16)
+pub(crate) fn pays(len: usize) -> bool {
+    len >= LEAST && len.is_multiple_of(16)
 }
 
 /// Encrypts a message of [`LEAST`] bytes or more, a multiple of 16, and computes its MAC.
-pub(crate) fn seal(tokens: Tokens, job: &mut AeadJob<'_, AuthencKey>) {
+pub(crate) fn seal<K>(
+    tokens: Tokens,
+    enc: &AesKey,
+    auth: &HmacSha256Key,
+    job: &mut AuthencJob<'_, K>,
+) {
     let len = job.data.len();
-    assert!(pays(job));
-    let (enc, auth) = job.key.parts();
+    assert!(pays(len));
     let (from, to) = job.data.reborrow().into_raw();
     let mut cbc = Cbc {
         round_keys: enc.enc(),
@@ -92,8 +96,10 @@ pub(crate) fn seal(tokens: Tokens, job: &mut AeadJob<'_, AuthencKey>) {
     let hashed = taken + 64 * both;
     let rest = &job.data.get_out()[hashed..];
     let seen = job.aad.len() + hashed;
-    let message = auth.rest(&state, seen, rest, &mut job.tag);
+    let mut mac = [0; 64];
+    let message = auth.rest(&state, seen, [rest, job.suffix], &mut mac);
     hash_lanes::sha256(core::iter::once(message));
+    job.tag.copy_from_slice(&mac[..job.tag.len()]);
     state.zeroize();
     wipe::vectors(tokens.2, None);
 }

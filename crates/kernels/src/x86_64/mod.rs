@@ -5,6 +5,7 @@ pub(crate) mod authenc;
 pub(crate) mod chacha;
 pub(crate) mod gcm;
 pub(crate) mod ghash;
+pub(crate) mod gost28147;
 pub(crate) mod hmac_short;
 pub(crate) mod key;
 pub(crate) mod kuznyechik;

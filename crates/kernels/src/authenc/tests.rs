@@ -1,0 +1,257 @@
+use super::*;
+use crate::aead_batches::{Message, batches};
+use crate::job::{Direction, SUFFIX};
+use crate::naive;
+use proptest::prelude::*;
+
+/// What the tests need to know of a MAC.
+trait Judged: Mac {
+    const MAC: usize;
+    fn naive(key: &[u8], message: &[u8]) -> Vec<u8>;
+}
+
+impl Judged for HmacSha256Key {
+    const MAC: usize = 32;
+    fn naive(key: &[u8], message: &[u8]) -> Vec<u8> {
+        naive::hmac_sha256(key, message).to_vec()
+    }
+}
+
+impl Judged for HmacSha512Key {
+    const MAC: usize = 64;
+    fn naive(key: &[u8], message: &[u8]) -> Vec<u8> {
+        naive::hmac_sha512(key, message).to_vec()
+    }
+}
+
+/// What the tests need to know of a cipher.
+trait JudgedCipher: Cipher {
+    /// Bytes of the shortest key, and by how much the next two are longer.
+    const KEY: (usize, usize);
+    fn naive(direction: Direction, key: &[u8], iv: &[u8; 16], data: &[u8]) -> Vec<u8>;
+}
+
+impl JudgedCipher for CbcAes {
+    const KEY: (usize, usize) = (16, 8);
+    fn naive(direction: Direction, key: &[u8], iv: &[u8; 16], data: &[u8]) -> Vec<u8> {
+        match direction {
+            Direction::Encrypt => naive::cbc_encrypt(key, iv, data),
+            Direction::Decrypt => naive::cbc_decrypt(key, iv, data),
+        }
+    }
+}
+
+impl JudgedCipher for CtrAes {
+    const KEY: (usize, usize) = (16, 8);
+    fn naive(_: Direction, key: &[u8], iv: &[u8; 16], data: &[u8]) -> Vec<u8> {
+        naive::ctr_apply(key, iv, data)
+    }
+}
+
+impl JudgedCipher for CipherNull {
+    const KEY: (usize, usize) = (0, 0);
+    fn naive(_: Direction, _: &[u8], _: &[u8; 16], data: &[u8]) -> Vec<u8> {
+        data.to_vec()
+    }
+}
+
+/// Keys of any length for the MAC, of each that the cipher has for the cipher.
+fn halves<C: JudgedCipher>(message: &Message) -> (&[u8], &[u8]) {
+    let mac_len = message.iv[0] as usize % 65;
+    let (mac, cipher) = message.key.split_at(64);
+    let (least, step) = C::KEY;
+    (&mac[..mac_len], &cipher[..least + step * message.key_len])
+}
+
+/// None, four bytes, or any number.
+fn suffix(message: &Message) -> &[u8] {
+    let len = match message.iv[1] % 4 {
+        0 | 1 => 0,
+        2 => 4,
+        _ => message.iv[2] as usize % (SUFFIX + 1),
+    };
+    &message.key[..len]
+}
+
+/// From one byte to all of the MAC.
+fn tag_len<M: Judged>(message: &Message) -> usize {
+    message.iv[3] as usize % M::MAC + 1
+}
+
+/// The output and the tag that the message should have.
+fn expected<M: Judged, C: JudgedCipher>(dir: Direction, message: &Message) -> (Vec<u8>, Vec<u8>) {
+    let (mac, cipher) = halves::<C>(message);
+    let (output, mut tag) = naive::authenc(
+        dir,
+        |data| C::naive(dir, cipher, &message.iv, data),
+        |text| M::naive(mac, text),
+        &message.aad,
+        &message.data,
+        suffix(message),
+    );
+    tag.truncate(tag_len::<M>(message));
+    (output, tag)
+}
+
+/// Output, tag and verdict of every message of a batch, given the tags; each at an
+/// alignment of its own. The output is `0xdd` before, or the input if `in_place`.
+fn results<M: Judged, C: JudgedCipher>(
+    messages: &[Message],
+    mut tags: Vec<Vec<u8>>,
+    in_place: bool,
+    run: fn(&mut [AuthencJob<'_, AuthencKey<M, C>>]),
+) -> Vec<(Vec<u8>, Vec<u8>, bool)> {
+    let keys: Vec<_> = messages
+        .iter()
+        .map(|message| {
+            let (mac, cipher) = halves::<C>(message);
+            AuthencKey::<M, C>::new(mac, cipher).unwrap()
+        })
+        .collect();
+    let mut outputs: Vec<_> = messages
+        .iter()
+        .enumerate()
+        .map(|(i, message)| [&vec![0xee; i % 19], &message.data[..]].concat())
+        .collect();
+    let places = outputs.iter_mut().zip(&mut tags).enumerate();
+    let mut jobs: Vec<_> = places
+        .zip(messages.iter().zip(&keys))
+        .map(|((i, (output, tag)), (message, key))| {
+            let output = &mut output[i % 19..];
+            let data = if in_place {
+                InOutBuf::from(output)
+            } else {
+                output.fill(0xdd);
+                InOutBuf::new(&message.data, output).unwrap()
+            };
+            AuthencJob {
+                key,
+                iv: message.iv,
+                aad: &message.aad,
+                data,
+                suffix: suffix(message),
+                tag,
+                right: false,
+            }
+        })
+        .collect();
+    run(&mut jobs);
+    let right: Vec<_> = jobs.iter().map(|job| job.right).collect();
+    let results = outputs.into_iter().enumerate().zip(tags).zip(right);
+    let results =
+        results.map(|(((i, output), tag), right)| (output[i % 19..].to_vec(), tag, right));
+    results.collect()
+}
+
+/// Seals a batch, and opens it with every third tag wrong in a bit.
+fn check<M: Judged, C: JudgedCipher>(messages: &[Message], in_place: bool) {
+    let empty = messages
+        .iter()
+        .map(|message| vec![0xff; tag_len::<M>(message)])
+        .collect();
+    let sealed = results::<M, C>(messages, empty, in_place, seal);
+    for (message, (output, tag, _)) in messages.iter().zip(sealed) {
+        assert_eq!((output, tag), expected::<M, C>(Direction::Encrypt, message));
+    }
+    let mut tags = Vec::new();
+    let mut right = Vec::new();
+    for (message, i) in messages.iter().zip(0..) {
+        let (plain, mut tag) = expected::<M, C>(Direction::Decrypt, message);
+        let forged = i % 3 == 2;
+        if forged {
+            let bit = i % (8 * tag.len());
+            tag[bit / 8] ^= 1 << (bit % 8);
+        }
+        let untouched = match in_place {
+            true => message.data.clone(),
+            false => vec![0xdd; message.data.len()],
+        };
+        let output = if forged { untouched } else { plain };
+        right.push((output, tag.clone(), !forged));
+        tags.push(tag);
+    }
+    assert_eq!(results::<M, C>(messages, tags, in_place, open), right);
+}
+
+macro_rules! combinations {
+    ($($name:ident: $mac:ty, $cipher:ty, $unit:literal, $cases:literal;)*) => {$(
+        mod $name {
+            use super::*;
+
+            proptest! {
+                #![proptest_config(ProptestConfig::with_cases($cases))]
+                #[test]
+                fn batches_agree_with_the_reference(
+                    messages in batches($unit),
+                    in_place: bool,
+                ) {
+                    check::<$mac, $cipher>(&messages, in_place);
+                }
+            }
+        }
+    )*};
+}
+
+combinations! {
+    sha256_cbc: HmacSha256Key, CbcAes, 16, 16;
+    sha512_cbc: HmacSha512Key, CbcAes, 16, 8;
+    sha256_ctr: HmacSha256Key, CtrAes, 1, 8;
+    sha512_ctr: HmacSha512Key, CtrAes, 1, 8;
+    sha256_null: HmacSha256Key, CipherNull, 1, 8;
+    sha512_null: HmacSha512Key, CipherNull, 1, 8;
+}
+
+/// A lone message takes another way than a batch: all lengths around its
+/// beginning, with associated data that ends anywhere in a block of the hash.
+#[test]
+fn lone_messages_agree_with_the_reference() {
+    let bytes: Vec<u8> = (0..2000_u32).map(|i| ((i * i) >> 5) as u8).collect();
+    for (len, i) in (0..=640).step_by(16).chain([1392, 1600]).zip(0..) {
+        for aad_len in (0..=140).filter(|n| (n + i) % 3 == 0) {
+            let message = Message {
+                key: bytes[i..][..96].try_into().unwrap(),
+                key_len: (aad_len / 3) % 3,
+                iv: bytes[aad_len..][..16].try_into().unwrap(),
+                aad: bytes[7..][..aad_len].to_vec(),
+                data: bytes[i..][..len].to_vec(),
+            };
+            check::<HmacSha256Key, CbcAes>(&[message], i % 2 == 0);
+        }
+    }
+}
+
+#[test]
+fn cipher_keys_of_other_lengths_are_refused() {
+    for len in (0..100).filter(|len| ![16, 24, 32].contains(len)) {
+        let key = vec![0; len];
+        assert!(AuthencKey::<HmacSha256Key, CbcAes>::new(&[1; 32], &key).is_none());
+        assert!(AuthencKey::<HmacSha256Key, CtrAes>::new(&[1; 32], &key).is_none());
+        let taken = AuthencKey::<HmacSha256Key, CipherNull>::new(&[1; 32], &key).is_some();
+        assert_eq!(taken, len == 0);
+    }
+}
+
+fn seal_one(len: usize, suffix: usize) {
+    let key = AuthencKey::<HmacSha256Key, CbcAes>::new(&[1; 32], &[2; 16]).unwrap();
+    seal(&mut [AuthencJob {
+        key: &key,
+        iv: [0; 16],
+        aad: &[],
+        data: InOutBuf::from(&mut vec![0; len][..]),
+        suffix: &vec![0; suffix],
+        tag: &mut [0; 32],
+        right: false,
+    }]);
+}
+
+#[test]
+#[should_panic]
+fn a_broken_block_is_refused() {
+    seal_one(17, 0);
+}
+
+#[test]
+#[should_panic(expected = "suffix")]
+fn a_long_suffix_is_refused() {
+    seal_one(32, SUFFIX + 1);
+}
