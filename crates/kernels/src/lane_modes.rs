@@ -157,18 +157,48 @@ pub(crate) fn ctr<K: LaneCipher<N>, const N: usize>(jobs: &mut [CipherJob<'_, K>
         Direction::Encrypt,
         jobs,
         |iv, _, blocks| {
-            let mut wide = [0; 16];
-            wide[16 - N..].copy_from_slice(&iv[..N]);
-            let mut counter = u128::from_be_bytes(wide);
-            for block in blocks {
-                block.copy_from_slice(&counter.to_be_bytes()[16 - N..]);
-                counter = counter.wrapping_add(1);
-            }
-            iv[..N].copy_from_slice(&counter.to_be_bytes()[16 - N..]);
+            let (counter, _) = iv.split_first_chunk_mut().expect("N is 16 at most");
+            count(counter, blocks);
         },
-        |mut data, blocks| {
-            let len = data.len();
-            data.xor_in2out(&blocks.as_flattened()[..len]);
-        },
+        |data, blocks| xor(data, blocks.as_flattened()),
     );
+}
+
+/// Adds as much of a key stream as there is data.
+#[inline(always)]
+pub(crate) fn xor(mut data: InOutBuf<'_, '_, u8>, stream: &[u8]) {
+    // In place, the compiler would go byte by byte.
+    #[cfg(target_arch = "x86_64")]
+    if let Some(token) = crate::cpu::HaveAvx2::new() {
+        return crate::x86_64::chacha_lanes::xor(token, data, stream);
+    }
+    let len = data.len();
+    data.xor_in2out(&stream[..len]);
+}
+
+/// Counter blocks from one on, which is left at the next.
+#[inline(always)]
+fn count<const N: usize>(counter: &mut [u8; N], blocks: &mut [[u8; N]]) {
+    // The last eight bytes count in a register, and carry rarely.
+    let (head, tail) = counter.split_at_mut(N - 8);
+    let mut low = u64::from_be_bytes(tail.as_ref().try_into().expect("8 bytes"));
+    for block in blocks {
+        block[..N - 8].copy_from_slice(head);
+        block[N - 8..].copy_from_slice(&low.to_be_bytes());
+        low = low.wrapping_add(1);
+        if low == 0 {
+            carry(head);
+        }
+    }
+    tail.copy_from_slice(&low.to_be_bytes());
+}
+
+#[cold]
+fn carry(head: &mut [u8]) {
+    for byte in head.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            break;
+        }
+    }
 }

@@ -10,7 +10,7 @@ use zeroize::Zeroize;
 
 use crate::job::{AeadJob, Direction};
 use crate::kuznyechik::KuznyechikKey;
-use crate::lane_modes::{LaneCipher, Lanes, Place, stretch};
+use crate::lane_modes::{LaneCipher, Lanes, Place, stretch, xor};
 use crate::magma::MagmaKey;
 use field::{Field, Sum};
 
@@ -156,8 +156,7 @@ where
                     if dir == Direction::Decrypt {
                         sum.add(multipliers, data.get_in());
                     }
-                    let len = data.len();
-                    data.xor_in2out(&pads.as_flattened()[..len]);
+                    xor(data.reborrow(), pads.as_flattened());
                     if dir == Direction::Encrypt {
                         sum.add(multipliers, data.get_out());
                     }

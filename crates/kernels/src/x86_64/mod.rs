@@ -19,7 +19,7 @@ pub(crate) mod wipe;
 
 mod cbc;
 mod cbc_lanes;
-mod chacha_lanes;
+pub(crate) mod chacha_lanes;
 mod ctr;
 mod cursor;
 mod ecb;

@@ -20,6 +20,7 @@ use crate::cpu::HaveAvx2;
 use crate::job::Direction;
 use crate::kuznyechik::field::{self, BACKWARD, EXP, FORWARD, LOG, multiply};
 use crate::kuznyechik::{Block, KuznyechikKey, RoundKeys, schedule};
+use crate::x86_64::wipe;
 
 /// Blocks in a register.
 const LANES: usize = 32;
@@ -159,7 +160,7 @@ const fn in_split(tower: usize) -> u8 {
 
 /// Encrypts or decrypts each block under the key of the same place.
 pub(crate) fn crypt(
-    _: HaveAvx2,
+    token: HaveAvx2,
     key_planes: &mut KeyPlanes,
     dir: Direction,
     keys: &[&KuznyechikKey],
@@ -199,10 +200,11 @@ pub(crate) fn crypt(
             }
         }
     }
+    wipe::vectors(token, None);
 }
 
 /// The iteration keys (RFC 7801 section 4.4), and those of both bases.
-pub(crate) fn expand(_: HaveAvx2, key: &[u8; 32], [plain, tower, split]: [&mut RoundKeys; 3]) {
+pub(crate) fn expand(avx2: HaveAvx2, key: &[u8; 32], [plain, tower, split]: [&mut RoundKeys; 3]) {
     #[target_feature(enable = "avx2")]
     fn inner(key: &[u8; 32], plain: &mut RoundKeys, tower: &mut RoundKeys, split: &mut RoundKeys) {
         schedule(key, plain, |block| {
@@ -227,6 +229,7 @@ pub(crate) fn expand(_: HaveAvx2, key: &[u8; 32], [plain, tower, split]: [&mut R
     }
     // SAFETY: the token proves the features.
     unsafe { inner(key, plain, tower, split) }
+    wipe::vectors(avx2, None);
 }
 
 const CONSTANT_BEFORE_MIX: Block = field::mix(&[field::SPLIT_CONSTANT; 16]);

@@ -15,6 +15,7 @@ use crate::cpu::HaveGfni512;
 use crate::job::Direction;
 use crate::kuznyechik::field::{PI, PI_INVERSE, multiply};
 use crate::kuznyechik::{Block, KuznyechikKey};
+use crate::x86_64::wipe;
 
 /// Blocks at once.
 const LANES: usize = 64;
@@ -56,7 +57,7 @@ macro_rules! mix {
 
 /// Encrypts or decrypts each block under the key of the same place.
 pub(crate) fn crypt(
-    _: HaveGfni512,
+    token: HaveGfni512,
     key_planes: &mut KeyPlanes,
     dir: Direction,
     keys: &[&KuznyechikKey],
@@ -81,6 +82,8 @@ pub(crate) fn crypt(
             }
         }
     }
+    let (avx2, avx512) = token.smaller();
+    wipe::vectors(avx2, Some(avx512));
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni")]
