@@ -7,6 +7,7 @@ mod chacha;
 mod ctr;
 mod ecb;
 mod gcm;
+mod gost34;
 mod hmac;
 mod lanes;
 mod xts;
@@ -15,7 +16,7 @@ use crate::request::{Request, Status};
 use crate::{Direction, Error, Transform};
 
 /// Every algorithm, in the order of lists and tables.
-static TABLE: [&Algorithm; 22] = [
+static TABLE: [&Algorithm; 28] = [
     &ecb::ECB_AES,
     &cbc::CBC_AES,
     &ctr::CTR_AES,
@@ -38,6 +39,12 @@ static TABLE: [&Algorithm; 22] = [
     &authenc::AUTHENCESN_SHA512_RFC3686,
     &authenc::AUTHENC_SHA512_NULL,
     &authenc::AUTHENCESN_SHA512_NULL,
+    &gost34::ECB_KUZNYECHIK,
+    &gost34::CTR_KUZNYECHIK,
+    &gost34::MGM_KUZNYECHIK,
+    &gost34::ECB_MAGMA,
+    &gost34::CTR_MAGMA,
+    &gost34::MGM_MAGMA,
 ];
 
 /// What an algorithm takes, and the software that does it.
