@@ -6,6 +6,7 @@
 //! | [`imit`] | the MAC |
 //! | [`divers`] | CryptoPro key diversification |
 //! | `engine` | what an implementation of the rounds offers, many blocks side by side |
+//! | `lanes` | the rounds for Magma |
 //! | `packed` | independent blocks of many jobs in common registers |
 //! | `mesh` | CryptoPro key meshing of many keys at once |
 //!
@@ -21,6 +22,7 @@ pub mod ecb;
 pub mod imit;
 
 pub(crate) mod engine;
+pub(crate) mod lanes;
 mod mesh;
 mod packed;
 mod sbox;

@@ -8,6 +8,7 @@ pub(crate) mod ghash;
 pub(crate) mod gost28147;
 pub(crate) mod hmac_short;
 pub(crate) mod key;
+pub(crate) mod kuznyechik;
 pub(crate) mod mgm;
 pub(crate) mod rounds;
 pub(crate) mod sha2;
@@ -18,7 +19,7 @@ pub(crate) mod wipe;
 
 mod cbc;
 mod cbc_lanes;
-mod chacha_lanes;
+pub(crate) mod chacha_lanes;
 mod ctr;
 mod cursor;
 mod ecb;

@@ -1,0 +1,39 @@
+//! Blocks each under a key of its own, for the modes of Magma, which is this cipher with
+//! the S-box `param_z` and all bytes the other way round.
+
+use super::engine::{Engine, MOST, Rounds};
+use super::packed::RegisterKeys;
+use super::{Block, Tables, Words, wipe, with_engine};
+
+/// Runs every block in place through the rounds, under the key of the same place.
+pub(crate) fn crypt(sbox: &Tables, rounds: Rounds, keys: &[&Words], blocks: &mut [Block]) {
+    with_engine!(run(sbox, rounds, keys, blocks));
+}
+
+#[inline(always)]
+fn run<E: Engine>(engine: E, sbox: &Tables, rounds: Rounds, keys: &[&Words], blocks: &mut [Block]) {
+    if let ([key], [block]) = (keys, &mut *blocks) {
+        *block = engine.one(sbox, rounds, key, *block);
+        return;
+    }
+    let mut bank = RegisterKeys::<E>::new();
+    for (keys, blocks) in keys.chunks(E::BLOCKS).zip(blocks.chunks_mut(E::BLOCKS)) {
+        for (register, lanes) in keys.chunks(E::LANES).enumerate() {
+            let one = lanes.iter().all(|key| core::ptr::eq(*key, lanes[0]));
+            bank.set(engine, register, one, lanes.iter().copied());
+        }
+        let registers = keys.len().div_ceil(E::LANES);
+        let keys = bank.first(registers);
+        if blocks.len() == registers * E::LANES {
+            engine.crypt(sbox, rounds, blocks, keys);
+        } else {
+            let mut padded = [[0; 8]; MOST];
+            padded[..blocks.len()].copy_from_slice(blocks);
+            let whole = &mut padded[..registers * E::LANES];
+            engine.crypt(sbox, rounds, whole, keys);
+            blocks.copy_from_slice(&whole[..blocks.len()]);
+            wipe(&mut padded);
+        }
+    }
+    bank.wipe();
+}
