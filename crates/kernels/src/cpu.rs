@@ -167,14 +167,6 @@ mod tokens {
             (HaveAvx2(()), HaveAvx512(()))
         }
     }
-
-    impl HaveAvx512Vbmi {
-        /// The smaller tokens that this one implies.
-        #[inline]
-        pub(crate) fn smaller(self) -> (HaveAvx2, HaveAvx512) {
-            (HaveAvx2(()), HaveAvx512(()))
-        }
-    }
 }
 
 #[cfg(test)]

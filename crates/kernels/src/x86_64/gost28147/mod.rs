@@ -16,7 +16,8 @@ macro_rules! engine {
             use super::super::wipe;
             use crate::cpu::$token;
             use crate::gost28147::divers::{self, Diversify};
-            use crate::gost28147::{Key, Tables, cfb, cnt, ecb, imit};
+            use crate::gost28147::engine::Rounds;
+            use crate::gost28147::{Block, Key, Tables, Words, cfb, cnt, ecb, imit, lanes};
             use crate::job::{CipherJob, Direction, MacJob};
 
             engine!(@entries $token, $features, $engine, $wipe;
@@ -25,6 +26,7 @@ macro_rules! engine {
                 fn cfb_encrypt(jobs: &mut [CipherJob<'_, Key>], meshed: bool) = cfb::run_encrypt;
                 fn cfb_decrypt(jobs: &mut [CipherJob<'_, Key>], meshed: bool) = cfb::run_decrypt;
                 fn imit(jobs: &mut [MacJob<'_, Key>], meshed: bool) = imit::run;
+                fn lanes(rounds: Rounds, keys: &[&Words], blocks: &mut [Block]) = lanes::run;
                 fn divers(jobs: &mut [Diversify<'_>]) = divers::run;
             );
         }
