@@ -1,5 +1,6 @@
-//! `rust-peers [--seconds S] [--json FILE]` measures each candidate for S seconds a cell
-//! (0.25 unless given) and prints a table; the record goes to FILE.
+//! `rust-peers [--seconds S] [--block MS] [--json FILE]` measures each candidate for S
+//! seconds a cell (0.25 unless given), in turns of MS milliseconds (10 unless given;
+//! fewer on a busy machine), and prints a table; the record goes to FILE.
 
 use std::error::Error;
 use std::fs::File;
@@ -14,7 +15,7 @@ use rust_peers::table;
 const SIZES: [usize; 6] = [16, 64, 256, 1400, 16 << 10, 1 << 20];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut seconds, mut json) = (0.25, None);
+    let (mut seconds, mut block, mut json) = (0.25, 10.0, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let value = arguments
@@ -22,13 +23,18 @@ fn main() -> Result<(), Box<dyn Error>> {
             .ok_or(format!("{argument} needs a value"))?;
         match argument.as_str() {
             "--seconds" => seconds = value.parse()?,
+            "--block" => block = value.parse()?,
             "--json" => json = Some(value),
-            _ => return Err(format!("{argument} is no option; use --seconds or --json").into()),
+            _ => {
+                return Err(
+                    format!("{argument} is no option; use --seconds, --block or --json").into(),
+                );
+            }
         }
     }
     let plan = Plan {
         time: Duration::try_from_secs_f64(seconds)?,
-        block: Duration::from_millis(10),
+        block: Duration::try_from_secs_f64(block / 1e3)?,
         ..Plan::default()
     };
     let mut recorder = Recorder::new(KERNELS);
