@@ -45,8 +45,10 @@ impl Library {
         driver: Option<&str>,
         parameters: &SaParameters,
     ) -> Result<Self, cipherlane_esp::Error> {
-        let mut config = Config::default();
-        config.force = driver.map(str::to_owned);
+        let config = Config {
+            force: driver.map(str::to_owned),
+            ..Config::default()
+        };
         let framework = cipherlane_drivers::framework(config)?;
         Ok(Library {
             name,
