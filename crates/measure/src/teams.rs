@@ -9,7 +9,7 @@
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::counters::{self, Scope, Snapshot};
@@ -20,6 +20,9 @@ use crate::rendezvous::{Aborted, Rendezvous};
 use crate::run::{Bill, Block, Measurement, Run};
 use crate::stats::FEWEST_PAIRS;
 use crate::subject::Failure;
+
+/// The shortest block.
+const LEAST: Duration = Duration::from_micros(1);
 
 /// One thread's share of the work.
 pub trait Member: Send {
@@ -53,7 +56,8 @@ pub struct Team {
 pub struct Plan {
     /// Time for which each team works.
     pub time: Duration,
-    /// Time for which a team works in a block. At least six blocks are run.
+    /// Time for which every member of a team works in a block, at least. At least six blocks
+    /// are run.
     pub block: Duration,
     /// Seed of the random order.
     pub seed: u64,
@@ -103,7 +107,7 @@ pub fn measure<M: Member>(
         .collect();
     for round in 1..=plan.rounds() {
         for index in random.order(teams.len()) {
-            let block = Turn::new(index, &teams[index], plan.block, &renew)
+            let block = Turn::new(index, &teams[index], plan.block.max(LEAST), &renew)
                 .run(&mut members[..teams[index].members])?;
             runs[index].blocks.push(block);
         }
@@ -121,7 +125,8 @@ struct Turn<'t, R> {
     time: Duration,
     renew: &'t R,
     rendezvous: Rendezvous,
-    over: AtomicBool,
+    /// Members that have worked for as long as they should.
+    done: AtomicUsize,
     failure: Mutex<Option<Error>>,
 }
 
@@ -141,7 +146,7 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
             time,
             renew,
             rendezvous: Rendezvous::new(team.members),
-            over: AtomicBool::new(false),
+            done: AtomicUsize::new(0),
             failure: Mutex::new(None),
         }
     }
@@ -195,7 +200,7 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
         let mut share = Share::default();
         let mut phase = 0;
         let before = Snapshot::now(Scope::Thread);
-        while !self.over.load(Ordering::Relaxed) {
+        while self.done.load(Ordering::Relaxed) < self.team.members {
             if number == 0 {
                 (self.renew)().map_err(|source| self.fail(number, source))?;
             }
@@ -208,14 +213,15 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
             let elapsed = start.elapsed();
             let operations = member.check().map_err(|source| self.fail(number, source))?;
             if phase > 0 {
+                let before = share.elapsed;
                 share.operations += operations;
                 share.elapsed += elapsed;
+                if before < self.time && share.elapsed >= self.time {
+                    self.done.fetch_add(1, Ordering::Relaxed);
+                }
             }
             phase += 1;
-            if number == 0 && share.elapsed >= self.time {
-                self.over.store(true, Ordering::Relaxed);
-            }
-            // Nobody renews or asks whether it is over before all have worked.
+            // Nobody renews or asks whether all are done before all have worked.
             self.rendezvous.spin()?;
         }
         let used = Snapshot::now(Scope::Thread).since(&before);
@@ -239,8 +245,6 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-
     use super::*;
 
     /// Counts what is asked of it, and fails on its nth preparation.
