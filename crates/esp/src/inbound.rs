@@ -37,7 +37,10 @@ struct Invalid {
 impl InboundSa {
     /// Checks the parameters and expands the keys.
     pub fn new(framework: &Framework, parameters: &SaParameters) -> Result<Self, Error> {
-        parameters.check()?;
+        parameters.check(match parameters.esn {
+            true => u64::MAX,
+            false => u32::MAX.into(),
+        })?;
         let protection = protection::protection(framework, parameters)?;
         let last = parameters.first_sequence - 1;
         let window = match parameters.replay_window {
