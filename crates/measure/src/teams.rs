@@ -207,6 +207,9 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
             member
                 .prepare()
                 .map_err(|source| self.fail(number, source))?;
+            // Whoever else wants the processor has it now, rather than in the middle of the
+            // work. A team of one would never offer it otherwise.
+            std::thread::yield_now();
             self.rendezvous.spin()?;
             let start = Instant::now();
             member.work(self.index);

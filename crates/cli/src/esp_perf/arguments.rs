@@ -26,9 +26,15 @@ use crate::failure::Failure;
 #[derive(Args, Debug)]
 #[command(name = "esp-perf")]
 pub(crate) struct EspPerfArgs {
-    /// Transforms: see below [default: gcm-128]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub(super) transform: Vec<String>,
+    /// Transforms, encryption and integrity
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = transforms::parser(),
+        default_value = transforms::ALL[0].name
+    )]
+    pub(super) transform: Vec<&'static Entry>,
     /// What to do with packets
     #[arg(long, value_enum, default_value_t = Way::Both)]
     pub(super) direction: Way,
@@ -115,11 +121,6 @@ pub(super) struct Asked {
 
 impl Asked {
     pub(super) fn new(args: &EspPerfArgs) -> Result<Asked, Failure> {
-        let named = args.transform.iter().map(|name| transforms::find(name));
-        let mut transforms = named.collect::<Result<Vec<_>, _>>()?;
-        if transforms.is_empty() {
-            transforms.push(&transforms::ALL[0]);
-        }
         let threads = match args.threads.as_slice() {
             [] => powers_of_two(std::thread::available_parallelism().map_or(1, usize::from)),
             given => given.to_vec(),
@@ -144,7 +145,7 @@ impl Asked {
             }
         };
         Ok(Asked {
-            transforms,
+            transforms: args.transform.clone(),
             directions: match args.direction {
                 Way::Seal => vec![Direction::Seal],
                 Way::Open => vec![Direction::Open],

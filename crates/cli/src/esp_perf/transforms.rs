@@ -1,8 +1,7 @@
 //! Transforms by the names that `--transform` takes.
 
 use cipherlane_esp::{Integrity, IvOrigin, Keys, SaParameters, Transform};
-
-use crate::failure::Failure;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// A transform with what is needed to make an SA of it.
 #[derive(Debug)]
@@ -107,11 +106,14 @@ pub(super) const ALL: [Entry; 9] = [
 ];
 
 /// The transform of that name.
-pub(super) fn find(name: &str) -> Result<&'static Entry, Failure> {
-    ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let names: Vec<_> = ALL.iter().map(|entry| entry.name).collect();
-        Failure::Usage(format!("--transform {name}: there is {}", names.join(", ")))
-    })
+pub(super) fn find(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.name == name)
+}
+
+/// What the command line takes.
+pub(super) fn parser() -> impl TypedValueParser<Value = &'static Entry> {
+    PossibleValuesParser::new(ALL.iter().map(|entry| entry.name))
+        .map(|name| find(&name).expect("names are of the table"))
 }
 
 impl Entry {

@@ -12,6 +12,19 @@
 //! replaced in one step under its own; a packet finds the one or the other, never none. The
 //! old one serves those who have found it, and is dropped, which wipes its keys, when the
 //! last view that might know it is gone.
+//!
+//! # What it takes
+//! By `benches/database.rs`, bytes of an inbound association with its entry, in kilobytes:
+//!
+//! | transform | no window | window 64 | window 4096 |
+//! |---|---|---|---|
+//! | AES-GCM | 3.0 | 3.1 | 5.0 |
+//! | AES-CBC with HMAC-SHA-256 | 2.6 | 2.6 | 4.6 |
+//! | ChaCha20-Poly1305 | 1.1 | 1.2 | 3.2 |
+//!
+//! so a million of AES-GCM with a window of 64 take 3.1 GB. A view costs 6 ns, and a look-up
+//! 3 ns while the entry is in the cache; among a million, when each look-up is of another,
+//! 100 to 170 ns, the time that memory takes. Two threads take no longer than one.
 
 mod id;
 #[cfg(all(test, not(loom)))]
