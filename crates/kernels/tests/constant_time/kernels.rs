@@ -330,7 +330,7 @@ fn gost28147_modes() {
             Vec::new()
         },
     );
-    let macs: [(fn(&mut [MacJob<'_, GostKey>]), Reference); 2] = [
+    let macs: [(Macs<GostKey>, Reference); 2] = [
         (imit::mac, |m| (m.data.clone(), gost_mac(m, false))),
         (imit::mac_meshed, |m| (m.data.clone(), gost_mac(m, true))),
     ];
@@ -381,6 +381,9 @@ struct Message {
 
 /// The output and the tag that a message should have.
 type Reference = fn(&Message) -> (Vec<u8>, Vec<u8>);
+
+/// A kernel of a MAC.
+type Macs<K> = fn(&mut [MacJob<'_, K>]);
 
 /// A kernel of an AEAD.
 type Batch<K> = fn(&mut [AeadJob<'_, K>]);
