@@ -202,3 +202,6 @@ fn carry(head: &mut [u8]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

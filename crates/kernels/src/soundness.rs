@@ -64,6 +64,11 @@
 //! wrote in an earlier turn: `lead` is at least `taken + 96`, and both ends move by 64
 //! a turn, so the hash never reads what has not been written, nor behind the end.
 //!
+//! The kernels of Kuznyechik take arrays of 32 or 64 blocks and load and store just
+//! those; a shorter group is copied into such an array. Those of MGM take slices and
+//! read blocks of them by reference. A table is read by shuffles alone: no secret is
+//! part of an address.
+//!
 //! # Memory not yet initialised
 //! `slots::Store` and `cbc_lanes::Memory` start uninitialised, and only raw pointers
 //! reach into them, never a reference to the whole. Slots below `filled`, and lanes
@@ -73,6 +78,12 @@
 //! four blocks, the most that any tier uses. A round key table is read only in columns
 //! that `table` has filled, which `tabled` records. Outputs of slots left over point at a
 //! block of the stack frame that outlives the run.
+//!
+//! `kuznyechik::KeyPlanes` starts uninitialised too. `set` writes all planes of one
+//! register, through raw pointers, and notes that it did; `get` refuses a register for
+//! which nothing was written. Its room is that of one register of 512 bits or of two of
+//! 256, which `set` asserts, and one value serves one instruction set only: it lives in
+//! a batch, and within a batch detection gives the same answer every time.
 //!
 //! # What is left behind
 //! Not a matter of soundness, but argued nowhere else. Entries clear all vector

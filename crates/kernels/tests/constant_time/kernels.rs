@@ -12,8 +12,10 @@ use cipherlane_kernels::gost28147::{self, Key as GostKey, Sbox, cfb, cnt, imit};
 use cipherlane_kernels::hmac::{self, HmacSha256Key, HmacSha512Key};
 use cipherlane_kernels::job::Direction::{self, Decrypt, Encrypt};
 use cipherlane_kernels::job::{AeadJob, AuthencJob, CipherJob, MacJob};
+use cipherlane_kernels::kuznyechik::{self, KuznyechikKey};
+use cipherlane_kernels::magma::{self, MagmaKey};
 use cipherlane_kernels::xts::{self, XtsKey};
-use cipherlane_kernels::{cbc, cpu, ctr, ecb, naive, sha2};
+use cipherlane_kernels::{cbc, cpu, ctr, ecb, mgm, naive, sha2};
 use inout::InOutBuf;
 
 use crate::memcheck::{publish, secret};
@@ -33,6 +35,7 @@ pub(crate) fn run() {
     xts_units();
     gcm_messages();
     other_aeads();
+    gost34();
     macs();
     gost28147_modes();
 }
@@ -252,6 +255,65 @@ fn authencs<'h>(
         right: false,
     };
     hidden.iter_mut().zip(tags).map(job).collect()
+}
+
+/// Kuznyechik, Magma, and MGM over both.
+fn gost34() {
+    fn text(m: &Message) -> &[u8; 32] {
+        m.key[..].try_into().expect("32 bytes")
+    }
+    fn tagged<const N: usize>((data, tag): (Vec<u8>, [u8; N])) -> (Vec<u8>, Vec<u8>) {
+        (data, tag.to_vec())
+    }
+    macro_rules! cipher {
+        ($module:ident, $key:ty, $len:literal, $naive:expr) => {{
+            let [encrypt, decrypt, ctr, seal, open]: [Reference; 5] = $naive;
+            for (dir, expected) in [(Encrypt, encrypt), (Decrypt, decrypt)] {
+                check(&messages(&[32], blocks), <$key>::new, expected, |hidden| {
+                    $module::ecb(dir, &mut jobs(hidden, Hidden::cipher));
+                    Vec::new()
+                });
+            }
+            let messages = messages(&[32], any);
+            check(&messages, <$key>::new, ctr, |hidden| {
+                $module::ctr(&mut jobs(hidden, Hidden::cipher));
+                Vec::new()
+            });
+            check(&messages, <$key>::new, seal, |hidden| {
+                aead(hidden, $len, mgm::seal)
+            });
+            check(&messages, <$key>::new, open, |hidden| {
+                aead(hidden, $len, mgm::open)
+            });
+        }};
+    }
+    cipher!(
+        kuznyechik,
+        KuznyechikKey,
+        16,
+        [
+            |m| (naive::kuznyechik_ecb_encrypt(text(m), &m.data), vec![]),
+            |m| (naive::kuznyechik_ecb_decrypt(text(m), &m.data), vec![]),
+            |m| (naive::kuznyechik_ctr(text(m), &m.iv, &m.data), vec![]),
+            |m| tagged(naive::kuznyechik_mgm_seal(text(m), &m.iv, &m.aad, &m.data)),
+            |m| tagged(naive::kuznyechik_mgm_open(text(m), &m.iv, &m.aad, &m.data)),
+        ]
+    );
+    fn half(m: &Message) -> &[u8; 8] {
+        m.iv[..8].try_into().expect("half of it")
+    }
+    cipher!(
+        magma,
+        MagmaKey,
+        8,
+        [
+            |m| (naive::magma_ecb_encrypt(text(m), &m.data), vec![]),
+            |m| (naive::magma_ecb_decrypt(text(m), &m.data), vec![]),
+            |m| (naive::magma_ctr(text(m), half(m), &m.data), vec![]),
+            |m| tagged(naive::magma_mgm_seal(text(m), half(m), &m.aad, &m.data)),
+            |m| tagged(naive::magma_mgm_open(text(m), half(m), &m.aad, &m.data)),
+        ]
+    );
 }
 
 fn macs() {
