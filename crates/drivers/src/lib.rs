@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`software`] | the caller's core |
 //! | [`cores`] | the caller's core and worker threads on dedicated cores |
+//! | [`dma`] | an accelerator behind descriptor rings |
 //! | [`openssl`] | the caller's core, by libcrypto 3 where it is present |
 //! | [`gcrypt`] | the caller's core, by libgcrypt where it is present |
 //! | [`ipsec_mb`] | the caller's core, by intel-ipsec-mb where it is present |
@@ -11,6 +12,7 @@
 //! `foreign` is what drivers over foreign libraries share.
 
 pub mod cores;
+pub mod dma;
 mod foreign;
 pub mod gcrypt;
 pub mod ipsec_mb;
