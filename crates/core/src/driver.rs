@@ -84,6 +84,10 @@ pub trait Transform: Send + Sync {
         usize::MAX
     }
 
+    /// A caller that polls a ticket gives the driver a chance to look for finished work and
+    /// to land it. Returns at once.
+    fn poll(&self) {}
+
     /// A caller that waits for a ticket offers its core: does one piece of queued
     /// work, if there is any, and says whether it did.
     fn assist(&self) -> bool {

@@ -29,7 +29,8 @@ struct Cargo {
     driver: usize,
     /// Sent there to learn.
     explored: bool,
-    started: Instant,
+    /// By the framework's clock.
+    started: Duration,
     /// Flights of the session under way when this one started, itself included.
     depth: u32,
     session: Arc<Inner>,
@@ -100,7 +101,7 @@ impl Flight {
             owned,
             driver,
             explored,
-            started: Instant::now(),
+            started: session.clock().now(),
             depth,
             session: session.clone(),
             landing: landing.clone(),
@@ -179,7 +180,7 @@ impl Flight {
             (driver, explored),
             direction,
             &armed,
-            started.elapsed(),
+            session.clock().now().saturating_sub(started),
             depth,
         );
         let statuses: Vec<Status> = armed.iter().map(Request::status).collect();
@@ -268,6 +269,11 @@ impl Ticket {
 
     /// The results, if they are there; otherwise the ticket again.
     pub fn poll(self) -> Result<Batch, Ticket> {
+        if !self.is_done()
+            && let Some(session) = self.session.upgrade()
+        {
+            session.transform(self.driver).poll();
+        }
         if self.is_done() {
             Ok(self
                 .landing

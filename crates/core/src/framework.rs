@@ -8,7 +8,7 @@ use crate::health::{Breaker, Health};
 use crate::profile::Profile;
 use crate::session::SessionBuilder;
 use crate::stats::{MAX_DRIVERS, Statistics, Totals};
-use crate::{Algorithm, Config, Driver, Error, selftest};
+use crate::{Algorithm, Clock, Config, Driver, Error, selftest};
 
 /// Drivers, settings and everything learned. Cheap to clone; clones are one framework.
 ///
@@ -30,6 +30,7 @@ pub struct Framework {
 pub(crate) struct Shared {
     pub(crate) entries: Vec<Entry>,
     pub(crate) config: Config,
+    pub(crate) clock: Clock,
     pub(crate) stats: Statistics,
     dispatches: Mutex<HashMap<(usize, usize), Arc<Dispatch>>>,
     /// What the profile file held at start; dispatches take from it as they are made.
@@ -66,6 +67,7 @@ impl Entry {
 pub struct FrameworkBuilder {
     drivers: Vec<Arc<dyn Driver>>,
     config: Config,
+    clock: Clock,
 }
 
 impl FrameworkBuilder {
@@ -78,6 +80,12 @@ impl FrameworkBuilder {
     /// Settings; the default is none.
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
+        self
+    }
+
+    /// Where times come from; the default is this machine's clocks.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
         self
     }
 
@@ -121,7 +129,7 @@ impl FrameworkBuilder {
                 let admissions = Algorithm::all().iter().map(|_| OnceLock::new()).collect();
                 Entry {
                     driver,
-                    breaker: Breaker::default(),
+                    breaker: Breaker::new(self.clock.clone()),
                     barred,
                     admissions,
                 }
@@ -134,6 +142,7 @@ impl FrameworkBuilder {
         let shared = Shared {
             entries,
             config,
+            clock: self.clock,
             stats: Statistics::new(),
             dispatches: Mutex::default(),
             profile: Mutex::new(profile),
@@ -151,6 +160,7 @@ impl Framework {
         FrameworkBuilder {
             drivers: vec![base],
             config: Config::default(),
+            clock: Clock::default(),
         }
     }
 

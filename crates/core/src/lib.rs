@@ -10,6 +10,7 @@
 //! | [`Driver`], [`Transform`], [`Split`] (`driver`) | what a driver author implements |
 //! | [`Framework`] (`framework`, `config`, `health`, `selftest`) | the registry: admission, settings, health |
 //! | `dispatch/`, `calibrate`, `profile` | learned costs and the choice they lead to |
+//! | [`Clock`] (`clock`) | real time, or a simulation's |
 //! | [`Why`] (`why`), [`Totals`] (`stats`) | what the user is told |
 //!
 //! A request's way: [`Session::process`] checks it against the algorithm's rules, looks the
@@ -20,6 +21,7 @@
 mod algorithm;
 mod batch;
 mod calibrate;
+mod clock;
 mod config;
 mod dispatch;
 mod driver;
@@ -40,6 +42,7 @@ pub use cipherlane_kernels::job::Direction;
 pub use algorithm::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample};
 pub use batch::{Batch, OwnedRequest, Payload};
 pub use calibrate::CalibrationStep;
+pub use clock::{Clock, VirtualTime};
 pub use config::Config;
 pub use dispatch::{Goal, Mode, Switch};
 pub use driver::{Driver, Load, PieceState, Split, Transform};

@@ -15,7 +15,7 @@ use crate::dispatch::model::Cost;
 use crate::dispatch::{BASE, Dispatch, Mode, Shape};
 use crate::flight::{Flight, ORPHAN_PATIENCE, Ticket};
 use crate::request::{Request, Status};
-use crate::{Algorithm, Direction, Error, Framework, Goal, Transform, scatter};
+use crate::{Algorithm, Clock, Direction, Error, Framework, Goal, Transform, scatter};
 
 pub use self::builder::SessionBuilder;
 use self::refusal::Lengths;
@@ -274,9 +274,10 @@ impl Inner {
         };
         let explored = explored.filter(|&other| self.transforms[other].is_some());
         let driver = explored.unwrap_or(driver);
-        let started = Instant::now();
+        let clock = self.clock();
+        let started = clock.now();
         self.run_on(driver, shape.direction, requests);
-        let elapsed = started.elapsed();
+        let elapsed = clock.now().saturating_sub(started);
         self.framework
             .shared
             .stats
@@ -365,6 +366,10 @@ impl Inner {
         if driver != BASE && given_up > 0 && breaker.fail(given_up) {
             self.framework.set_eligible(driver, false);
         }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.framework.shared.clock
     }
 
     pub(crate) fn check(&self, request: &Request<'_>) -> Status {
