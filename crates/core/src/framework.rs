@@ -279,7 +279,10 @@ impl Framework {
         }
         // Admission runs self-tests, which must not hold the lock.
         let usable: Vec<bool> = (0..self.shared.entries.len())
-            .map(|index| self.not_used(index, algorithm).is_none())
+            .map(|index| {
+                let driver = &self.shared.entries[index].driver;
+                self.not_used(index, algorithm).is_none() && driver.takes_key(algorithm, key_len)
+            })
             .collect();
         let dispatch = Dispatch::new(usable.len());
         for (index, entry) in self.shared.entries.iter().enumerate() {
@@ -297,9 +300,12 @@ impl Framework {
 
     /// Opens or closes a driver for `auto` in every dispatch where nothing else bars it.
     pub(crate) fn set_eligible(&self, index: usize, allowed: bool) {
-        for (&(algorithm, _), dispatch) in self.dispatches().iter() {
+        let driver = &self.shared.entries[index].driver;
+        for (&(algorithm, key_len), dispatch) in self.dispatches().iter() {
             let algorithm = Algorithm::all()[algorithm];
-            let allowed = allowed && self.not_used(index, algorithm).is_none();
+            let allowed = allowed
+                && self.not_used(index, algorithm).is_none()
+                && driver.takes_key(algorithm, key_len);
             dispatch.set_eligible(index, allowed);
         }
     }

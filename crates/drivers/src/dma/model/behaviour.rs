@@ -51,10 +51,17 @@ pub struct Fault {
     /// Then so many are struck.
     #[serde(default = "once")]
     pub count: u64,
+    /// For [`FaultKind::LateDma`]: how much later it writes.
+    #[serde(default = "late")]
+    pub delay_ns: u64,
 }
 
 fn once() -> u64 {
     1
+}
+
+fn late() -> u64 {
+    3_000_000_000
 }
 
 /// What goes wrong with a request.
@@ -85,7 +92,7 @@ pub enum FaultKind {
     DoubleCompletion,
     /// Before its completion, one is reported for a request never made.
     UnknownCompletion,
-    /// It hangs, does not acknowledge the first reset, and writes its output much later.
+    /// It hangs, ignores the first reset, and writes its output much later.
     LateDma,
 }
 
@@ -117,9 +124,9 @@ impl Behaviour {
     }
 
     /// What goes wrong with the request of that number, counted from 0.
-    pub(super) fn fault(&self, number: u64) -> Option<FaultKind> {
+    pub(super) fn fault(&self, number: u64) -> Option<Fault> {
         let strikes = |f: &&Fault| number >= f.after && number - f.after < f.count;
-        self.faults.iter().find(strikes).map(|f| f.kind)
+        self.faults.iter().find(strikes).copied()
     }
 }
 
@@ -136,7 +143,7 @@ mod tests {
         behaviour.check().unwrap();
         let factors = [99.0, 100.0, 199.0, 200.0].map(|now| behaviour.factor(now));
         assert_eq!(factors, [1.0, 10.0, 10.0, 1.0]);
-        let faults: Vec<_> = (0..8).map(|n| behaviour.fault(n)).collect();
+        let faults: Vec<_> = (0..8).map(|n| behaviour.fault(n).map(|f| f.kind)).collect();
         let (hang, short) = (Some(FaultKind::Hang), Some(FaultKind::ShortWrite));
         assert_eq!(faults, [None, None, None, hang, None, short, short, None]);
         for wrong in ["jitter = -1.0", "changes = [{at_ns = 0, factor = 0.0}]"] {

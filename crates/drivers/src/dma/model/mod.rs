@@ -6,8 +6,10 @@
 //! | `behaviour` | noise, overload, changes of speed, faults to order |
 //! | `timing` | when a request is done: arithmetic on times |
 //! | `interrupt` | when completions become an interrupt |
+//! | `device` | the device: fetches, checks, computes, writes back |
 
 mod behaviour;
+mod device;
 mod interrupt;
 mod settings;
 #[cfg(test)]
@@ -15,6 +17,7 @@ mod shape;
 mod timing;
 
 pub use self::behaviour::{Behaviour, Change, Collapse, Fault, FaultKind};
+pub use self::device::Model;
 pub use self::interrupt::Coalescer;
 pub use self::settings::{Host, Interrupt, Link, Processor, Rules, Settings, Way};
 pub use self::timing::{Timing, Work};
