@@ -42,8 +42,10 @@ pub(super) struct Engine {
     /// Requests in the device's hands.
     flying: AtomicU32,
     queued_bytes: AtomicU64,
-    /// When the device last reported something, or was given work while idle.
+    /// When the device last ended a request, or was given one while idle.
     pub(super) progress_ns: AtomicU64,
+    /// When the ages of requests were last looked at.
+    pub(super) ages_ns: AtomicU64,
     pub(super) counters: Counters,
     pub(super) learned: Learned,
     /// Who sleeps at the transport.
@@ -95,6 +97,7 @@ impl Engine {
             flying: AtomicU32::new(0),
             queued_bytes: AtomicU64::new(0),
             progress_ns: AtomicU64::new(0),
+            ages_ns: AtomicU64::new(0),
             counters: Counters::default(),
             learned: Learned::default(),
             listener: Mutex::new(()),
@@ -131,7 +134,8 @@ impl Engine {
     }
 
     pub(super) fn flying(&self) -> u32 {
-        self.flying.load(Ordering::Relaxed)
+        // Acquire: whoever sees that requests have ended sees what the device did before.
+        self.flying.load(Ordering::Acquire)
     }
 
     pub(super) fn queued_bytes(&self) -> u64 {
@@ -206,7 +210,8 @@ impl Engine {
             .register(Register::SUBMIT_HEAD)
             .load(Ordering::Acquire);
         let used = tail.wrapping_sub(fetched);
-        if used > ring {
+        // What has ended was fetched before.
+        if used > ring || used > 0 && self.flying() == 0 {
             self.broken.store(true, Ordering::Release);
             return Ok(0);
         }
@@ -275,21 +280,24 @@ impl Engine {
         if count == 0 || count > layout.ring {
             return 0;
         }
+        let mut progress = false;
         for index in 0..count {
             let entry = arena.entry(layout.completion(head.wrapping_add(index)));
-            self.deliver(Completion::load(entry), landed);
+            progress |= self.deliver(Completion::load(entry), landed);
         }
         *head = tail;
         arena
             .register(Register::COMPLETE_HEAD)
             .store(tail, Ordering::Release);
-        self.progress_ns
-            .store(self.transport.now_ns(), Ordering::Relaxed);
+        if progress {
+            self.progress_ns
+                .store(self.transport.now_ns(), Ordering::Relaxed);
+        }
         count as usize
     }
 
-    /// A completion that the device reports, if there is such a request.
-    fn deliver(&self, completion: Completion, landed: &mut Vec<Arc<Group>>) {
+    /// A completion that the device reports; `false` if there is no such request.
+    fn deliver(&self, completion: Completion, landed: &mut Vec<Arc<Group>>) -> bool {
         let Completion {
             slot,
             turn,
@@ -297,16 +305,18 @@ impl Engine {
             written,
         } = completion;
         let slot = self.slots.get(usize::from(slot)).map(lock);
-        match slot.filter(|slot| slot.phase == Phase::Flying && slot.turn == turn) {
-            Some(mut slot) => self.end(&mut slot, Outcome::Reported { status, written }, landed),
+        let mut slot = slot.filter(|slot| slot.phase == Phase::Flying && slot.turn == turn);
+        match &mut slot {
+            Some(slot) => self.end(slot, Outcome::Reported { status, written }, landed),
             None => count(&self.counters.spurious),
         }
+        slot.is_some()
     }
 
     /// The device is out of a slot.
     pub(super) fn end(&self, slot: &mut Slot, outcome: Outcome, landed: &mut Vec<Arc<Group>>) {
         slot.phase = Phase::Ended(outcome);
-        self.flying.fetch_sub(1, Ordering::Relaxed);
+        self.flying.fetch_sub(1, Ordering::Release);
         self.queued_bytes
             .fetch_sub(slot.expected, Ordering::Relaxed);
         if let Some(group) = slot.group.take()

@@ -47,12 +47,12 @@ mod wait;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use cipherlane::{Algorithm, Config, Driver, Error, Load, Transform, VirtualTime};
 
 use self::engine::Engine;
-use self::model::Model;
+use self::model::{Controls, Model};
 pub use self::settings::{Completions, Settings, VARIABLE};
 use self::transport::wire::{Layout, MAGIC, Register, algorithm_number};
 use self::transport::{Port, Shared, Simulated, Transport};
@@ -63,8 +63,8 @@ pub struct Dma {
     version: String,
     /// The device, or why there is none.
     engine: Result<Arc<Engine>, String>,
-    /// Whether a model works out results.
-    computes: Arc<AtomicBool>,
+    /// Of a model.
+    controls: Option<Arc<Controls>>,
 }
 
 impl Dma {
@@ -82,7 +82,7 @@ impl Dma {
                 name: "dma".to_owned(),
                 version: String::new(),
                 engine: Err(reason),
-                computes: Arc::default(),
+                controls: None,
             }]);
         }
         let devices = settings.devices.iter();
@@ -99,16 +99,16 @@ impl Dma {
 
     /// A model in real time, on a thread of its own.
     pub fn modelled(name: &str, settings: &Settings, device: model::Settings) -> Dma {
-        let computes = Arc::new(AtomicBool::new(true));
+        let controls = Arc::new(Controls::new(&device.behaviour));
         let transport = Port::new(layout(settings, &device), device.rules.revocable)
             .and_then(|port| {
-                let model = Model::new(&device, port.clone(), computes.clone());
+                let model = Model::new(&device, port.clone(), controls.clone());
                 Shared::new(port, Box::new(model))
             })
             .map_err(|error| format!("its rings cannot be made: {error}"));
         let transport = transport.map(|transport| Box::new(transport) as Box<dyn Transport>);
         Dma {
-            computes,
+            controls: Some(controls),
             ..Dma::new(name, settings, device, transport)
         }
     }
@@ -120,20 +120,19 @@ impl Dma {
         device: model::Settings,
         time: VirtualTime,
     ) -> std::io::Result<Dma> {
-        let computes = Arc::new(AtomicBool::new(true));
+        let controls = Arc::new(Controls::new(&device.behaviour));
         let port = Port::new(layout(settings, &device), device.rules.revocable)?;
-        let model = Model::new(&device, port.clone(), computes.clone());
+        let model = Model::new(&device, port.clone(), controls.clone());
         let transport = Simulated::new(port, time, Box::new(model));
         Ok(Dma {
-            computes,
+            controls: Some(controls),
             ..Dma::new(name, settings, device, Ok(Box::new(transport)))
         })
     }
 
-    /// Whether a model works out results, as it does at first. Without, its times are as
-    /// right and its results are nonsense: for simulations of time, after the self-tests.
-    pub fn set_computing(&self, computes: bool) {
-        self.computes.store(computes, Ordering::Relaxed);
+    /// The knobs of a model; `None` for anything else.
+    pub fn controls(&self) -> Option<&Controls> {
+        self.controls.as_deref()
     }
 
     /// Any device behind a transport whose arena has the [`layout`].
@@ -154,7 +153,7 @@ impl Dma {
             ),
             engine: transport
                 .map(|transport| Arc::new(Engine::new(device, settings.options(), transport))),
-            computes: Arc::default(),
+            controls: None,
         }
     }
 
@@ -184,6 +183,7 @@ impl Dma {
             spurious_completions: read(&counters.spurious),
             resets: read(&counters.resets),
             unanswered_resets: read(&counters.unanswered),
+            dma_faults: engine.transport.dma_faults(),
             withheld_bytes: engine.withheld_bytes(),
         }
     }
@@ -202,6 +202,8 @@ pub struct Incidents {
     pub resets: u64,
     /// Of these, not acknowledged.
     pub unanswered_resets: u64,
+    /// Accesses to memory that were refused to the device.
+    pub dma_faults: u64,
     /// Bytes of copies that a device may still write to.
     pub withheld_bytes: usize,
 }
@@ -309,6 +311,7 @@ impl Driver for Dma {
             (incidents.spurious_completions, "completions of no request"),
             (incidents.resets, "resets"),
             (incidents.unanswered_resets, "resets not acknowledged"),
+            (incidents.dma_faults, "accesses to memory refused"),
             (
                 incidents.withheld_bytes as u64,
                 "bytes withheld from a device that does not answer",

@@ -234,8 +234,10 @@ impl Slot {
                 }
                 request.set_status(Status::Done);
             }
-            BAD_TAG => request.refuse_tag(),
-            // The input is as it was.
+            BAD_TAG if direction == Direction::Decrypt && request.tag_len() > 0 => {
+                request.refuse_tag();
+            }
+            // Whatever it was, the input is as before.
             _ => request.set_status(Status::Untouched),
         }
         self.clear(engine);

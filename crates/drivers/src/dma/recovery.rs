@@ -52,25 +52,31 @@ impl Engine {
         self.progress_ns.load(Ordering::Relaxed) + self.options.timeout_ns
     }
 
-    /// Resets the device if it is overdue or broken.
+    /// Resets the device if it is overdue or broken, or has lost a request while it went on
+    /// with others.
     pub(super) fn check(&self, epoch: u32) {
-        let overdue = self.flying() > 0 && self.transport.now_ns() >= self.overdue_ns();
-        if overdue || self.broken.load(Ordering::Acquire) {
+        if self.broken.load(Ordering::Acquire) {
+            return self.recover(epoch);
+        }
+        if self.flying() == 0 {
+            return;
+        }
+        let now = self.transport.now_ns();
+        if now >= self.overdue_ns() || self.has_lost(now) {
             self.recover(epoch);
         }
     }
 
-    /// Resets the device if it has lost a request while it went on with others.
-    pub(super) fn check_ages(&self, epoch: u32) {
-        let now = self.transport.now_ns();
-        let patience = PATIENCE * self.options.timeout_ns;
-        let lost = |since: u64| now.saturating_sub(since) >= patience;
-        if self
-            .slots()
-            .any(|slot| slot.phase == Phase::Flying && lost(slot.since_ns))
-        {
-            self.recover(epoch);
+    /// Looks at the ages of all requests, once a timeout.
+    fn has_lost(&self, now: u64) -> bool {
+        let timeout = self.options.timeout_ns;
+        if now.saturating_sub(self.ages_ns.load(Ordering::Relaxed)) < timeout {
+            return false;
         }
+        self.ages_ns.store(now, Ordering::Relaxed);
+        self.slots().any(|slot| {
+            slot.phase == Phase::Flying && now.saturating_sub(slot.since_ns) >= PATIENCE * timeout
+        })
     }
 
     /// Takes everything back from the device, and makes it work again if it can be. Once an

@@ -340,7 +340,10 @@ impl Transform for Keyed {
     }
 
     fn most(&self) -> usize {
-        self.engine.device.rules.max_request as usize
+        let rules = &self.engine.device.rules;
+        let pieces = (rules.ring as usize - 1) / 2;
+        let segment = rules.max_segment / rules.block * rules.block;
+        (rules.max_request as usize).min(pieces * segment as usize)
     }
 
     fn assist(&self) -> bool {

@@ -87,7 +87,7 @@ impl Engine {
                 self.spend(now, self.device.host.poll_ns);
                 self.transport.pause(self.overdue_ns());
             } else {
-                self.listen(epoch, expected, || group.is_done());
+                self.listen(expected, || group.is_done());
             }
             now = self.transport.now_ns();
         }
@@ -96,7 +96,7 @@ impl Engine {
 
     /// Sleeps until the device reports something, or another thread took what it reported, or
     /// it is time to look anyway.
-    pub(super) fn listen(&self, epoch: u32, expected_ns: u64, is_done: impl Fn() -> bool) {
+    fn listen(&self, expected_ns: u64, is_done: impl Fn() -> bool) {
         let now = self.transport.now_ns();
         let watch = (8 * expected_ns).clamp(LEAST_WATCH, self.options.timeout_ns.max(LEAST_WATCH));
         let until = (now + watch).min(self.overdue_ns().max(now));
@@ -119,8 +119,6 @@ impl Engine {
             let found = self.drain();
             if !interrupted && found > 0 {
                 count(&self.counters.lost_interrupts);
-            } else if !interrupted {
-                self.check_ages(epoch);
             }
         }
         wanted.store(0, Ordering::Relaxed);
@@ -147,7 +145,7 @@ impl Engine {
         if self.drain() == 0 && self.flying() > 0 {
             self.check(epoch);
             let before = self.flying();
-            self.listen(epoch, 0, || self.flying() < before);
+            self.listen(0, || self.flying() < before);
         }
     }
 }

@@ -1,8 +1,10 @@
 //! A framework with software and one device in virtual time.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cipherlane::{Algorithm, Framework, Kind, Sample, Session, VirtualTime};
+use cipherlane_drivers::dma::model::{Fault, FaultKind};
 use cipherlane_drivers::dma::{Dma, Settings, model};
 use cipherlane_drivers::software::Software;
 
@@ -54,11 +56,26 @@ impl Rig {
         (self.time.now() - before).as_nanos() as u64
     }
 
+    /// Nothing happens for so long.
+    pub(crate) fn rest(&self, time: Duration) {
+        self.time.sleep_until(self.time.now() + time);
+    }
+
     /// Requests that software had to finish.
     pub(crate) fn retries(&self, algorithm: &str) -> u64 {
         let totals = self.framework.statistics("dma:test", algorithm).unwrap();
         totals.retries
     }
+}
+
+/// Orders a fault for the request after `after` others.
+pub(crate) fn inject(driver: &Dma, kind: FaultKind, after: u64, delay: Duration) {
+    driver.controls().unwrap().inject(Fault {
+        kind,
+        after,
+        count: 1,
+        delay_ns: delay.as_nanos() as u64,
+    });
 }
 
 pub(crate) fn bytes(seed: u8, len: usize) -> Vec<u8> {

@@ -122,12 +122,6 @@ impl Behaviour {
         let mut passed = passed.skip_while(|c| c.at_ns as f64 > now_ns);
         passed.next().map_or(1.0, |c| c.factor)
     }
-
-    /// What goes wrong with the request of that number, counted from 0.
-    pub(super) fn fault(&self, number: u64) -> Option<Fault> {
-        let strikes = |f: &&Fault| number >= f.after && number - f.after < f.count;
-        self.faults.iter().find(strikes).copied()
-    }
 }
 
 #[cfg(test)]
@@ -135,20 +129,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_and_changes_are_found_by_number_and_time() {
-        let text = "jitter = 0.5\n\
-            changes = [{at_ns = 100, factor = 10.0}, {at_ns = 200, factor = 1.0}]\n\
-            faults = [{kind = 'hang', after = 3}, {kind = 'short-write', after = 5, count = 2}]";
+    fn changes_are_found_by_time_and_nonsense_is_refused() {
+        let text = "changes = [{at_ns = 100, factor = 10.0}, {at_ns = 200, factor = 1.0}]";
         let behaviour: Behaviour = toml::from_str(text).unwrap();
         behaviour.check().unwrap();
         let factors = [99.0, 100.0, 199.0, 200.0].map(|now| behaviour.factor(now));
         assert_eq!(factors, [1.0, 10.0, 10.0, 1.0]);
-        let faults: Vec<_> = (0..8).map(|n| behaviour.fault(n).map(|f| f.kind)).collect();
-        let (hang, short) = (Some(FaultKind::Hang), Some(FaultKind::ShortWrite));
-        assert_eq!(faults, [None, None, None, hang, None, short, short, None]);
-        for wrong in ["jitter = -1.0", "changes = [{at_ns = 0, factor = 0.0}]"] {
+        for wrong in [
+            "jitter = -1.0",
+            "changes = [{at_ns = 0, factor = 0.0}]",
+            "changes = [{at_ns = 2, factor = 1.0}, {at_ns = 1, factor = 1.0}]",
+            "collapse = {above = 1, factor = nan}",
+        ] {
             let behaviour: Behaviour = toml::from_str(wrong).unwrap();
-            assert!(behaviour.check().is_err());
+            assert!(behaviour.check().is_err(), "{wrong}");
         }
     }
 }

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 
 use cipherlane::{Aad, Algorithm, Direction, Keys, Kind, Request, Status, Transform};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::behaviour::FaultKind;
+use super::controls::Controls;
 use super::interrupt::Coalescer;
 use super::settings::Settings;
 use super::timing::{Timing, Work};
@@ -28,8 +29,7 @@ const MOST_KEY: u32 = 4096;
 pub struct Model {
     settings: Settings,
     port: Port,
-    /// Whether results are computed; otherwise only the times are right.
-    computes: Arc<AtomicBool>,
+    controls: Arc<Controls>,
     timing: Timing,
     coalescer: Coalescer,
     keys: HashMap<u32, LoadedKey>,
@@ -40,8 +40,6 @@ pub struct Model {
     /// What will happen, by time and then by order.
     agenda: BTreeMap<(u64, u64), Event>,
     events: u64,
-    /// Requests fetched, keys apart.
-    served: u64,
     state: State,
 }
 
@@ -88,22 +86,20 @@ struct Fetched {
 }
 
 impl Model {
-    /// A device at the end of that port. `computes`: whether it works out results; without,
-    /// only its times are right, for simulations of time.
-    pub fn new(settings: &Settings, port: Port, computes: Arc<AtomicBool>) -> Self {
+    /// A device at the end of that port.
+    pub fn new(settings: &Settings, port: Port, controls: Arc<Controls>) -> Self {
         let model = Model {
             timing: Timing::new(settings),
             coalescer: Coalescer::new(&settings.interrupt),
             settings: settings.clone(),
             port,
-            computes,
+            controls,
             keys: HashMap::new(),
             fetched: 0,
             completed: 0,
             resets: 0,
             agenda: BTreeMap::new(),
             events: 0,
-            served: 0,
             state: State::Working,
         };
         let arena = &model.port.arena;
@@ -249,8 +245,7 @@ impl Model {
             }
             Opcode::Run(direction) => direction,
         };
-        let fault = self.settings.behaviour.fault(self.served);
-        self.served += 1;
+        let fault = self.controls.next();
         match fault.map(|f| f.kind) {
             Some(FaultKind::Hang) => {
                 self.state = State::Stuck { ignores: 0 };
@@ -336,7 +331,7 @@ impl Model {
         let operation = &fetched.operation;
         let key = self.keys.get(&operation.session).ok_or(NO_SESSION)?;
         self.check(key.algorithm, fetched)?;
-        if !self.computes.load(Ordering::Relaxed) {
+        if !self.controls.computes() {
             return Ok(Default::default());
         }
         let fault = |DmaFault| DMA_FAULT;
@@ -561,7 +556,6 @@ impl std::fmt::Debug for Model {
         f.debug_struct("Model")
             .field("title", &self.settings.title)
             .field("state", &self.state)
-            .field("served", &self.served)
             .finish_non_exhaustive()
     }
 }

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `settings`, `presets/` | rates, latencies, rules and costs, as data |
 //! | `behaviour` | noise, overload, changes of speed, faults to order |
+//! | `controls` | what can be changed while it works |
 //! | `timing` | when a request is done: arithmetic on times |
 //! | `interrupt` | when completions become an interrupt |
 //! | `device` | the device: fetches, checks, computes, writes back |
 
 mod behaviour;
+mod controls;
 mod device;
 mod interrupt;
 mod settings;
@@ -17,6 +19,7 @@ mod shape;
 mod timing;
 
 pub use self::behaviour::{Behaviour, Change, Collapse, Fault, FaultKind};
+pub use self::controls::Controls;
 pub use self::device::Model;
 pub use self::interrupt::Coalescer;
 pub use self::settings::{Host, Interrupt, Link, Processor, Rules, Settings, Way};

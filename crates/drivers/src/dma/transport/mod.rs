@@ -62,6 +62,11 @@ pub trait Transport: Send + Sync {
     /// done, and so nothing is known of what the device still does.
     fn attach(&self, attached: bool) -> bool;
 
+    /// Accesses to memory that were refused to the device, where that is known.
+    fn dma_faults(&self) -> u64 {
+        0
+    }
+
     /// Whether completions arrive only while somebody waits, so that no thread shall wait
     /// for them in the background.
     fn is_inline(&self) -> bool {

@@ -160,4 +160,8 @@ impl Transport for Shared {
     fn attach(&self, attached: bool) -> bool {
         self.port.attach(attached)
     }
+
+    fn dma_faults(&self) -> u64 {
+        self.port.iommu.faults()
+    }
 }

@@ -108,6 +108,10 @@ impl Transport for Simulated {
         self.port.attach(attached)
     }
 
+    fn dma_faults(&self) -> u64 {
+        self.port.iommu.faults()
+    }
+
     fn is_inline(&self) -> bool {
         true
     }
