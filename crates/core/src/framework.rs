@@ -8,7 +8,8 @@ use crate::health::{Breaker, Health};
 use crate::profile::Profile;
 use crate::session::SessionBuilder;
 use crate::stats::{MAX_DRIVERS, Statistics, Totals};
-use crate::{Algorithm, Clock, Config, Driver, Error, selftest};
+use crate::verify::{self, Sampler, Verifier};
+use crate::{Algorithm, Clock, Config, Driver, Error, Mismatch, selftest};
 
 /// Drivers, settings and everything learned. Cheap to clone; clones are one framework.
 ///
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
     pub(crate) stats: Statistics,
+    pub(crate) verifier: Arc<Verifier>,
     dispatches: Mutex<HashMap<(usize, usize), Arc<Dispatch>>>,
     /// What the profile file held at start; dispatches take from it as they are made.
     profile: Mutex<Profile>,
@@ -41,6 +43,7 @@ pub(crate) struct Shared {
 pub(crate) struct Entry {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) breaker: Breaker,
+    pub(crate) sampler: Sampler,
     /// Why the whole driver is not used, if so.
     barred: Option<String>,
     /// Self-tests, run at first need, by algorithm.
@@ -52,6 +55,9 @@ impl Entry {
     pub(crate) fn admit(&self, algorithm: &'static Algorithm) -> Result<(), String> {
         if let Some(reason) = &self.barred {
             return Err(reason.clone());
+        }
+        if self.breaker.is_quarantined() {
+            return Err(self.breaker.health().to_string());
         }
         let admission = &self.admissions[algorithm.index()];
         admission
@@ -130,6 +136,7 @@ impl FrameworkBuilder {
                 Entry {
                     driver,
                     breaker: Breaker::new(self.clock.clone()),
+                    sampler: Sampler::new(config.verify.unwrap_or(verify::EVERY)),
                     barred,
                     admissions,
                 }
@@ -144,6 +151,7 @@ impl FrameworkBuilder {
             config,
             clock: self.clock,
             stats: Statistics::new(),
+            verifier: Arc::default(),
             dispatches: Mutex::default(),
             profile: Mutex::new(profile),
         };
@@ -223,8 +231,9 @@ impl Framework {
         {
             return Some(format!("the user forces '{forced}'"));
         }
-        if let Health::Suspended { .. } = entry.breaker.health() {
-            return Some(entry.breaker.health().to_string());
+        match entry.breaker.health() {
+            Health::Working => {}
+            health => return Some(health.to_string()),
         }
         (index != BASE && !entry.driver.automatic() && !self.wanted(name)).then(|| {
             format!("not chosen by 'auto' unless the setting auto = [\"{name}\"] allows it")
@@ -308,6 +317,17 @@ impl Framework {
                 && driver.takes_key(algorithm, key_len);
             dispatch.set_eligible(index, allowed);
         }
+    }
+
+    /// A driver was wrong: it is not used any more, by any session.
+    pub(crate) fn quarantine(&self, index: usize, mismatch: Mismatch) {
+        self.shared.entries[index].breaker.quarantine(mismatch);
+        self.set_eligible(index, false);
+    }
+
+    /// Waits until the requests sampled so far are verified.
+    pub fn finish_verification(&self) {
+        self.shared.verifier.finish();
     }
 
     /// Suspended drivers whose rest is over may be tried again.

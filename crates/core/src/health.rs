@@ -1,12 +1,12 @@
 //! Whether a driver works: a circuit breaker with back-off, and quarantine.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::Clock;
+use crate::{Clock, Mismatch};
 
 /// Failures in a row that open the breaker.
 const TRIP: u32 = 8;
@@ -28,6 +28,11 @@ pub enum Health {
         /// Until it is tried again, in milliseconds.
         remaining_ms: u64,
     },
+    /// It gave a wrong result, and is not used any more.
+    Quarantined {
+        /// The result.
+        mismatch: Arc<Mismatch>,
+    },
 }
 
 impl std::fmt::Display for Health {
@@ -43,6 +48,7 @@ impl std::fmt::Display for Health {
                     "suspended (trip {trips}, tried again in {remaining_ms} ms)"
                 )
             }
+            Health::Quarantined { mismatch } => write!(f, "quarantined: {mismatch}"),
         }
     }
 }
@@ -53,6 +59,7 @@ pub(crate) struct Breaker {
     failures: AtomicU32,
     open: AtomicBool,
     rest: Mutex<Rest>,
+    quarantine: OnceLock<Arc<Mismatch>>,
     clock: Clock,
 }
 
@@ -116,7 +123,22 @@ impl Breaker {
         over
     }
 
+    /// Ends the driver's use; the first reason is kept.
+    pub(crate) fn quarantine(&self, mismatch: Mismatch) {
+        // Set before: then the first one stands.
+        let _ = self.quarantine.set(Arc::new(mismatch));
+    }
+
+    #[inline]
+    pub(crate) fn is_quarantined(&self) -> bool {
+        self.quarantine.get().is_some()
+    }
+
     pub(crate) fn health(&self) -> Health {
+        if let Some(mismatch) = self.quarantine.get() {
+            let mismatch = mismatch.clone();
+            return Health::Quarantined { mismatch };
+        }
         let rest = self.rest();
         match rest
             .until

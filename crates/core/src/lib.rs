@@ -8,7 +8,7 @@
 //! | [`Session`] (`session`) | a key in use: checks, picks a driver, runs, rescues |
 //! | [`Batch`], [`Ticket`] (`batch`, `flight`) | requests that own their memory, for callers that do not wait |
 //! | [`Driver`], [`Transform`], [`Split`] (`driver`) | what a driver author implements |
-//! | [`Framework`] (`framework`, `config`, `health`, `selftest`) | the registry: admission, settings, health |
+//! | [`Framework`] (`framework`, `config`, `health`, `selftest`, `verify`) | the registry: admission, settings, health, verification |
 //! | `dispatch/`, `calibrate`, `profile` | learned costs and the choice they lead to |
 //! | [`Clock`] (`clock`) | real time, or a simulation's |
 //! | [`Why`] (`why`), [`Totals`] (`stats`) | what the user is told |
@@ -35,6 +35,7 @@ mod scatter;
 mod selftest;
 mod session;
 mod stats;
+mod verify;
 mod why;
 
 pub use cipherlane_kernels::job::Direction;
@@ -53,4 +54,5 @@ pub use health::Health;
 pub use request::{Request, Status, View};
 pub use session::{Session, SessionBuilder};
 pub use stats::Totals;
+pub use verify::{Answer, Mismatch};
 pub use why::{Candidate, Question, Why};

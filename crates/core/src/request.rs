@@ -450,6 +450,16 @@ impl<'a> Request<'a> {
         }
     }
 
+    /// The output, flat.
+    pub(crate) fn copy_output(&mut self) -> Vec<u8> {
+        let mut copy = Vec::with_capacity(self.output_len);
+        for (start, len) in self.output_regions() {
+            // SAFETY: a region of the output, which is ours while `self` is borrowed.
+            copy.extend_from_slice(unsafe { std::slice::from_raw_parts(start, len) });
+        }
+        copy
+    }
+
     /// Copies `flat` into the output of a scattered or flat request.
     pub(crate) fn distribute(&mut self, flat: &[u8]) {
         if self.output_segments == 0 {

@@ -6,7 +6,7 @@ use cipherlane::{Batch, Direction, Health, OwnedRequest, Payload, Request, Sessi
 use cipherlane_drivers::dma::model::FaultKind;
 use cipherlane_drivers::dma::{Completions, Incidents, Settings};
 
-use crate::rig::{Rig, bytes, device, encrypted, inject, rig, rig_with};
+use crate::rig::{Rig, bytes, device, encrypted, inject, rig, rig_verifying, rig_with};
 
 const ENCRYPT: Direction = Direction::Encrypt;
 const NAME: &str = "gcm(aes)";
@@ -335,4 +335,44 @@ fn a_device_that_is_gone_is_left_alone_and_tried_less_and_less() {
         "{:?}",
         row.notes
     );
+}
+
+/// Nothing tells a lie from the truth but computing it again.
+#[test]
+fn a_wrong_result_is_found_by_verification_and_ends_the_devices_use() {
+    for way in [Way::InPlace, Way::Apart, Way::Submitted] {
+        // The first after the good batch is the one that is verified, and the lie.
+        let rig = rig_verifying(device(|_| {}), Settings::default(), REQUESTS as u64 + 1);
+        let session = warm(&rig);
+        inject(&rig.driver, FaultKind::WrongResult, 0, Duration::ZERO);
+        let outcome = match way {
+            Way::Submitted => submitted(&session),
+            _ => waited(&session, way),
+        };
+        // Every request has finished, once; one is wrong, and nobody could know.
+        let wrong = outcome
+            .into_iter()
+            .enumerate()
+            .filter(|(i, (status, data, tag))| {
+                assert_eq!(*status, Status::Done);
+                (data.clone(), tag.clone()) != want(*i)
+            });
+        assert_eq!(wrong.map(|(i, _)| i).collect::<Vec<_>>(), [0], "{way:?}");
+        rig.framework.finish_verification();
+        let rows = rig.framework.rows();
+        let row = rows.iter().find(|row| row.driver == "dma:test").unwrap();
+        let Health::Quarantined { mismatch } = &row.health else {
+            panic!("{way:?}: {}", row.health)
+        };
+        assert_eq!(
+            (mismatch.algorithm, &mismatch.input),
+            (NAME, &plain(0)),
+            "{way:?}"
+        );
+        let (output, tag) = want(0);
+        assert!(mismatch.expected.output == output && mismatch.expected.tag == tag);
+        // From now on all is right, and software's.
+        run(&session, way, "after");
+        assert_eq!(rig.retries(NAME), REQUESTS as u64);
+    }
 }

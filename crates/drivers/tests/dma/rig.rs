@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cipherlane::{Algorithm, Framework, Kind, Sample, Session, VirtualTime};
+use cipherlane::{Algorithm, Config, Framework, Kind, Sample, Session, VirtualTime};
 use cipherlane_drivers::dma::model::{Fault, FaultKind};
 use cipherlane_drivers::dma::{Dma, Settings, model};
 use cipherlane_drivers::software::Software;
@@ -27,12 +27,22 @@ pub(crate) fn rig(device: model::Settings) -> Rig {
 }
 
 pub(crate) fn rig_with(device: model::Settings, settings: Settings) -> Rig {
+    rig_verifying(device, settings, 0)
+}
+
+/// One in `verify` requests is verified.
+pub(crate) fn rig_verifying(device: model::Settings, settings: Settings, verify: u64) -> Rig {
+    let config = Config {
+        verify: Some(verify),
+        ..Config::default()
+    };
     let time = VirtualTime::new();
     let driver = Dma::simulated("test", &settings, device, time.clone()).unwrap();
     let driver = Arc::new(driver);
     let framework = Framework::builder(Arc::new(Software))
         .driver(driver.clone())
         .clock(time.clock())
+        .config(config)
         .build()
         .unwrap();
     Rig {
