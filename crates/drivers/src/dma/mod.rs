@@ -53,7 +53,7 @@ use cipherlane::{Algorithm, Config, Driver, Error, Load, Transform, VirtualTime}
 
 use self::engine::Engine;
 use self::model::{Controls, Model};
-pub use self::settings::{Completions, Settings, VARIABLE};
+pub use self::settings::{Completions, PREFIX, Settings, VARIABLE};
 use self::transport::wire::{Layout, MAGIC, Register, algorithm_number};
 use self::transport::{Port, Shared, Simulated, Transport};
 
@@ -71,11 +71,12 @@ impl Dma {
     /// A driver for each device of the configuration: models in real time, each on a thread of
     /// its own. Where none is configured, one driver that says how to.
     pub fn configured(config: &Config) -> Result<Vec<Dma>, Error> {
-        let settings = Settings::new(config)?;
+        let settings = Settings::new(config)?.with_named(config);
         if settings.devices.is_empty() {
             let reason = format!(
-                "no device is configured; name one by {VARIABLE}=pcie-modern, or \
-                 devices = [\"pcie-modern\"] under [drivers.dma]: {}, or a TOML file",
+                "no device is configured; name one as dma:pcie-modern where a driver is named, \
+                 by {VARIABLE}=pcie-modern, or by devices = [\"pcie-modern\"] under \
+                 [drivers.dma]: {}, or a TOML file",
                 model::Settings::presets().join(", ")
             );
             return Ok(vec![Dma {
@@ -142,10 +143,8 @@ impl Dma {
         device: model::Settings,
         transport: Result<Box<dyn Transport>, String>,
     ) -> Dma {
-        let name = name.rsplit('/').next().unwrap_or(name);
-        let name = name.strip_suffix(".toml").unwrap_or(name);
         Dma {
-            name: format!("dma:{name}"),
+            name: format!("{PREFIX}{name}"),
             version: format!(
                 "{} {:016x}",
                 env!("CARGO_PKG_VERSION"),

@@ -6,6 +6,9 @@ use serde::Deserialize;
 /// The environment variable that names devices.
 pub const VARIABLE: &str = "CIPHERLANE_DMA";
 
+/// What names of devices begin with, as drivers.
+pub const PREFIX: &str = "dma:";
+
 /// Settings of the driver, for all devices.
 ///
 /// ```toml
@@ -113,6 +116,17 @@ impl Settings {
         }
     }
 
+    /// With the devices that are named as drivers, to be forced or chosen from.
+    pub(super) fn with_named(mut self, config: &Config) -> Settings {
+        let named = config.auto.iter().chain(&config.force);
+        for device in named.filter_map(|name| name.strip_prefix(PREFIX)) {
+            if !self.devices.iter().any(|known| known == device) {
+                self.devices.push(device.to_owned());
+            }
+        }
+        self
+    }
+
     pub(super) fn options(&self) -> Options {
         Options {
             completions: self.completions,
@@ -170,6 +184,10 @@ mod tests {
         for device in ["a", "b", "a"] {
             Settings::add(&mut config, device);
         }
-        assert_eq!(Settings::new(&config).unwrap().devices, ["a", "b"]);
+        config.force = Some("dma:c".to_owned());
+        config.auto = vec!["dma:b".to_owned(), "cores".to_owned()];
+        let settings = Settings::new(&config).unwrap();
+        assert_eq!(settings.devices, ["a", "b"]);
+        assert_eq!(settings.with_named(&config).devices, ["a", "b", "c"]);
     }
 }
