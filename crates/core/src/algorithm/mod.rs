@@ -130,6 +130,16 @@ impl Aad {
             Aad::Exactly(len) => len,
         }
     }
+
+    /// Whether the algorithm takes so many bytes.
+    pub fn takes(self, len: usize) -> bool {
+        match self {
+            Aad::None => len == 0,
+            Aad::Any => true,
+            Aad::Esp => len == 8 || len == 12,
+            Aad::Exactly(exactly) => len == exactly,
+        }
+    }
 }
 
 /// Input of a reference computation; `data` is plaintext, or ciphertext when decrypting.
