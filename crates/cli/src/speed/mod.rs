@@ -16,7 +16,7 @@ mod auto;
 mod lineup;
 mod memory;
 mod names;
-mod outputs;
+pub(crate) mod outputs;
 mod submitting;
 mod table;
 mod waiting;

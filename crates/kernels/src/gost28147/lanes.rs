@@ -3,15 +3,38 @@
 
 use super::engine::{Engine, MOST, Rounds};
 use super::packed::RegisterKeys;
-use super::{Block, Tables, Words, wipe, with_engine};
+use super::{Block, Tables, Words, wipe};
 
 /// Runs every block in place through the rounds, under the key of the same place.
 pub(crate) fn crypt(sbox: &Tables, rounds: Rounds, keys: &[&Words], blocks: &mut [Block]) {
-    with_engine!(run(sbox, rounds, keys, blocks));
+    #[cfg(target_arch = "x86_64")]
+    {
+        use crate::cpu;
+        use crate::x86_64::gost28147::{byte_planes, wide_words};
+        if let Some(token) = cpu::HaveAvx512Vbmi::new() {
+            return wide_words::lanes(token, sbox, rounds, keys, blocks);
+        }
+        if let Some(token) = cpu::HaveAvx2::new() {
+            return byte_planes::lanes(token, sbox, rounds, keys, blocks);
+        }
+    }
+    run(
+        crate::portable::gost28147::Scalar,
+        sbox,
+        rounds,
+        keys,
+        blocks,
+    );
 }
 
 #[inline(always)]
-fn run<E: Engine>(engine: E, sbox: &Tables, rounds: Rounds, keys: &[&Words], blocks: &mut [Block]) {
+pub(crate) fn run<E: Engine>(
+    engine: E,
+    sbox: &Tables,
+    rounds: Rounds,
+    keys: &[&Words],
+    blocks: &mut [Block],
+) {
     if let ([key], [block]) = (keys, &mut *blocks) {
         *block = engine.one(sbox, rounds, key, *block);
         return;

@@ -28,6 +28,7 @@ mod poly1305_lanes;
 mod rows;
 mod sha256;
 mod sha2_wide;
+mod short;
 mod xts;
 
 pub(crate) use tier::{aes_ni, vaes, vaes512};
