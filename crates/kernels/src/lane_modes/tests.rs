@@ -84,7 +84,7 @@ proptest! {
 fn blocks_agree_with_rustcrypto() {
     use cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
     let text: [u8; 32] = core::array::from_fn(|i| (i * i * 7 + 3) as u8);
-    let plain: Vec<u8> = (0..16 * 333).map(|i| (i * i >> 5) as u8).collect();
+    let plain: Vec<u8> = (0..16 * 333).map(|i| ((i * i) >> 5) as u8).collect();
     let ours = |run: &mut dyn FnMut(InOutBuf<'_, '_, u8>)| {
         let mut data = plain.clone();
         run(InOutBuf::from(&mut data[..]));
