@@ -11,7 +11,7 @@ use crate::openssl::cnf::Cnf;
 /// The name under which programs know the provider.
 pub(crate) const NAME: &str = "cipherlane";
 
-const BEGIN: &str = "# begin of cipherlane; 'cipherlane openssl install --uninstall' removes it\n";
+const BEGIN: &str = "# begin of cipherlane, written by 'cipherlane openssl'\n";
 const END: &str = "# end of cipherlane\n";
 
 /// The lines that make programs which read `base` prefer the provider in the file `module`.

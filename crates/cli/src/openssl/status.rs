@@ -62,7 +62,7 @@ pub(crate) fn problems(problems: &[Problem]) -> String {
         .iter()
         .map(|problem| {
             let what = output::wrap("  ", &format!("problem: {}", problem.what));
-            what + &output::wrap("  ", &format!("remedy:  {}", problem.remedy))
+            what + &output::wrap("  ", &format!("remedy: {}", problem.remedy))
         })
         .collect()
 }

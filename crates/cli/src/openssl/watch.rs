@@ -22,6 +22,9 @@ use crate::output;
 /// The provider appends a line for each process that ends to the file named there.
 const VARIABLE: &str = "CIPHERLANE_OPENSSL_STATS";
 
+/// The ciphers that OpenSSL's random generator fetches.
+const RANDOM: [&str; 2] = ["AES-256-CTR", "AES-256-ECB"];
+
 /// What a process used.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Process {
@@ -264,8 +267,16 @@ fn text(report: &Report) -> String {
             row("all", cipher, used);
         }
     }
+    let random = report
+        .totals
+        .keys()
+        .any(|cipher| RANDOM.contains(&cipher.as_str()));
     format!(
-        "cipherlane: the program used the provider:\n{}\n",
-        table.trim_fmt()
+        "cipherlane: the program used the provider:\n{}\n{}",
+        table.trim_fmt(),
+        match random {
+            true => "AES-256-CTR and AES-256-ECB: OpenSSL's random generator uses them too.\n",
+            false => "",
+        }
     )
 }
