@@ -190,7 +190,7 @@ mod tests {
                 .env(NESTED, "1")
                 .args(["cpu::", "aes::", "sp_800_38a", "ieee_1619"])
                 .args(["gcm::tests::known_answers", "rfc_4231", "rfc_8439_example"])
-                .args(["authenc::tests::lone", "authenc::tests::packets"])
+                .args(["authenc::tests::few", "authenc::tests::packets"])
                 .output()
                 .unwrap();
             let report = String::from_utf8_lossy(&run.stdout);

@@ -54,9 +54,10 @@
 //! that every lane has as many bytes as the first one before its loop, and a lane
 //! without a message repeats the last one's address, so it reads and writes the same
 //! bytes. `chacha_lanes::xor` asserts that the key stream is no shorter than the data.
-//! The loop of `authenc` that encrypts and hashes one message reads output that it
-//! wrote in an earlier turn: `lead` is at least `taken + 96`, and both ends move by 64
-//! a turn, so the hash never reads what has not been written, nor behind the end.
+//! The loop of `authenc` that encrypts and hashes a few messages reads output that it
+//! wrote in an earlier turn: `lead` is at least `taken + 96` in all of them, both ends
+//! move by 64 a turn, and the turns end with the shortest message, so the hash never
+//! reads what has not been written, nor behind the end.
 //!
 //! # Memory not yet initialised
 //! `slots::Store` and `cbc_lanes::Memory` start uninitialised, and only raw pointers
