@@ -16,8 +16,9 @@ use crate::x86_64::authenc as few;
 use crate::{cbc, ctr};
 
 /// Jobs that go through the cipher before the MAC of the first of them begins, or the
-/// other way round: few enough for what was written to be still in the cache.
-const GROUP: usize = 16;
+/// other way round: as many as a cipher has lanes, and few enough for what was written
+/// to be still in a cache near by.
+const GROUP: usize = 32;
 
 /// The MAC of a combination: a key of it.
 pub trait Mac: Sized + 'static {
