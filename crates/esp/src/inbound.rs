@@ -37,7 +37,10 @@ struct Invalid {
 impl InboundSa {
     /// Checks the parameters and expands the keys.
     pub fn new(framework: &Framework, parameters: &SaParameters) -> Result<Self, Error> {
-        parameters.check()?;
+        parameters.check(match parameters.esn {
+            true => u64::MAX,
+            false => u32::MAX.into(),
+        })?;
         let protection = protection::protection(framework, parameters)?;
         let last = parameters.first_sequence - 1;
         let window = match parameters.replay_window {
@@ -231,8 +234,10 @@ impl InboundSa {
     /// Accepts the pending packets whose numbers are new; how many, and their bytes.
     #[inline]
     fn commit(&self, group: &mut [Packet<'_>]) -> (u64, u64) {
-        let pending = group.iter().filter(|packet| packet.is_pending());
-        let numbers: ArrayVec<u64, LANES> = pending.map(Packet::sequence).collect();
+        let mut numbers: ArrayVec<u64, LANES> = ArrayVec::new();
+        for packet in group.iter().filter(|packet| packet.is_pending()) {
+            numbers.push(packet.sequence());
+        }
         let mut answers = [Ok(()); LANES];
         self.window.commit_batch(&numbers, &mut answers);
         let (mut packets, mut bytes) = (0, 0);

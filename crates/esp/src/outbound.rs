@@ -43,7 +43,7 @@ pub struct OutboundSa {
 impl OutboundSa {
     /// Checks the parameters and expands the keys.
     pub fn new(framework: &Framework, parameters: &SaParameters) -> Result<Self, Error> {
-        parameters.check()?;
+        parameters.check(Counter::last(parameters.esn))?;
         let protection = protection::protection(framework, parameters)?;
         Ok(OutboundSa {
             counter: Counter::new(parameters.first_sequence, parameters.esn),
@@ -145,7 +145,7 @@ impl OutboundSa {
                 packet.refuse(Refusal::SequenceExhausted);
                 self.life.tell(Event::SequenceExhausted);
             }
-            sequence = sequence.saturating_add(1);
+            sequence += 1;
         }
         self.protection.seal(group);
         for packet in group.iter_mut() {

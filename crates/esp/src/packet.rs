@@ -43,13 +43,14 @@ impl<'a> Packet<'a> {
     }
 
     /// Says what the content is: an IP protocol number. Needed before sealing in transport
-    /// mode; in tunnel mode it is taken from the content.
+    /// mode; in tunnel mode it is taken from the content, unless it is 59, for a dummy packet
+    /// of any content.
     pub fn with_next_header(mut self, protocol: u8) -> Self {
         self.next_header = protocol;
         self
     }
 
-    /// The same buffer with new content: [`Pending`](Verdict::Pending) again.
+    /// The same buffer with new content: as a [`new`](Self::new) one.
     ///
     /// # Panics
     /// If the range does not lie in the buffer.
@@ -57,6 +58,7 @@ impl<'a> Packet<'a> {
         self.set_range(content);
         self.sequence = 0;
         self.verdict = Verdict::Pending;
+        self.next_header = 0;
     }
 
     /// The content.
@@ -167,8 +169,9 @@ impl<'a> Packet<'a> {
         self.next_header
     }
 
+    /// The same as [`with_next_header`](Self::with_next_header), in place.
     #[inline]
-    pub(crate) fn set_next_header(&mut self, protocol: u8) {
+    pub fn set_next_header(&mut self, protocol: u8) {
         self.next_header = protocol;
     }
 }

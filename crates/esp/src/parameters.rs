@@ -3,7 +3,6 @@
 use zeroize::Zeroizing;
 
 use crate::Error;
-use crate::sequence::Counter;
 
 /// The parameters of one SA, one direction.
 #[derive(Clone, Debug)]
@@ -46,12 +45,12 @@ impl SaParameters {
         }
     }
 
-    /// What is wrong with them, but for keys and ICV, which the transform judges.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// What is wrong with them, but for keys and ICV, which the transform judges. `most` is the
+    /// last sequence number.
+    pub(crate) fn check(&self, most: u64) -> Result<(), Error> {
         if self.spi < 256 {
             return Err(Error::ReservedSpi { spi: self.spi });
         }
-        let most = Counter::last(self.esn);
         if !(1..=most).contains(&self.first_sequence) {
             let given = self.first_sequence;
             return Err(Error::FirstSequence { given, most });

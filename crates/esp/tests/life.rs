@@ -38,24 +38,26 @@ fn heard() -> (Arc<Mutex<Vec<Event>>>, cipherlane_esp::Observer) {
 }
 
 #[test]
-fn without_esn_it_stops_before_the_number_wraps() {
-    let mut parameters = gcm(false);
-    parameters.first_sequence = u64::from(u32::MAX) - 2;
-    let (events, observer) = heard();
-    let sa = OutboundSa::new(&framework(), &parameters).unwrap();
-    let sa = sa.with_observer(observer);
-    let batch = vec![ipv4(40, 0); 5];
-    let results = with_packets(&batch, |packets| sa.seal(packets));
-    let exhausted = Verdict::Refused(Refusal::SequenceExhausted);
-    let sealed = Verdict::Sealed;
-    let expected = [sealed, sealed, sealed, exhausted, exhausted];
-    assert_eq!(verdicts(&results), expected);
-    assert_eq!(results[2].1[4..8], [0xff; 4]);
-    assert_eq!(results[3].1, batch[3], "what was refused is as it was");
-    assert!(sa.is_over());
-    let results = with_packets(&batch[..1], |packets| sa.seal(packets));
-    assert_eq!(verdicts(&results), [Verdict::Refused(Refusal::Expired)]);
-    assert_eq!(*events.lock().unwrap(), [Event::SequenceExhausted]);
+fn it_stops_before_the_number_wraps() {
+    for (esn, last) in [(false, u64::from(u32::MAX)), (true, u64::MAX << 32)] {
+        let mut parameters = gcm(esn);
+        parameters.first_sequence = last - 2;
+        let (events, observer) = heard();
+        let sa = OutboundSa::new(&framework(), &parameters).unwrap();
+        let sa = sa.with_observer(observer);
+        let batch = vec![ipv4(40, 0); 5];
+        let results = with_packets(&batch, |packets| sa.seal(packets));
+        let exhausted = Verdict::Refused(Refusal::SequenceExhausted);
+        let sealed = Verdict::Sealed;
+        let expected = [sealed, sealed, sealed, exhausted, exhausted];
+        assert_eq!(verdicts(&results), expected);
+        assert_eq!(results[2].1[4..8], (last as u32).to_be_bytes());
+        assert_eq!(results[3].1, batch[3], "what was refused is as it was");
+        assert!(sa.is_over());
+        let results = with_packets(&batch[..1], |packets| sa.seal(packets));
+        assert_eq!(verdicts(&results), [Verdict::Refused(Refusal::Expired)]);
+        assert_eq!(*events.lock().unwrap(), [Event::SequenceExhausted]);
+    }
 }
 
 #[test]

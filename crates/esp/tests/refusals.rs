@@ -182,6 +182,24 @@ fn tfc_padding_is_cut_off_and_dummies_are_marked() {
 }
 
 #[test]
+fn dummies_are_sent_on_demand_and_only_then() {
+    let framework = framework();
+    let outbound = OutboundSa::new(&framework, &gcm()).unwrap();
+    let inbound = InboundSa::new(&framework, &gcm()).unwrap();
+    let mut buffer = vec![7; 200];
+    let mut packets = [Packet::new(&mut buffer, 50..90).with_next_header(59)];
+    outbound.seal(&mut packets);
+    inbound.open(&mut packets);
+    assert_eq!(packets[0].verdict(), Verdict::Dummy);
+    // The buffer of a dummy carries a packet next.
+    packets[0].reset(50..80);
+    packets[0].content_mut().copy_from_slice(&ipv4(30, 0));
+    outbound.seal(&mut packets);
+    inbound.open(&mut packets);
+    assert_eq!(packets[0].verdict(), Verdict::Accepted);
+}
+
+#[test]
 fn outbound() {
     let sa = OutboundSa::new(&framework(), &gcm()).unwrap();
     let refused = |content: &[u8], range: std::ops::Range<usize>, room: usize, expected| {

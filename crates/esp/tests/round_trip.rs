@@ -2,7 +2,7 @@
 
 mod support;
 
-use cipherlane_esp::{InboundSa, OutboundSa, Refusal, Verdict};
+use cipherlane_esp::{InboundSa, IvOrigin, Keys, OutboundSa, Refusal, Transform, Verdict};
 use support::{framework, ipv4, parameters, transforms, with_packets};
 
 #[test]
@@ -40,6 +40,49 @@ fn what_is_sealed_is_opened_once() {
             assert_eq!(received.packets, total as u64);
             assert_eq!(sent.bytes, received.bytes);
             assert_eq!(received.refused[Refusal::Replayed.index()], total as u64);
+        }
+    }
+}
+
+/// What other implementations judge is the explicit IV and the whole ICV; here the IV is the
+/// sequence number, so the other forms are that packet with parts left out (RFC 8750 section
+/// 3, RFC 4106 section 6).
+#[test]
+fn an_implicit_iv_and_a_shorter_icv_leave_parts_out_of_the_same_packet() {
+    let framework = framework();
+    let seal = |transform, keys: &Keys, esn| {
+        let parameters = parameters(transform, keys, esn);
+        let sa = OutboundSa::new(&framework, &parameters).unwrap();
+        let sealed = with_packets(&vec![ipv4(90, 5); 3], |packets| sa.seal(packets));
+        sealed
+            .into_iter()
+            .map(|(_, packet)| packet)
+            .collect::<Vec<_>>()
+    };
+    let (gcm, chacha) = (Keys::combined(&[3; 20]), Keys::combined(&[4; 36]));
+    for esn in [false, true] {
+        let (explicit, implicit) = (IvOrigin::Explicit, IvOrigin::Implicit);
+        let whole = seal(
+            Transform::AesGcm {
+                icv: 16,
+                iv: explicit,
+            },
+            &gcm,
+            esn,
+        );
+        for icv in [8, 12, 16] {
+            let short = seal(Transform::AesGcm { icv, iv: explicit }, &gcm, esn);
+            let bare = seal(Transform::AesGcm { icv, iv: implicit }, &gcm, esn);
+            for ((whole, short), bare) in whole.iter().zip(&short).zip(&bare) {
+                assert_eq!(short[..], whole[..whole.len() - (16 - icv)]);
+                assert_eq!(*bare, [&short[..8], &short[16..]].concat());
+            }
+        }
+        let whole = seal(Transform::ChaCha20Poly1305 { iv: explicit }, &chacha, esn);
+        let bare = seal(Transform::ChaCha20Poly1305 { iv: implicit }, &chacha, esn);
+        for (number, (whole, bare)) in (1u64..).zip(whole.iter().zip(&bare)) {
+            assert_eq!(whole[8..16], number.to_be_bytes());
+            assert_eq!(*bare, [&whole[..8], &whole[16..]].concat());
         }
     }
 }

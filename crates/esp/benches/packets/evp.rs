@@ -100,7 +100,7 @@ impl Aes128Gcm {
         nonce
     }
 
-    pub(crate) fn seal(&mut self, packet: &mut Packet<'_>) {
+    pub(crate) fn seal_one(&mut self, packet: &mut Packet<'_>) {
         self.sequence += 1;
         let payload = packet.range();
         let pad = (payload.len() + 2).wrapping_neg() & 3;
@@ -128,7 +128,7 @@ impl Aes128Gcm {
         assert!(done, "OpenSSL seals");
     }
 
-    pub(crate) fn open(&mut self, packet: &mut Packet<'_>) {
+    pub(crate) fn open_one(&mut self, packet: &mut Packet<'_>) {
         let sealed = packet.range();
         let (head, rest) = packet.content_mut().split_at_mut(HEAD);
         let (data, icv) = rest.split_at_mut(rest.len() - ICV);

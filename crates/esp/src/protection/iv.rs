@@ -24,15 +24,14 @@ impl IvGenerator {
         Ok(IvGenerator { session })
     }
 
-    /// 16 bytes for each pending packet, up to [`LANES`]. Where the driver fails, the packets
-    /// are refused, and there are none.
-    pub(crate) fn make(&self, packets: &mut [Packet<'_>]) -> ArrayVec<[u8; 16], LANES> {
-        let pending = packets.iter().filter(|packet| packet.is_pending());
-        let mut ivs: ArrayVec<[u8; 16], LANES> = pending
-            .map(|packet| u128::from(packet.sequence()).to_be_bytes())
-            .collect();
+    /// Puts 16 bytes for each pending packet, up to [`LANES`], into `ivs`, which is empty. Where
+    /// the driver fails, the packets are refused, and it stays empty.
+    pub(crate) fn make(&self, packets: &mut [Packet<'_>], ivs: &mut ArrayVec<[u8; 16], LANES>) {
+        for packet in packets.iter().filter(|packet| packet.is_pending()) {
+            ivs.push(u128::from(packet.sequence()).to_be_bytes());
+        }
         if ivs.is_empty() {
-            return ivs;
+            return;
         }
         let blocks = Request::in_place(ivs.as_flattened_mut());
         let made = self.session.process(Direction::Encrypt, &mut [blocks]);
@@ -42,12 +41,12 @@ impl IvGenerator {
                 packet.refuse_and_wipe(Refusal::DriverFailed);
             }
         }
-        ivs
     }
 
     /// Writes an IV of 16 bytes behind the header of each pending packet, up to [`LANES`].
     pub(crate) fn write(&self, packets: &mut [Packet<'_>]) {
-        let ivs = self.make(packets);
+        let mut ivs = ArrayVec::new();
+        self.make(packets, &mut ivs);
         let pending = packets.iter_mut().filter(|packet| packet.is_pending());
         for (packet, iv) in pending.zip(&ivs) {
             packet.content_mut()[HEADER..HEADER + 16].copy_from_slice(iv);

@@ -144,34 +144,40 @@ impl Separate {
     }
 
     fn run(&self, direction: Direction, packets: &mut [Packet<'_>]) {
-        let iv_len = self.ivs.len();
+        match self.ivs {
+            Ivs::None => self.run_with_iv::<0>(direction, packets),
+            Ivs::Sequence => self.run_with_iv::<8>(direction, packets),
+            Ivs::Random(_) => self.run_with_iv::<16>(direction, packets),
+        }
+    }
+
+    fn run_with_iv<const IV: usize>(&self, direction: Direction, packets: &mut [Packet<'_>]) {
         session::process(
             &self.session,
             direction,
             self.spi,
             packets,
-            |packet, _, header| request(packet, iv_len, self.icv, self.esn, header),
+            |packet, _, header| request::<IV>(packet, self.icv, self.esn, header),
         );
     }
 }
 
 /// Cuts an ESP packet, whose IV stands, into the regions of a request.
 #[inline(always)]
-fn request<'b>(
+fn request<'b, const IV: usize>(
     packet: &'b mut [u8],
-    iv_len: usize,
     icv: usize,
     esn: bool,
     long_header: &'b mut LongHeader,
 ) -> Request<'b> {
-    let (head, rest) = packet.split_at_mut(HEADER + iv_len);
+    let (head, rest) = packet.split_at_mut(HEADER + IV);
     let (data, icv) = rest.split_at_mut(rest.len() - icv);
     let head = &*head;
     let iv = &head[HEADER..];
     let request = Request::in_place(data).tag(icv).iv(iv);
     if esn {
-        long_header[LONG..][..iv_len].copy_from_slice(iv);
-        request.aad(&long_header[..LONG + iv_len])
+        long_header[LONG..LONG + IV].copy_from_slice(iv);
+        request.aad(&long_header[..LONG + IV])
     } else {
         request.aad(head)
     }

@@ -25,11 +25,11 @@ pub(super) fn process(
     packets: &mut [Packet<'_>],
     request: impl for<'b> Fn(&'b mut [u8], u64, &'b mut LongHeader) -> Request<'b>,
 ) {
-    let mut headers: ArrayVec<LongHeader, LANES> = packets
-        .iter()
-        .filter(|packet| packet.is_pending())
-        .map(|packet| long_header(spi, packet.sequence()))
-        .collect();
+    // Pushed one by one: a collected array would be moved as a whole.
+    let mut headers: ArrayVec<LongHeader, LANES> = ArrayVec::new();
+    for packet in packets.iter().filter(|packet| packet.is_pending()) {
+        headers.push(long_header(spi, packet.sequence()));
+    }
     let mut requests: ArrayVec<Request<'_>, LANES> = ArrayVec::new();
     let pending = packets.iter_mut().filter(|packet| packet.is_pending());
     for (packet, header) in pending.zip(&mut headers) {
