@@ -53,6 +53,7 @@ lint:
 	scripts/needs build
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path bench/rust-peers/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
@@ -63,5 +64,7 @@ bench: build
 soak:
 	scripts/needs build test fuzz
 	PROPTEST_CASES=20000 cargo test --workspace --release
+	PROPTEST_CASES=20000 cargo test --release --manifest-path bench/rust-peers/Cargo.toml \
+		--target-dir target/rust-peers
 	scripts/fuzz 30
 	cargo run --release -p cipherlane-kernels --example timing 1000

@@ -119,6 +119,17 @@ fn rounds(key_len: usize) -> Option<usize> {
     }
 }
 
+impl Clone for AesKey {
+    fn clone(&self) -> AesKey {
+        AesKey {
+            enc: self.enc,
+            portable: OnceLock::new(),
+            dec: self.dec,
+            rounds: self.rounds,
+        }
+    }
+}
+
 impl Drop for AesKey {
     fn drop(&mut self) {
         wipe(&mut self.enc, NO_KEYS);

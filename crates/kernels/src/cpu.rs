@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The features that kernels ask for, in the order of their bits, as
 /// [`features`] shows and `CIPHERLANE_CPU_DISABLE` takes them.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "aes",
     "pclmulqdq",
     "avx2",
@@ -22,6 +22,7 @@ const NAMES: [&str; 8] = [
     "avx512",
     "sha_ni",
     "avx512vbmi",
+    "gfni",
 ];
 
 /// Set once detection has run, so that a machine without features is not asked again.
@@ -84,6 +85,7 @@ fn present() -> u32 {
         avx512,
         sse && has!("sha"),
         avx512 && has!("avx512vbmi"),
+        has!("gfni"),
     ]
     .iter()
     .enumerate()
@@ -92,7 +94,7 @@ fn present() -> u32 {
 
 #[cfg(target_arch = "x86_64")]
 pub use tokens::{
-    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveShaNi, HaveVaes, HaveVaes512,
+    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveGfni512, HaveShaNi, HaveVaes, HaveVaes512,
 };
 
 #[cfg(target_arch = "x86_64")]
@@ -105,6 +107,7 @@ mod tokens {
     const AVX512: u32 = 1 << 5;
     const SHA_NI: u32 = 1 << 6;
     const AVX512VBMI: u32 = 1 << 7;
+    const GFNI: u32 = 1 << 8;
 
     macro_rules! token {
         ($(#[$doc:meta])* $name:ident = $($bit:ident)|+) => {
@@ -152,8 +155,12 @@ mod tokens {
         /// AVX-512 VBMI with all of [`HaveAvx512`].
         HaveAvx512Vbmi = AVX2 | AVX512 | AVX512VBMI
     }
+    token! {
+        /// GFNI on 512-bit registers, with all of [`HaveAvx512Vbmi`].
+        HaveGfni512 = AVX2 | AVX512 | AVX512VBMI | GFNI
+    }
 
-    impl HaveAvx512Vbmi {
+    impl HaveGfni512 {
         /// The smaller tokens that this one implies.
         #[inline]
         pub(crate) fn smaller(self) -> (HaveAvx2, HaveAvx512) {
@@ -208,6 +215,8 @@ mod tests {
                 .args(["cpu::", "aes::", "sp_800_38a", "ieee_1619"])
                 .args(["gcm::tests::known_answers", "rfc_4231", "rfc_8439_example"])
                 .args(["gost28147_published_vectors", "gost28147_divers"])
+                .args(["authenc::tests::lone", "authenc::tests::packets"])
+                .args(["rfc_7801", "rfc_8891", "rfc_9058"])
                 .output()
                 .unwrap();
             let report = String::from_utf8_lossy(&run.stdout);

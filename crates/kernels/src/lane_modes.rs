@@ -12,15 +12,20 @@ pub(crate) const LANES: usize = 192;
 
 /// The expanded key of a cipher with blocks of `N` bytes.
 pub(crate) trait LaneCipher<const N: usize>: Sized {
+    /// What an implementation keeps from one call to the next, as long as the keys it
+    /// was given live.
+    type Kept: Default;
+
     /// Encrypts or decrypts each block under the key of the same place.
-    fn crypt(dir: Direction, keys: &[&Self], blocks: &mut [[u8; N]]);
+    fn crypt(kept: &mut Self::Kept, dir: Direction, keys: &[&Self], blocks: &mut [[u8; N]]);
 }
 
 /// Blocks on their way through the lanes.
-pub(crate) struct Lanes<'a, K, const N: usize> {
+pub(crate) struct Lanes<'a, K: LaneCipher<N>, const N: usize> {
     keys: [&'a K; LANES],
-    pub(crate) blocks: [[u8; N]; LANES],
+    blocks: [[u8; N]; LANES],
     len: usize,
+    kept: K::Kept,
 }
 
 impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
@@ -30,6 +35,7 @@ impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
             keys: [key; LANES],
             blocks: [[0; N]; LANES],
             len: 0,
+            kept: K::Kept::default(),
         }
     }
 
@@ -48,12 +54,17 @@ impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
     /// Encrypts or decrypts what was pushed, gives it and is empty again.
     pub(crate) fn run(&mut self, dir: Direction) -> &[[u8; N]] {
         let len = core::mem::take(&mut self.len);
-        K::crypt(dir, &self.keys[..len], &mut self.blocks[..len]);
+        K::crypt(
+            &mut self.kept,
+            dir,
+            &self.keys[..len],
+            &mut self.blocks[..len],
+        );
         &self.blocks[..len]
     }
 }
 
-impl<K, const N: usize> Drop for Lanes<'_, K, N> {
+impl<K: LaneCipher<N>, const N: usize> Drop for Lanes<'_, K, N> {
     fn drop(&mut self) {
         self.blocks.as_flattened_mut().zeroize();
     }
@@ -146,18 +157,48 @@ pub(crate) fn ctr<K: LaneCipher<N>, const N: usize>(jobs: &mut [CipherJob<'_, K>
         Direction::Encrypt,
         jobs,
         |iv, _, blocks| {
-            let mut wide = [0; 16];
-            wide[16 - N..].copy_from_slice(&iv[..N]);
-            let mut counter = u128::from_be_bytes(wide);
-            for block in blocks {
-                block.copy_from_slice(&counter.to_be_bytes()[16 - N..]);
-                counter = counter.wrapping_add(1);
-            }
-            iv[..N].copy_from_slice(&counter.to_be_bytes()[16 - N..]);
+            let (counter, _) = iv.split_first_chunk_mut().expect("N is 16 at most");
+            count(counter, blocks);
         },
-        |mut data, blocks| {
-            let len = data.len();
-            data.xor_in2out(&blocks.as_flattened()[..len]);
-        },
+        |data, blocks| xor(data, blocks.as_flattened()),
     );
+}
+
+/// Adds as much of a key stream as there is data.
+#[inline(always)]
+pub(crate) fn xor(mut data: InOutBuf<'_, '_, u8>, stream: &[u8]) {
+    // In place, the compiler would go byte by byte.
+    #[cfg(target_arch = "x86_64")]
+    if let Some(token) = crate::cpu::HaveAvx2::new() {
+        return crate::x86_64::chacha_lanes::xor(token, data, stream);
+    }
+    let len = data.len();
+    data.xor_in2out(&stream[..len]);
+}
+
+/// Counter blocks from one on, which is left at the next.
+#[inline(always)]
+fn count<const N: usize>(counter: &mut [u8; N], blocks: &mut [[u8; N]]) {
+    // The last eight bytes count in a register, and carry rarely.
+    let (head, tail) = counter.split_at_mut(N - 8);
+    let mut low = u64::from_be_bytes(tail.as_ref().try_into().expect("8 bytes"));
+    for block in blocks {
+        block[..N - 8].copy_from_slice(head);
+        block[N - 8..].copy_from_slice(&low.to_be_bytes());
+        low = low.wrapping_add(1);
+        if low == 0 {
+            carry(head);
+        }
+    }
+    tail.copy_from_slice(&low.to_be_bytes());
+}
+
+#[cold]
+fn carry(head: &mut [u8]) {
+    for byte in head.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            break;
+        }
+    }
 }

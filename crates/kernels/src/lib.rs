@@ -13,6 +13,7 @@
 //! | [`chacha`] | ChaCha20-Poly1305 |
 //! | [`gost28147`] | GOST 28147-89: cipher modes, MAC, key diversification |
 //! | [`kuznyechik`], [`magma`], [`mgm`] | the ciphers of GOST R 34.12-2015, and the AEAD mode over them |
+//! | [`kdf`] | key derivation of RFC 7836 |
 //! | [`naive`] | the reference that judges every kernel |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | `portable` | constant-time implementations for every machine |
@@ -36,6 +37,7 @@ pub mod gost28147;
 mod hash_lanes;
 pub mod hmac;
 pub mod job;
+pub mod kdf;
 pub mod kuznyechik;
 mod lane_modes;
 pub mod magma;

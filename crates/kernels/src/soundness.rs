@@ -54,6 +54,12 @@
 //! that every lane has as many bytes as the first one before its loop, and a lane
 //! without a message repeats the last one's address, so it reads and writes the same
 //! bytes. `chacha_lanes::xor` asserts that the key stream is no shorter than the data.
+//! The engines of GOST 28147-89 take slices too. `crypt` and `mac` assert that there are as
+//! many registers of blocks, data and counts as of keys before they go by addresses: a
+//! register of blocks is 16 or 32 of them, a lane's data is an array of 64 bytes of which
+//! step `s` reads the eight at `8s`, and keys are rows of whole registers, the row number
+//! going from 0 to 7 or back. The schedulers above them are safe code, inlined into the
+//! function that has the engine's instructions.
 //! The loop of `authenc` that encrypts and hashes one message reads output that it
 //! wrote in an earlier turn: `lead` is at least `taken + 96`, and both ends move by 64
 //! a turn, so the hash never reads what has not been written, nor behind the end.

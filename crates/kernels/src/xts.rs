@@ -8,6 +8,7 @@ use crate::job::{CipherJob, Direction};
 use crate::{choose, ecb};
 
 /// The two expanded keys of XTS-AES.
+#[derive(Clone)]
 pub struct XtsKey {
     data: AesKey,
     tweak: AesKey,

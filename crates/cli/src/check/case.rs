@@ -36,7 +36,7 @@ pub(crate) struct Case {
     /// Key of the cipher, or of the MAC where there is no cipher. Keys for ESP end with
     /// the 4-byte salt or nonce (RFC 4106 section 8.1), `xts` keys are the two AES keys one after the other.
     pub(crate) key: Vec<u8>,
-    /// Key of the MAC in `authenc`; empty elsewhere.
+    /// Key of the MAC in `authenc` and `authencesn`; empty elsewhere.
     pub(crate) auth_key: Vec<u8>,
     /// IV, nonce, initial counter block or tweak; empty where the algorithm has none.
     pub(crate) iv: Vec<u8>,

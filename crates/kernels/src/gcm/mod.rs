@@ -4,7 +4,7 @@
 //! |---|---|
 //! | whole messages with nonces of 12 bytes, a batch at a time | [`seal`], [`open`] |
 //! | one large message on several cores | [`part`] on each, then [`join`] |
-//! | data in pieces as they come, nonces of any length | [`GcmStream`] |
+//! | data in pieces as they come, nonces of any length | [`GcmStream`], [`GcmState`] |
 //! | a message that is authenticated only (GMAC) | [`mac`] |
 //!
 //! A message is at most 2^36 - 32 bytes (SP 800-38D section 5.2.1.1); behind that
@@ -14,7 +14,7 @@ mod stream;
 
 use inout::InOutBuf;
 
-pub use self::stream::GcmStream;
+pub use self::stream::{GcmState, GcmStream};
 use crate::aes::{AesKey, Block};
 use crate::job::{AeadJob, Direction};
 use crate::portable;
@@ -26,6 +26,7 @@ use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
 use crate::x86_64::gcm as x86;
 
 /// An expanded key of AES-GCM: the round keys of AES and the powers of H. Wiped on drop.
+#[derive(Clone)]
 #[repr(C, align(64))]
 pub struct GcmKey {
     pub(crate) aes: AesKey,

@@ -3,7 +3,7 @@
 
 use super::engine::{Engine, MOST, Rounds};
 use super::packed::{Packed, RegisterKeys, crypt_each, remove, take_front};
-use super::{Block, Key, Tables, Words, each_sbox, mesh, wipe, with_engine};
+use super::{Block, Key, Tables, Words, choose, mesh, wipe};
 use crate::job::CipherJob;
 use arrayvec::ArrayVec;
 use inout::InOutBuf;
@@ -15,41 +15,25 @@ type Jobs<'a, 'b> = &'a mut [CipherJob<'b, Key>];
 ///
 /// A job is serial in itself, so lanes are filled by the jobs of a batch only.
 pub fn encrypt(jobs: &mut [CipherJob<'_, Key>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run_encrypt(sbox, jobs, false)),
-    );
+    choose!(cfb_encrypt, run_encrypt, jobs, false);
 }
 
 /// As [`encrypt`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every
 /// 1024 bytes.
 pub fn encrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run_encrypt(sbox, jobs, true)),
-    );
+    choose!(cfb_encrypt, run_encrypt, jobs, true);
 }
 
 /// Decrypts every job, data of any length. The IV is the first eight bytes of the
 /// job's, and stays as it is.
 pub fn decrypt(jobs: &mut [CipherJob<'_, Key>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run_decrypt(sbox, jobs)),
-    );
+    choose!(cfb_decrypt, run_decrypt, jobs, false);
 }
 
 /// As [`decrypt`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every
 /// 1024 bytes.
 pub fn decrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run_decrypt_meshed(sbox, jobs)),
-    );
+    choose!(cfb_decrypt, run_decrypt, jobs, true);
 }
 
 /// A job in a lane.
@@ -121,7 +105,16 @@ pub(crate) fn run_encrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_
 }
 
 #[inline(always)]
-pub(crate) fn run_decrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
+pub(crate) fn run_decrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>, meshed: bool) {
+    if meshed {
+        decrypt_spans(engine, sbox, jobs);
+    } else {
+        decrypt_whole(engine, sbox, jobs);
+    }
+}
+
+#[inline(always)]
+fn decrypt_whole<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
     let mut packed = Packed::new(engine, sbox, Rounds::Encrypt, true);
     for job in jobs.iter_mut().filter(|job| job.key.has(sbox)) {
         let mut last = iv(&job.iv);
@@ -135,7 +128,7 @@ pub(crate) fn run_decrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_
 /// All jobs of a window go through the bytes under one key before any goes on to the
 /// next, so that they are meshed together.
 #[inline(always)]
-pub(crate) fn run_decrypt_meshed<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
+fn decrypt_spans<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
     let mut queue = jobs
         .iter_mut()
         .filter(|job| job.key.has(sbox) && !job.data.is_empty());

@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, MOST, Rounds};
 use super::packed::{Packed, crypt_each, remove, take_front};
-use super::{Block, Key, Tables, Words, each_sbox, mesh, wipe, with_engine};
+use super::{Block, Key, Tables, Words, choose, mesh, wipe};
 use crate::job::CipherJob;
 use arrayvec::ArrayVec;
 use inout::InOutBuf;
@@ -15,21 +15,13 @@ type Jobs<'a, 'b> = &'a mut [CipherJob<'b, Key>];
 /// Encrypts or decrypts every job, data of any length. The IV is the first eight
 /// bytes of the job's, and stays as it is.
 pub fn apply(jobs: &mut [CipherJob<'_, Key>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run(sbox, jobs)),
-    );
+    choose!(cnt, run, jobs, false);
 }
 
 /// As [`apply`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every
 /// 1024 bytes.
 pub fn apply_meshed(jobs: &mut [CipherJob<'_, Key>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run_meshed(sbox, jobs)),
-    );
+    choose!(cnt, run, jobs, true);
 }
 
 /// A job that has begun.
@@ -68,7 +60,16 @@ impl<'j> Window<'j> {
 }
 
 #[inline(always)]
-pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
+pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>, meshed: bool) {
+    if meshed {
+        run_meshed(engine, sbox, jobs);
+    } else {
+        run_plain(engine, sbox, jobs);
+    }
+}
+
+#[inline(always)]
+fn run_plain<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
     let mut queue = jobs
         .iter_mut()
         .filter(|job| job.key.has(sbox) && !job.data.is_empty());
@@ -89,7 +90,7 @@ pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
 /// All jobs of a window go through the bytes under one key before any goes on to the
 /// next, so that they are meshed together.
 #[inline(always)]
-pub(crate) fn run_meshed<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
+fn run_meshed<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
     let mut queue = jobs
         .iter_mut()
         .filter(|job| job.key.has(sbox) && !job.data.is_empty());

@@ -3,7 +3,7 @@
 
 use super::engine::{Engine, MOST, Rounds};
 use super::packed::RegisterKeys;
-use super::{Block, Key, Tables, Words, each_sbox, wipe, with_engine};
+use super::{Block, Key, Tables, Words, choose, wipe};
 use arrayvec::ArrayVec;
 
 /// A key to be derived from another.
@@ -33,11 +33,7 @@ impl<'a> Diversify<'a> {
 /// Derives every key: K becomes CFB(S, K, K) eight times, with a block function of
 /// eight rounds, and then CFB(UKM, K, SRC); UKM and SRC repeat D.
 pub fn divers(jobs: &mut [Diversify<'_>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run(sbox, jobs)),
-    );
+    choose!(divers, run, jobs);
 }
 
 #[inline(always)]

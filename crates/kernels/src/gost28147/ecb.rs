@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, Rounds};
 use super::packed::Packed;
-use super::{Key, Tables, each_sbox, with_engine};
+use super::{Key, Tables, choose};
 use crate::job::{CipherJob, Direction};
 
 type Jobs<'a, 'b> = &'a mut [CipherJob<'b, Key>];
@@ -27,11 +27,7 @@ fn crypt(dir: Direction, jobs: Jobs<'_, '_>) {
     for job in jobs.iter() {
         assert!(job.data.len().is_multiple_of(8), "ECB takes whole blocks");
     }
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run(sbox, jobs, dir)),
-    );
+    choose!(ecb, run, jobs, dir);
 }
 
 #[inline(always)]

@@ -58,10 +58,6 @@ pub(crate) trait Engine: Copy {
     /// Subkeys of the lanes of one register, in the engine's layout.
     type Keys: Copy + Default;
 
-    /// Calls `run` compiled for the engine's instructions, and clears the registers
-    /// that secrets went through.
-    fn within<R>(self, run: impl FnOnce() -> R) -> R;
-
     /// One key in every lane.
     fn splat(self, key: &Words, keys: &mut Self::Keys);
 

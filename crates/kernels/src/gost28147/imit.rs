@@ -6,41 +6,20 @@
 
 use super::engine::{CHUNK, Engine, MOST};
 use super::packed::{RegisterKeys, remove};
-use super::{Block, Key, Tables, Words, each_sbox, mesh, wipe, with_engine};
+use super::{Block, Key, Tables, Words, choose, mesh, wipe};
+use crate::job::MacJob;
 use arrayvec::ArrayVec;
 
-/// A message, in up to three pieces that count as one.
-pub struct Job<'a> {
-    /// The key.
-    pub key: &'a Key,
-    /// What stands before the data; may be empty.
-    pub prefix: &'a [u8],
-    /// The data; may be empty.
-    pub data: &'a [u8],
-    /// What stands behind the data; may be empty.
-    pub suffix: &'a [u8],
-    /// Out: the MAC.
-    pub mac: [u8; 4],
-}
-
-/// The MAC of every job. A message is padded with zeros to whole blocks, and a
+/// The MAC of every job: four bytes. A message is padded with zeros to whole blocks, and a
 /// message of one block with a block of zeros. That of an empty one is zero.
-pub fn mac(jobs: &mut [Job<'_>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run(sbox, jobs, false)),
-    );
+pub fn mac(jobs: &mut [MacJob<'_, Key>]) {
+    choose!(imit, run, jobs, false);
 }
 
 /// As [`mac`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every 1024
 /// bytes, of all pieces together.
-pub fn mac_meshed(jobs: &mut [Job<'_>]) {
-    each_sbox(
-        jobs,
-        |job| job.key,
-        |jobs, sbox| with_engine!(run(sbox, jobs, true)),
-    );
+pub fn mac_meshed(jobs: &mut [MacJob<'_, Key>]) {
+    choose!(imit, run, jobs, true);
 }
 
 /// What is left of a message in a lane.
@@ -50,13 +29,13 @@ struct Lane<'j> {
     blocks: usize,
     /// Bytes until the key is meshed.
     span: usize,
-    mac: &'j mut [u8; 4],
+    mac: &'j mut [u8; 64],
 }
 
 impl<'j> Lane<'j> {
     #[inline(always)]
-    fn new<'b: 'j>(job: &'j mut Job<'b>) -> Self {
-        let pieces = [job.prefix, job.data, job.suffix];
+    fn new<'b: 'j>(job: &'j mut MacJob<'b, Key>) -> Self {
+        let pieces = [job.head, job.data, job.suffix];
         let blocks = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let blocks = match blocks.div_ceil(8) {
             1 => 2,
@@ -133,13 +112,20 @@ impl<'j> Lane<'j> {
             self.blocks -= blocks.len();
             self.span = self.span.wrapping_sub(8 * blocks.len());
         }
-        *self.mac = core::array::from_fn(|byte| state[byte]);
+        finish(self.mac, state);
         wipe(&mut padded);
     }
 }
 
+/// The MAC is the first word of the state.
 #[inline(always)]
-pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [Job<'_>], meshed: bool) {
+fn finish(mac: &mut [u8; 64], state: &Block) {
+    *mac = [0; 64];
+    mac[..4].copy_from_slice(&state[..4]);
+}
+
+#[inline(always)]
+pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [MacJob<'_, Key>], meshed: bool) {
     let mut queue = jobs.iter_mut().filter(|job| job.key.has(sbox));
     let mut lanes: ArrayVec<Lane<'_>, MOST> = ArrayVec::new();
     let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
@@ -170,7 +156,7 @@ impl<'j> Lanes<'j> {
         mut self,
         engine: E,
         sbox: &Tables,
-        mut queue: impl Iterator<Item = &'j mut Job<'b>>,
+        mut queue: impl Iterator<Item = &'j mut MacJob<'b, Key>>,
         meshed: bool,
     ) {
         let Lanes { lanes, keys } = &mut self;
@@ -213,7 +199,7 @@ impl<'j> Lanes<'j> {
                     }
                     continue;
                 }
-                *lane.mac = core::array::from_fn(|byte| states[i][byte]);
+                finish(lane.mac, &states[i]);
                 changed |= 1 << (i / E::LANES);
                 if let Some(job) = queue.next() {
                     keys[i] = job.key.words;

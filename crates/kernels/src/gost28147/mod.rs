@@ -6,6 +6,7 @@
 //! | [`imit`] | the MAC |
 //! | [`divers`] | CryptoPro key diversification |
 //! | `engine` | what an implementation of the rounds offers, many blocks side by side |
+//! | `lanes` | the rounds for Magma |
 //! | `packed` | independent blocks of many jobs in common registers |
 //! | `mesh` | CryptoPro key meshing of many keys at once |
 //!
@@ -21,6 +22,7 @@ pub mod ecb;
 pub mod imit;
 
 pub(crate) mod engine;
+pub(crate) mod lanes;
 mod mesh;
 mod packed;
 mod sbox;
@@ -94,25 +96,27 @@ pub(crate) fn wipe<T: Copy + Default>(secret: &mut [T]) {
     zeroize::optimization_barrier(secret);
 }
 
-/// Calls a function over an engine with the best engine of this processor.
-macro_rules! with_engine {
-    ($run:ident($($arg:expr),*)) => {{
-        #[cfg(target_arch = "x86_64")]
-        {
-            use crate::{cpu, x86_64::gost28147::{Planes, WideWords}};
-            if let Some(token) = cpu::HaveAvx512Vbmi::new() {
-                let engine = WideWords(token);
-                return engine.within(|| $run(engine, $($arg),*));
+/// Runs a scheduler for each S-box of the jobs, over the best engine of this
+/// processor: first the entry of the x86-64 engines, then the portable function.
+macro_rules! choose {
+    ($entry:ident, $run:path, $jobs:ident $(, $arg:expr)*) => {
+        $crate::gost28147::each_sbox($jobs, |job| job.key, |jobs, sbox| {
+            #[cfg(target_arch = "x86_64")]
+            {
+                use crate::cpu;
+                use crate::x86_64::gost28147::{byte_planes, wide_words};
+                if let Some(token) = cpu::HaveAvx512Vbmi::new() {
+                    return wide_words::$entry(token, sbox, jobs $(, $arg)*);
+                }
+                if let Some(token) = cpu::HaveAvx2::new() {
+                    return byte_planes::$entry(token, sbox, jobs $(, $arg)*);
+                }
             }
-            if let Some(token) = cpu::HaveAvx2::new() {
-                let engine = Planes(token);
-                return engine.within(|| $run(engine, $($arg),*));
-            }
-        }
-        $run(crate::portable::gost28147::Scalar, $($arg),*)
-    }};
+            $run(crate::portable::gost28147::Scalar, sbox, jobs $(, $arg)*)
+        })
+    };
 }
-use with_engine;
+use choose;
 
 /// Calls `run` once for each S-box of the jobs.
 #[inline(always)]

@@ -111,13 +111,14 @@ impl<'s, 'j, E: Engine> Packed<'s, 'j, E> {
         );
         let mut start = 0;
         for mut run in self.runs.drain(..) {
-            let blocks = self.blocks[start..run.end].as_flattened();
-            let bytes = &blocks[..run.data.len()];
+            let blocks = self.blocks[start..run.end].as_flattened_mut();
+            let bytes = &mut blocks[..run.data.len()];
             if self.xor {
-                run.data.xor_in2out(bytes);
-            } else {
-                run.data.get_out().copy_from_slice(bytes);
+                for (byte, input) in bytes.iter_mut().zip(run.data.get_in()) {
+                    *byte ^= input;
+                }
             }
+            run.data.get_out().copy_from_slice(bytes);
             start = run.end;
         }
         self.filled = 0;

@@ -124,10 +124,9 @@ const fn rows(packed: [u64; 8]) -> [[u8; 16]; 8] {
 #[derive(Debug)]
 pub(crate) struct Tables {
     pub(crate) rows: [[u8; 16]; 8],
-    /// For the portable rounds, which keep a word's even nibbles in bytes 0 to 3 of
-    /// 64 bits and its odd ones in bytes 4 to 7: the substitutes of value `x` of all
-    /// eight, those of the odd ones in the upper halves of their bytes.
-    pub(crate) columns: [u64; 16],
+    /// For rounds in general registers, by nibble: the substitute of `x` in bits `4x`
+    /// and up, all of it rotated to the left to where a round wants the substitute.
+    pub(crate) turned: [u64; 8],
     /// For byte planes, by byte of the sum: what its even nibble gives, already moved
     /// up by three bits; what its odd one gives to the same plane, and what to the
     /// next one. The upper bit of a sum is flipped there, and so is that of the index.
@@ -136,46 +135,33 @@ pub(crate) struct Tables {
     pub(crate) even: [u8; 64],
     /// The same of the odd nibbles, in the upper halves.
     pub(crate) odd: [u8; 64],
-    /// For single blocks, by nibble, less what 0 gives.
-    pub(crate) nibbles: [[u8; 16]; 8],
-    /// What 0 gives, rotated by 11 bits.
-    pub(crate) zeros: u32,
 }
 
 impl Tables {
     const fn new(rows: [[u8; 16]; 8]) -> Tables {
         let mut tables = Tables {
             rows,
-            columns: [0; 16],
+            turned: [0; 8],
             planes: [[[0; 16]; 3]; 4],
             even: [0; 64],
             odd: [0; 64],
-            nibbles: [[0; 16]; 8],
-            zeros: 0,
         };
         let mut i = 0;
         while i < 128 {
             let (row, x) = (i / 16, i % 16);
             let (byte, value) = (row / 2, rows[row][x]);
-            let zero = rows[row][0];
+            let place = (4 * row as u32 + 11) % 32;
+            tables.turned[row] |= ((value as u64) << (4 * x)).rotate_left(place);
             if row % 2 == 0 {
-                tables.columns[x] |= (value as u64) << (8 * byte);
                 tables.planes[byte][0][x] = value << 3;
                 tables.even[16 * byte + x] = value;
-                tables.nibbles[row][x] = value ^ zero;
             } else {
-                tables.columns[x] |= (value as u64) << (8 * byte + 36);
                 tables.planes[byte][1][x ^ 8] = value << 7;
                 tables.planes[byte][2][x ^ 8] = value >> 1;
                 tables.odd[16 * byte + x] = value << 4;
-                tables.nibbles[row][x] = (value ^ zero) << 4;
-            }
-            if x == 0 {
-                tables.zeros |= (zero as u32) << (4 * row);
             }
             i += 1;
         }
-        tables.zeros = tables.zeros.rotate_left(11);
         tables
     }
 }

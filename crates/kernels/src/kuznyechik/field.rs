@@ -35,6 +35,9 @@ pub(crate) const PI: [u8; 256] = [
     89, 166, 116, 210, 230, 244, 180, 192, 209, 102, 175, 194, 57, 75, 99, 182,
 ];
 
+/// The inverse of π.
+pub(crate) const PI_INVERSE: [u8; 256] = inverse(&PI);
+
 /// The coefficients of the linear transformation (RFC 7801 section 4.2): that of the
 /// byte at distance `d` and `16 - d` from the new one.
 pub(crate) const COEFFICIENTS: [u8; 9] = [1, 148, 32, 133, 16, 194, 192, 1, 251];
@@ -55,7 +58,7 @@ pub(crate) const fn multiply(x: u8, y: u8) -> u8 {
 }
 
 /// R of RFC 7801 section 4.3, for constants.
-pub(crate) const fn step(a: &[u8; 16]) -> [u8; 16] {
+const fn step(a: &[u8; 16]) -> [u8; 16] {
     let (mut next, mut i) = ([0; 16], 0);
     while i < 16 {
         let distance = if i < 8 { i + 1 } else { 15 - i };
@@ -66,6 +69,16 @@ pub(crate) const fn step(a: &[u8; 16]) -> [u8; 16] {
         i += 1;
     }
     next
+}
+
+/// L of RFC 7801 section 4.3, for constants.
+pub(crate) const fn mix(a: &[u8; 16]) -> [u8; 16] {
+    let (mut mixed, mut i) = (*a, 0);
+    while i < 16 {
+        mixed = step(&mixed);
+        i += 1;
+    }
+    mixed
 }
 
 /// α to a power.
@@ -231,6 +244,21 @@ pub(crate) const TO_SPLIT: [u8; 256] = {
     }
     table
 };
+
+/// `TO_SPLIT[x + SPLIT_CONSTANT]`: linear.
+pub(crate) const TO_SPLIT_LINEAR: [u8; 256] = {
+    let (mut table, mut i) = ([0; 256], 0);
+    while i < 256 {
+        table[i] = TO_SPLIT[i] ^ TO_SPLIT[0];
+        i += 1;
+    }
+    table
+};
+
+pub(crate) const FROM_SPLIT_LINEAR: [u8; 256] = inverse(&TO_SPLIT_LINEAR);
+
+/// See [`TO_SPLIT_LINEAR`].
+pub(crate) const SPLIT_CONSTANT: u8 = FROM_SPLIT_LINEAR[TO_SPLIT[0] as usize];
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@
 
 pub(crate) mod field;
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::job::{CipherJob, Direction};
 use crate::lane_modes::{self, LaneCipher};
@@ -18,34 +18,56 @@ pub(crate) type RoundKeys = [Block; 10];
 
 /// An expanded key of Kuznyechik. Wiped on drop.
 #[repr(align(64))]
+#[derive(Zeroize, ZeroizeOnDrop)]
 pub struct KuznyechikKey {
     rounds: RoundKeys,
+    /// In the bases that AVX2 computes in; without AVX2 not used.
+    #[cfg(target_arch = "x86_64")]
+    tower: RoundKeys,
+    #[cfg(target_arch = "x86_64")]
+    split: RoundKeys,
 }
 
 impl KuznyechikKey {
     /// Expands a key of 32 bytes; `None` for any other length.
     pub fn new(key: &[u8]) -> Option<KuznyechikKey> {
+        let key = key.try_into().ok()?;
         let mut new = KuznyechikKey {
             rounds: [[0; 16]; 10],
+            #[cfg(target_arch = "x86_64")]
+            tower: [[0; 16]; 10],
+            #[cfg(target_arch = "x86_64")]
+            split: [[0; 16]; 10],
         };
-        expand(key.try_into().ok()?, &mut new.rounds);
+        new.expand(key);
         Some(new)
+    }
+
+    fn expand(&mut self, key: &[u8; 32]) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(token) = crate::cpu::HaveAvx2::new() {
+            let forms = [&mut self.rounds, &mut self.tower, &mut self.split];
+            return crate::x86_64::kuznyechik::avx2::expand(token, key, forms);
+        }
+        portable::kuznyechik::expand(key, &mut self.rounds);
     }
 
     #[inline(always)]
     pub(crate) fn rounds(&self) -> &RoundKeys {
         &self.rounds
     }
-}
 
-impl Drop for KuznyechikKey {
-    fn drop(&mut self) {
-        self.rounds.zeroize();
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn tower(&self) -> &RoundKeys {
+        &self.tower
     }
-}
 
-fn expand(key: &[u8; 32], rounds: &mut RoundKeys) {
-    portable::kuznyechik::expand(key, rounds);
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn split(&self) -> &RoundKeys {
+        &self.split
+    }
 }
 
 /// The constants C_1 to C_32 of the key schedule.
@@ -53,11 +75,7 @@ const CONSTANTS: [Block; 32] = {
     let (mut constants, mut i) = ([[0; 16]; 32], 0);
     while i < 32 {
         constants[i][15] = i as u8 + 1;
-        let mut step = 0;
-        while step < 16 {
-            constants[i] = field::step(&constants[i]);
-            step += 1;
-        }
+        constants[i] = field::mix(&constants[i]);
         i += 1;
     }
     constants
@@ -91,7 +109,24 @@ pub(crate) fn schedule(
 }
 
 impl LaneCipher<16> for KuznyechikKey {
-    fn crypt(dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
+    #[cfg(target_arch = "x86_64")]
+    type Kept = crate::x86_64::kuznyechik::KeyPlanes;
+    #[cfg(not(target_arch = "x86_64"))]
+    type Kept = ();
+
+    fn crypt(kept: &mut Self::Kept, dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use crate::{cpu, x86_64::kuznyechik};
+            if let Some(token) = cpu::HaveGfni512::new() {
+                return kuznyechik::avx512::crypt(token, kept, dir, keys, blocks);
+            }
+            if let Some(token) = cpu::HaveAvx2::new() {
+                return kuznyechik::avx2::crypt(token, kept, dir, keys, blocks);
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let () = kept;
         portable::kuznyechik::crypt(dir, keys, blocks);
     }
 }

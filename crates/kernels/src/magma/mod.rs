@@ -1,10 +1,13 @@
-//! Magma (GOST R 34.12-2015, RFC 8891), with ECB and CTR of GOST R 34.13-2015.
+//! Magma (GOST R 34.12-2015, RFC 8891), with ECB and CTR of GOST R 34.13-2015. It is
+//! [GOST 28147-89](crate::gost28147) with one S-box and all bytes the other way round,
+//! and runs in the same lanes.
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::gost28147::engine::Rounds;
+use crate::gost28147::{Sbox, lanes};
 use crate::job::{CipherJob, Direction};
-use crate::lane_modes::{self, LaneCipher};
-use crate::portable;
+use crate::lane_modes::{self, LANES, LaneCipher};
 
 pub(crate) type Block = [u8; 8];
 
@@ -24,18 +27,33 @@ impl MagmaKey {
         }
         Some(new)
     }
-
-    /// The iteration keys K_1 to K_8; the others are the same again.
-    #[inline(always)]
-    pub(crate) fn words(&self) -> &[u32; 8] {
-        &self.words
-    }
 }
 
 impl LaneCipher<8> for MagmaKey {
-    fn crypt(dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
-        portable::magma::crypt(dir, keys, blocks);
+    type Kept = ();
+
+    fn crypt((): &mut (), dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
+        let rounds = match dir {
+            Direction::Encrypt => Rounds::Encrypt,
+            Direction::Decrypt => Rounds::Decrypt,
+        };
+        let sbox = Sbox::param_z();
+        for (keys, blocks) in keys.chunks(LANES).zip(blocks.chunks_mut(LANES)) {
+            let mut words = [&keys[0].words; LANES];
+            for (words, key) in words.iter_mut().zip(keys) {
+                *words = &key.words;
+            }
+            blocks.iter_mut().for_each(turn);
+            lanes::crypt(sbox.tables(), rounds, &words[..keys.len()], blocks);
+            blocks.iter_mut().for_each(turn);
+        }
     }
+}
+
+/// From the order of bytes of RFC 8891 to that of RFC 5830, or back.
+#[inline(always)]
+fn turn(block: &mut Block) {
+    *block = u64::from_be_bytes(*block).to_le_bytes();
 }
 
 /// ECB over every job; lengths are multiples of 8 bytes, else it panics.

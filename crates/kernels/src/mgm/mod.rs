@@ -10,7 +10,7 @@ use zeroize::Zeroize;
 
 use crate::job::{AeadJob, Direction};
 use crate::kuznyechik::KuznyechikKey;
-use crate::lane_modes::{LaneCipher, Lanes, Place, stretch};
+use crate::lane_modes::{LaneCipher, Lanes, Place, stretch, xor};
 use crate::magma::MagmaKey;
 use field::{Field, Sum};
 
@@ -45,9 +45,9 @@ impl Blocks for MagmaKey {
 /// Encrypts every job and computes its tag of one block: 16 bytes with Kuznyechik, 8
 /// with Magma. A shorter tag is its first bytes.
 ///
-/// The nonce is the first 16 or 8 bytes of `iv`; its first bit is not used. With one
-/// key, data and additional data together have less than 2^67 bits (Kuznyechik) or 2^35
-/// (Magma), and a nonce serves once: the caller's to keep.
+/// The nonce is the first 16 or 8 bytes of `iv`; its first bit is not used. Data and
+/// additional data of a job have together less than 2^64 bits (Kuznyechik) or 2^32
+/// (Magma), and a nonce serves once with a key: the caller's to keep.
 pub fn seal<K: Cipher>(jobs: &mut [AeadJob<'_, K>]) {
     K::crypt(Direction::Encrypt, jobs);
 }
@@ -156,8 +156,7 @@ where
                     if dir == Direction::Decrypt {
                         sum.add(multipliers, data.get_in());
                     }
-                    let len = data.len();
-                    data.xor_in2out(&pads.as_flattened()[..len]);
+                    xor(data.reborrow(), pads.as_flattened());
                     if dir == Direction::Encrypt {
                         sum.add(multipliers, data.get_out());
                     }

@@ -1,45 +1,42 @@
-//! GOST 28147-89 for every machine, in constant time: a word stands as eight bytes of
-//! a nibble each, and all eight substitutions are chosen together out of sixteen
-//! columns, by masks made of the bits of the nibbles. Four blocks side by side give
-//! the compiler vectors to use.
+//! GOST 28147-89 for every machine, in constant time: the sixteen substitutes of a
+//! nibble are a 64-bit word, and rotating that word by four times the nibble brings the
+//! one that is wanted to its place. No memory is indexed by a secret, and a rotation
+//! takes the same time whatever its count on every processor with a barrel shifter.
+//!
+//! The latency of a round is less than that of any vector form, so that all engines
+//! use it for single blocks.
 
 use crate::gost28147::engine::{CHUNK, Engine, Rounds};
-use crate::gost28147::{Block, Tables, Words, wipe};
+use crate::gost28147::{Block, Tables, Words};
 
-const LANES: usize = 4;
+/// Blocks side by side, so that processors find something to do meanwhile.
+const LANES: usize = 2;
 
-/// Rounds of four blocks.
+/// Rounds in general registers.
 #[derive(Clone, Copy)]
 pub(crate) struct Scalar;
 
 impl Engine for Scalar {
     const LANES: usize = LANES;
-    const REGISTERS: usize = 4;
-    /// By subkey, then lane.
-    type Keys = [[u32; LANES]; 8];
-
-    #[inline(always)]
-    fn within<R>(self, run: impl FnOnce() -> R) -> R {
-        run()
-    }
+    const REGISTERS: usize = 8;
+    /// By lane.
+    type Keys = [Words; LANES];
 
     #[inline(always)]
     fn splat(self, key: &Words, keys: &mut Self::Keys) {
-        *keys = key.map(|word| [word; LANES]);
+        *keys = [*key; LANES];
     }
 
     #[inline(always)]
     fn gather(self, lanes: &[&Words], keys: &mut Self::Keys) {
-        for (i, row) in keys.iter_mut().enumerate() {
-            for (word, lane) in row.iter_mut().zip(lanes) {
-                *word = lane[i];
-            }
+        for (key, lane) in keys.iter_mut().zip(lanes) {
+            *key = **lane;
         }
     }
 
     fn crypt(self, sbox: &Tables, rounds: Rounds, blocks: &mut [Block], keys: &[Self::Keys]) {
         for (blocks, keys) in blocks.as_chunks_mut::<LANES>().0.iter_mut().zip(keys) {
-            crypt(&sbox.columns, rounds, blocks, keys);
+            crypt(sbox, rounds, blocks, keys.each_ref());
         }
     }
 
@@ -51,91 +48,91 @@ impl Engine for Scalar {
         blocks: &[u8],
         keys: &[Self::Keys],
     ) {
-        let (states, _) = states.as_chunks_mut::<LANES>();
-        for (i, (states, keys)) in states.iter_mut().zip(keys).enumerate() {
-            for step in 0..CHUNK / 8 {
-                let before = *states;
-                for (state, data) in states.iter_mut().zip(&data[LANES * i..]) {
-                    *state = sum(*state, &data.as_chunks().0[step]);
-                }
-                crypt(&sbox.columns, Rounds::Mac, states, keys);
-                for lane in 0..LANES {
-                    if usize::from(blocks[LANES * i + lane]) <= step {
-                        states[lane] = before[lane];
-                    }
-                }
-            }
+        let lanes = states.iter_mut().zip(data).zip(blocks);
+        for (((state, data), &blocks), key) in lanes.zip(keys.as_flattened()) {
+            self.mac_one(sbox, key, state, &data.as_chunks().0[..blocks.into()]);
         }
     }
 
+    // Not inlined where wide vectors are to be had: the compiler would use them.
+    #[inline(never)]
     fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block {
         let mut block = [block];
-        crypt(&sbox.columns, rounds, &mut block, &key.map(|word| [word]));
+        crypt(sbox, rounds, &mut block, [key]);
         block[0]
     }
 
+    #[inline(never)]
     fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]) {
-        let mut keys = key.map(|word| [word]);
+        let mut next = [*state];
         for block in data {
-            let mut next = [sum(*state, block)];
-            crypt(&sbox.columns, Rounds::Mac, &mut next, &keys);
-            *state = next[0];
+            let sum = u64::from_le_bytes(next[0]) ^ u64::from_le_bytes(*block);
+            next = [sum.to_le_bytes()];
+            crypt(sbox, Rounds::Mac, &mut next, [key]);
         }
-        wipe(&mut keys);
+        *state = next[0];
     }
-}
-
-fn sum(state: Block, block: &Block) -> Block {
-    (u64::from_le_bytes(state) ^ u64::from_le_bytes(*block)).to_le_bytes()
 }
 
 #[inline(always)]
 fn crypt<const N: usize>(
-    columns: &[u64; 16],
+    sbox: &Tables,
     rounds: Rounds,
     blocks: &mut [Block; N],
-    keys: &[[u32; N]; 8],
+    keys: [&Words; N],
 ) {
     let halves = blocks.map(u64::from_le_bytes);
-    let mut changed = halves.map(|block| block as u32);
-    let mut other = halves.map(|block| (block >> 32) as u32);
+    let mut a = halves.map(|block| block as u32);
+    let mut b = halves.map(|block| (block >> 32) as u32);
+    let mut two_rounds = |i: usize, j: usize| {
+        for lane in 0..N {
+            let sum = a[lane].wrapping_add(keys[lane][i]);
+            b[lane] ^= substitutes(&sbox.turned, sum);
+        }
+        for lane in 0..N {
+            let sum = b[lane].wrapping_add(keys[lane][j]);
+            a[lane] ^= substitutes(&sbox.turned, sum);
+        }
+    };
     for &forward in rounds.passes() {
-        for i in 0..8 {
-            let key = &keys[if forward { i } else { 7 - i }];
-            for lane in 0..N {
-                let sum = changed[lane].wrapping_add(key[lane]);
-                other[lane] ^= substitute(columns, sum).rotate_left(11);
-            }
-            core::mem::swap(&mut changed, &mut other);
+        if forward {
+            two_rounds(0, 1);
+            two_rounds(2, 3);
+            two_rounds(4, 5);
+            two_rounds(6, 7);
+        } else {
+            two_rounds(7, 6);
+            two_rounds(5, 4);
+            two_rounds(3, 2);
+            two_rounds(1, 0);
         }
     }
     if rounds.exchanged() {
-        core::mem::swap(&mut changed, &mut other);
+        core::mem::swap(&mut a, &mut b);
     }
     for lane in 0..N {
-        let block = u64::from(changed[lane]) | u64::from(other[lane]) << 32;
+        let block = u64::from(a[lane]) | u64::from(b[lane]) << 32;
         blocks[lane] = block.to_le_bytes();
     }
 }
 
+/// The substitutes of a sum, rotated by 11 bits.
 #[inline(always)]
-fn substitute(columns: &[u64; 16], word: u32) -> u32 {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    let spread = u64::from(word & 0x0f0f_0f0f) | u64::from(word >> 4 & 0x0f0f_0f0f) << 32;
-    // Bytes of ones where bit `i` is set.
-    let mask = |i: u32| {
-        let bits = spread >> i & LOW;
-        (bits << 8).wrapping_sub(bits)
+fn substitutes(turned: &[u64; 8], sum: u32) -> u32 {
+    // Every other nibble is masked out, so that the last six bits of a count are those
+    // of one nibble and two zeros. Bits above do not count.
+    let (even, odd) = (sum & 0x0f0f_0f0f, sum & 0xf0f0_f0f0);
+    let pick = |i: usize| {
+        let nibbles = if i.is_multiple_of(2) { even } else { odd };
+        let count = match i {
+            0 => nibbles << 2,
+            _ => nibbles >> (4 * i - 2),
+        };
+        turned[i].rotate_right(count) & 15 << ((4 * i + 11) % 32)
     };
-    let choose = |mask: u64, zero: u64, one: u64| zero ^ (mask & (zero ^ one));
-    let first = mask(0);
-    let mut chosen: [u64; 8] =
-        core::array::from_fn(|i| choose(first, columns[2 * i], columns[2 * i + 1]));
-    for (bit, left) in [(1, 4), (2, 2), (3, 1)] {
-        let mask = mask(bit);
-        for i in 0..left {
-            chosen[i] = choose(mask, chosen[2 * i], chosen[2 * i + 1]);
-        }
-    }
-    (chosen[0] | chosen[0] >> 32) as u32
+    // That of nibble 5 goes across the end of the word.
+    let across = pick(5);
+    let across = across ^ across >> 32;
+    let early = (across ^ pick(0)) ^ (pick(1) ^ pick(2));
+    (early ^ ((pick(3) ^ pick(4)) ^ (pick(6) ^ pick(7)))) as u32
 }

@@ -9,7 +9,6 @@ pub(crate) mod gcm;
 pub(crate) mod gost28147;
 pub(crate) mod key;
 pub(crate) mod kuznyechik;
-pub(crate) mod magma;
 mod planes;
 pub(crate) mod sha2;
 pub(crate) mod xts;

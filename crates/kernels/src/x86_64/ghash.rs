@@ -28,6 +28,7 @@ const SLACK: usize = 4;
 /// H^36 to H, each times x, then zeros; and the sum of both halves of each.
 // The multiplication of Karatsuba takes three products instead of four, and one of
 // the three is of the sums.
+#[derive(Clone)]
 #[repr(C, align(64))]
 pub(crate) struct Table {
     powers: [Block; POWERS + SLACK],

@@ -8,6 +8,7 @@ pub(crate) mod ghash;
 pub(crate) mod gost28147;
 pub(crate) mod hmac_short;
 pub(crate) mod key;
+pub(crate) mod kuznyechik;
 pub(crate) mod mgm;
 pub(crate) mod rounds;
 pub(crate) mod sha2;
@@ -18,7 +19,7 @@ pub(crate) mod wipe;
 
 mod cbc;
 mod cbc_lanes;
-mod chacha_lanes;
+pub(crate) mod chacha_lanes;
 mod ctr;
 mod cursor;
 mod ecb;
@@ -27,6 +28,7 @@ mod poly1305_lanes;
 mod rows;
 mod sha256;
 mod sha2_wide;
+mod short;
 mod xts;
 
 pub(crate) use tier::{aes_ni, vaes, vaes512};

@@ -7,6 +7,8 @@ use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::authenc::{self, AuthencKey, CbcAes};
 use cipherlane_kernels::chacha::{self, ChaChaKey};
 use cipherlane_kernels::gcm::{self, GcmKey, GcmStream};
+use cipherlane_kernels::gost28147::divers::{Diversify, divers};
+use cipherlane_kernels::gost28147::{self, Key as GostKey, Sbox, cfb, cnt, imit};
 use cipherlane_kernels::hmac::{self, HmacSha256Key, HmacSha512Key};
 use cipherlane_kernels::job::Direction::{self, Decrypt, Encrypt};
 use cipherlane_kernels::job::{AeadJob, AuthencJob, CipherJob, MacJob};
@@ -32,6 +34,7 @@ pub(crate) fn run() {
     gcm_messages();
     other_aeads();
     macs();
+    gost28147_modes();
 }
 
 fn block_modes() {
@@ -291,6 +294,83 @@ fn macs() {
     );
 }
 
+/// GOST 28147-89 with and without key meshing. The longest messages are meshed.
+fn gost28147_modes() {
+    let sbox = Sbox::param_z();
+    let key = |key: &[u8]| GostKey::new(key, &sbox);
+    let any_messages = messages(&[32], any);
+    let cipher = |run: fn(&mut [CipherJob<'_, GostKey>]), expected: Reference| {
+        check(&any_messages, key, expected, |hidden| {
+            run(&mut jobs(hidden, Hidden::cipher));
+            Vec::new()
+        });
+    };
+    cipher(cnt::apply, |m| {
+        (gost(m, naive::gost28147_cnt, false), vec![])
+    });
+    cipher(cnt::apply_meshed, |m| {
+        (gost(m, naive::gost28147_cnt, true), vec![])
+    });
+    cipher(cfb::encrypt_meshed, |m| {
+        (gost(m, naive::gost28147_cfb_encrypt, true), vec![])
+    });
+    cipher(cfb::decrypt_meshed, |m| {
+        (gost(m, naive::gost28147_cfb_decrypt, true), vec![])
+    });
+    let whole = messages(&[32], blocks);
+    check(
+        &whole,
+        key,
+        |m| {
+            let rows = *Sbox::param_z().rows();
+            (naive::gost28147_ecb_decrypt(&rows, &m.key, &m.data), vec![])
+        },
+        |hidden| {
+            gost28147::ecb::decrypt(&mut jobs(hidden, Hidden::cipher));
+            Vec::new()
+        },
+    );
+    let macs: [(Macs<GostKey>, Reference); 2] = [
+        (imit::mac, |m| (m.data.clone(), gost_mac(m, false))),
+        (imit::mac_meshed, |m| (m.data.clone(), gost_mac(m, true))),
+    ];
+    for (run, expected) in macs {
+        check(&any_messages, key, expected, |hidden| mac(hidden, 4, run));
+    }
+    let derived = |m: &Message| {
+        let rows = *Sbox::param_z().rows();
+        let d = m.iv[..8].try_into().expect("8 bytes");
+        (
+            m.data.clone(),
+            naive::gost28147_divers(&rows, &m.key, d).to_vec(),
+        )
+    };
+    check(&any_messages, key, derived, |hidden| {
+        hidden.iter_mut().for_each(|hidden| hidden.output = None);
+        let d = |hidden: &Hidden<GostKey>| hidden.iv[..8].try_into().expect("8 bytes");
+        let jobs = hidden
+            .iter()
+            .map(|hidden| Diversify::new(&hidden.key, d(hidden)));
+        let mut jobs: Vec<_> = jobs.collect();
+        divers(&mut jobs);
+        jobs.iter()
+            .map(|job| job.derived.bytes().to_vec())
+            .collect()
+    });
+}
+
+/// A mode of the reference: S-box, key, IV, data, and whether keys are meshed.
+type GostMode = fn(&[[u8; 16]; 8], &[u8], &[u8], &[u8], bool) -> Vec<u8>;
+
+fn gost(m: &Message, mode: GostMode, meshed: bool) -> Vec<u8> {
+    mode(Sbox::param_z().rows(), &m.key, &m.iv[..8], &m.data, meshed)
+}
+
+fn gost_mac(m: &Message, meshed: bool) -> Vec<u8> {
+    let whole = [&m.aad[..], &m.data].concat();
+    naive::gost28147_imit(Sbox::param_z().rows(), &m.key, &whole, meshed).to_vec()
+}
+
 /// A message, all of it known.
 struct Message {
     key: Vec<u8>,
@@ -301,6 +381,9 @@ struct Message {
 
 /// The output and the tag that a message should have.
 type Reference = fn(&Message) -> (Vec<u8>, Vec<u8>);
+
+/// A kernel of a MAC.
+type Macs<K> = fn(&mut [MacJob<'_, K>]);
 
 /// A kernel of an AEAD.
 type Batch<K> = fn(&mut [AeadJob<'_, K>]);

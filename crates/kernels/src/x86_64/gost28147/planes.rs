@@ -6,13 +6,15 @@
 //! rotation by 11 bits is a renaming of planes by one, and three bits that stand in
 //! the tables.
 
+// Arrays of registers and of lanes are gone through together, by one number.
+#![allow(clippy::needless_range_loop)]
+
 use core::arch::x86_64::*;
 
-use super::lone;
-use crate::cpu::{HaveAvx2, HaveAvx512};
+use crate::cpu::HaveAvx2;
 use crate::gost28147::engine::{CHUNK, Engine, Rounds};
 use crate::gost28147::{Block, Tables, Words};
-use crate::x86_64::wipe;
+use crate::portable::gost28147::Scalar;
 
 const LANES: usize = 32;
 const REGISTERS: usize = 3;
@@ -32,20 +34,12 @@ impl Engine for Planes {
     type Keys = Keys;
 
     #[inline(always)]
-    fn within<R>(self, run: impl FnOnce() -> R) -> R {
-        #[target_feature(enable = "avx2")]
-        fn inner<R>(run: impl FnOnce() -> R) -> R {
-            run()
-        }
-        // SAFETY: the token proves the features.
-        let result = unsafe { inner(run) };
-        wipe::vectors(self.0, HaveAvx512::new());
-        result
-    }
-
-    #[inline(always)]
     fn splat(self, key: &Words, keys: &mut Keys) {
-        keys.0 = key.map(|word| word.to_le_bytes().map(|byte| [byte; LANES]));
+        for (rows, word) in keys.0.iter_mut().zip(key) {
+            for (row, byte) in rows.iter_mut().zip(word.to_le_bytes()) {
+                *row = [byte; LANES];
+            }
+        }
     }
 
     #[inline(always)]
@@ -101,12 +95,12 @@ impl Engine for Planes {
 
     #[inline(always)]
     fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block {
-        lone::crypt(self.0, sbox, rounds, key, block)
+        Scalar.one(sbox, rounds, key, block)
     }
 
     #[inline(always)]
     fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]) {
-        lone::mac(self.0, sbox, key, state, data);
+        Scalar.mac_one(sbox, key, state, data);
     }
 }
 
@@ -207,59 +201,57 @@ unsafe fn store<const G: usize>((first, second): Halves<G>, blocks: &mut [Block]
 /// Changes `other` by the rotated substitutes of the sum of `half` and a subkey.
 ///
 /// # Safety
-/// There are keys of `G` groups, and `i` is at most 7.
-#[inline]
-#[target_feature(enable = "avx2")]
+/// AVX2 is there, there are keys of `G` groups, and `i` is from 0 to 7.
+#[inline(always)]
 unsafe fn round<const G: usize>(
     sbox: &Tables,
     keys: &[Keys],
-    i: usize,
+    i: isize,
     half: &[Half; G],
     other: &mut [Half; G],
 ) {
-    let nibble = _mm256_set1_epi8(15);
-    let most = _mm256_set1_epi8(127);
-    let mut sums = *half;
-    for g in 0..G {
-        // SAFETY: as for this function.
-        let key = unsafe { keys.get_unchecked(g).0.get_unchecked(i) };
-        let mut carry = _mm256_setzero_si256();
-        for j in 0..4 {
-            // SAFETY: a row of 32 bytes, aligned.
-            let key = unsafe { _mm256_load_si256(key[j].as_ptr().cast()) };
-            let sum = _mm256_add_epi8(half[g][j], key);
-            if j == 0 {
-                sums[g][j] = sum;
-                carry = _mm256_cmpgt_epi8(half[g][j], sum);
-            } else {
-                sums[g][j] = _mm256_sub_epi8(sum, carry);
-            }
-            if j == 1 || j == 2 {
+    // SAFETY: as for this function; rows of keys are as large as registers and aligned,
+    // and tables have 16 bytes.
+    unsafe {
+        let nibble = _mm256_set1_epi8(15);
+        let most = _mm256_set1_epi8(127);
+        let mut sums = *half;
+        for g in 0..G {
+            let key = keys.as_ptr().add(g).cast::<__m256i>().offset(4 * i);
+            let mut carry = _mm256_setzero_si256();
+            for j in 0..4 {
+                let sum = _mm256_add_epi8(half[g][j], _mm256_load_si256(key.add(j)));
+                sums[g][j] = match j {
+                    0 => sum,
+                    _ => _mm256_sub_epi8(sum, carry),
+                };
                 let made = _mm256_cmpgt_epi8(half[g][j], sum);
-                let passed = _mm256_and_si256(_mm256_cmpeq_epi8(sum, most), carry);
-                carry = _mm256_or_si256(made, passed);
+                carry = match j {
+                    0 => made,
+                    _ => {
+                        let passed = _mm256_and_si256(_mm256_cmpeq_epi8(sum, most), carry);
+                        _mm256_or_si256(made, passed)
+                    }
+                };
             }
         }
-    }
-    for j in 0..4 {
-        let table = |table: &[u8; 16]| {
-            // SAFETY: a table has 16 bytes.
-            _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
-        };
-        let [even, odd_front, odd_back] = &sbox.planes[j];
-        let (even, odd_front, odd_back) = (table(even), table(odd_front), table(odd_back));
-        for g in 0..G {
-            let sum = sums[g][j];
-            let low = _mm256_and_si256(sum, nibble);
-            let high = _mm256_and_si256(_mm256_srli_epi16::<4>(sum), nibble);
+        for j in 0..4 {
+            let [even, odd_front, odd_back] = [0, 1, 2].map(|i| {
+                let table = sbox.planes.as_ptr().add(j).cast::<__m128i>().add(i);
+                _mm256_broadcastsi128_si256(_mm_loadu_si128(table))
+            });
             let (p, q) = ((j + 1) % 4, (j + 2) % 4);
-            let front = _mm256_xor_si256(
-                _mm256_shuffle_epi8(even, low),
-                _mm256_shuffle_epi8(odd_front, high),
-            );
-            other[g][p] = _mm256_xor_si256(other[g][p], front);
-            let back = _mm256_shuffle_epi8(odd_back, high);
-            other[g][q] = _mm256_xor_si256(other[g][q], back);
+            for g in 0..G {
+                let low = _mm256_and_si256(sums[g][j], nibble);
+                let high = _mm256_and_si256(_mm256_srli_epi16::<4>(sums[g][j]), nibble);
+                let front = _mm256_xor_si256(
+                    _mm256_shuffle_epi8(even, low),
+                    _mm256_shuffle_epi8(odd_front, high),
+                );
+                other[g][p] = _mm256_xor_si256(other[g][p], front);
+                let back = _mm256_shuffle_epi8(odd_back, high);
+                other[g][q] = _mm256_xor_si256(other[g][q], back);
+            }
         }
     }
 }
@@ -267,22 +259,22 @@ unsafe fn round<const G: usize>(
 /// Eight rounds. Their number is even, so that the halves end in their places.
 ///
 /// # Safety
-/// There are keys of `G` groups.
-#[inline]
-#[target_feature(enable = "avx2")]
+/// AVX2 is there, and there are keys of `G` groups.
+#[inline(always)]
 unsafe fn pass<const G: usize>(
     sbox: &Tables,
     forward: bool,
     keys: &[Keys],
     (a, b): &mut Halves<G>,
 ) {
-    let flip = if forward { 0 } else { 7 };
-    for i in [0, 2, 4, 6] {
-        // SAFETY: as for this function; both are at most 7.
+    let (mut i, step) = if forward { (0, 1) } else { (7, -1_isize) };
+    for _ in 0..4 {
+        // SAFETY: as for this function; both are from 0 to 7.
         unsafe {
-            round::<G>(sbox, keys, i ^ flip, a, b);
-            round::<G>(sbox, keys, (i + 1) ^ flip, b, a);
+            round::<G>(sbox, keys, i, a, b);
+            round::<G>(sbox, keys, i + step, b, a);
         }
+        i += 2 * step;
     }
 }
 

@@ -5,14 +5,16 @@
 //! position of the byte. Halves are kept rotated back by 11 bits, so that what comes
 //! out of the substitution is added where it stands, in one instruction.
 
+// Arrays of registers and of lanes are gone through together, by one number.
+#![allow(clippy::needless_range_loop)]
+
 use core::arch::x86_64::*;
 
-use super::lone;
 use crate::cpu::HaveAvx512Vbmi;
 use crate::gost28147::engine::{CHUNK, Engine, Rounds};
 use crate::gost28147::{Block, Tables, Words};
+use crate::portable::gost28147::Scalar;
 use crate::x86_64::rows::transpose512;
-use crate::x86_64::wipe;
 
 const LANES: usize = 16;
 const REGISTERS: usize = 6;
@@ -35,21 +37,10 @@ impl Engine for WideWords {
     type Keys = Keys;
 
     #[inline(always)]
-    fn within<R>(self, run: impl FnOnce() -> R) -> R {
-        #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-        fn inner<R>(run: impl FnOnce() -> R) -> R {
-            run()
-        }
-        // SAFETY: the token proves the features.
-        let result = unsafe { inner(run) };
-        let (avx2, avx512) = self.0.smaller();
-        wipe::vectors(avx2, Some(avx512));
-        result
-    }
-
-    #[inline(always)]
     fn splat(self, key: &Words, keys: &mut Keys) {
-        keys.0 = key.map(|word| [word; LANES]);
+        for (row, word) in keys.0.iter_mut().zip(key) {
+            *row = [*word; LANES];
+        }
     }
 
     #[inline(always)]
@@ -111,12 +102,12 @@ impl Engine for WideWords {
 
     #[inline(always)]
     fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block {
-        lone::crypt(self.0.smaller().0, sbox, rounds, key, block)
+        Scalar.one(sbox, rounds, key, block)
     }
 
     #[inline(always)]
     fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]) {
-        lone::mac(self.0.smaller().0, sbox, key, state, data);
+        Scalar.mac_one(sbox, key, state, data);
     }
 }
 
@@ -149,19 +140,24 @@ impl Substitution {
     }
 
     /// `other` plus the substitutes of the sum of `half`, rotated, and a subkey.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    fn round(self, half: __m512i, key: __m512i, other: __m512i) -> __m512i {
+    ///
+    /// # Safety
+    /// AVX-512 VBMI is there.
+    #[inline(always)]
+    unsafe fn round(self, half: __m512i, key: __m512i, other: __m512i) -> __m512i {
         // (a & b) | c
         const INDEX: i32 = 0xea;
         const SUM: i32 = 0x96;
-        let sum = _mm512_add_epi32(_mm512_rol_epi32::<11>(half), key);
-        let even = _mm512_ternarylogic_epi32::<INDEX>(sum, self.nibble, self.position);
-        let upper = _mm512_srli_epi32::<4>(sum);
-        let odd = _mm512_ternarylogic_epi32::<INDEX>(upper, self.nibble, self.position);
-        let even = _mm512_permutexvar_epi8(even, self.even);
-        let odd = _mm512_permutexvar_epi8(odd, self.odd);
-        _mm512_ternarylogic_epi32::<SUM>(other, even, odd)
+        // SAFETY: as for this function.
+        unsafe {
+            let sum = _mm512_add_epi32(_mm512_rol_epi32::<11>(half), key);
+            let even = _mm512_ternarylogic_epi32::<INDEX>(sum, self.nibble, self.position);
+            let upper = _mm512_srli_epi32::<4>(sum);
+            let odd = _mm512_ternarylogic_epi32::<INDEX>(upper, self.nibble, self.position);
+            let even = _mm512_permutexvar_epi8(even, self.even);
+            let odd = _mm512_permutexvar_epi8(odd, self.odd);
+            _mm512_ternarylogic_epi32::<SUM>(other, even, odd)
+        }
     }
 }
 
@@ -216,9 +212,8 @@ unsafe fn store<const W: usize>((first, second): Halves<W>, blocks: &mut [Block]
 /// Eight rounds. Their number is even, so that the halves end in their places.
 ///
 /// # Safety
-/// There are keys of `W` registers.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+/// AVX-512 VBMI is there, and there are keys of `W` registers.
+#[inline(always)]
 unsafe fn pass<const W: usize>(
     sbox: Substitution,
     forward: bool,
