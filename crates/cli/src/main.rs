@@ -3,7 +3,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `speed/`, `enc/`, `check/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `speed/`, `esp_perf/`, `enc/`, `check/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `failure` | messages and exit statuses |
@@ -12,6 +12,7 @@ mod calibrate;
 mod check;
 mod drivers;
 mod enc;
+mod esp_perf;
 mod failure;
 mod generate;
 mod options;
@@ -50,6 +51,7 @@ enum Command {
     Why(why::WhyArgs),
     Calibrate(calibrate::CalibrateArgs),
     Speed(speed::SpeedArgs),
+    EspPerf(esp_perf::EspPerfArgs),
     Enc(enc::EncArgs),
     Check(check::Arguments),
     Completions(generate::CompletionsArgs),
@@ -82,6 +84,7 @@ fn work(command: &Command, config: Config) -> Result<ExitCode, Failure> {
         Command::Why(args) => why::run(args, config)?,
         Command::Calibrate(args) => calibrate::run(args, config)?,
         Command::Speed(args) => speed::run(args, config)?,
+        Command::EspPerf(args) => return esp_perf::run(args, config),
         Command::Enc(args) => enc::run(args, config)?,
         Command::Check(args) => return check::run(args, config),
         Command::Completions(_) | Command::Man(_) => unreachable!("they use no driver"),

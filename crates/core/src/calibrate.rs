@@ -1,15 +1,13 @@
 //! Calibration: careful measurements of every driver, within a time budget.
 
-use std::time::{Duration, Instant};
-
-use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
 
 use crate::batch::{Batch, OwnedRequest, Payload};
 use crate::dispatch::model::{COUNTS, Cost, SIZES};
 use crate::dispatch::{BASE, Mode, Models};
 use crate::request::Request;
 use crate::selftest::Random;
-use crate::{Algorithm, Direction, Error, Framework, Kind, Transform};
+use crate::{Algorithm, Clock, Direction, Error, Framework, Kind, Transform};
 
 /// Most bytes in one measured batch; larger nodes follow the slope.
 const LARGEST: usize = 4 << 20;
@@ -96,11 +94,12 @@ impl Framework {
             .map_err(unusable)?;
         let session = self.session(algorithm.name, &key)?.driver(name).open()?;
         let mut models = Models::default();
-        let deadline = Instant::now() + budget;
-        let mut scratch = Scratch::new(algorithm, &mut random);
+        let clock = &self.shared.clock;
+        let deadline = clock.now() + budget;
+        let mut scratch = Scratch::new(algorithm, clock.clone(), &mut random);
         for (count, size) in nodes(algorithm) {
             // Two nodes of each model at least, so that there is a slope.
-            if Instant::now() > deadline && size != 0 && size != SIZES.len() / 2 {
+            if clock.now() > deadline && size != 0 && size != SIZES.len() / 2 {
                 continue;
             }
             for direction in [Direction::Encrypt, Direction::Decrypt] {
@@ -146,6 +145,7 @@ fn nodes(algorithm: &Algorithm) -> Vec<(usize, usize)> {
 /// Memory for measured batches.
 struct Scratch {
     algorithm: &'static Algorithm,
+    clock: Clock,
     iv: Vec<u8>,
     aad: Vec<u8>,
     input: Vec<u8>,
@@ -154,15 +154,21 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new(algorithm: &'static Algorithm, random: &mut Random) -> Self {
+    fn new(algorithm: &'static Algorithm, clock: Clock, random: &mut Random) -> Self {
         Scratch {
             algorithm,
+            clock,
             iv: random.bytes(algorithm.iv_len),
             aad: random.bytes(algorithm.aad.fit(8)),
             input: vec![0; LARGEST],
             output: vec![0; LARGEST],
             tags: vec![0; 64 * COUNTS[COUNTS.len() - 1] as usize],
         }
+    }
+
+    /// What time it is, and the processor time used.
+    fn times(&self) -> (Duration, Duration) {
+        (self.clock.now(), self.clock.processor())
     }
 
     /// Time of a batch whose caller waits: the median of some repetitions.
@@ -184,11 +190,12 @@ impl Scratch {
         let mut repeats = 1;
         let mut costs = Vec::new();
         while costs.len() < REPETITIONS {
-            let (wall, cpu) = (Instant::now(), thread_time());
+            let (wall, cpu) = self.times();
             for _ in 0..repeats {
                 self.once(transform, direction, count, size);
             }
-            let (wall, cpu) = (wall.elapsed(), thread_time().saturating_sub(cpu));
+            let (now, used) = self.times();
+            let (wall, cpu) = (now - wall, used.saturating_sub(cpu));
             if wall < LEAST && repeats < 1 << 16 {
                 repeats *= 2;
                 continue;
@@ -239,32 +246,32 @@ impl Scratch {
             .map(|_| self.batch(session, direction, count, size))
             .collect::<Result<_, _>>()?;
         for _ in 0..REPETITIONS {
-            let (wall, cpu) = (Instant::now(), thread_time());
+            let (wall, cpu) = self.times();
             let mut submitting = Duration::ZERO;
             let mut latency = Duration::ZERO;
             for _ in 0..rounds {
-                let started = Instant::now();
                 let mut tickets = Vec::with_capacity(DEPTH);
-                let cpu = thread_time();
+                let (started, cpu) = self.times();
                 for mut batch in idle.drain(..) {
                     while !batch.is_empty() {
                         tickets.push(session.submit(&mut batch)?);
                     }
                 }
-                submitting += thread_time().saturating_sub(cpu);
+                submitting += self.clock.processor().saturating_sub(cpu);
                 for ticket in tickets {
                     let batch = ticket.wait();
                     if !batch.is_empty() {
-                        latency += started.elapsed();
+                        latency += self.clock.now() - started;
                         idle.push(batch);
                     }
                 }
             }
             let batches = (rounds * DEPTH) as f32;
-            let whole = thread_time().saturating_sub(cpu);
+            let (now, used) = self.times();
+            let whole = used.saturating_sub(cpu);
             costs.push(Cost {
                 latency: latency.as_nanos() as f32 / batches,
-                period: wall.elapsed().as_nanos() as f32 / batches,
+                period: (now - wall).as_nanos() as f32 / batches,
                 // A caller that goes on does not help, so only its submitting counts.
                 cpu: (submitting.min(whole).as_nanos() as f32 / batches).max(1.0),
             });
@@ -309,10 +316,4 @@ impl Scratch {
 fn median(mut costs: Vec<Cost>) -> Cost {
     costs.sort_by(|a, b| a.period.total_cmp(&b.period));
     costs[costs.len() / 2]
-}
-
-/// Processor time of this thread.
-fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

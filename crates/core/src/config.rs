@@ -16,6 +16,7 @@ use crate::{Error, Goal};
 /// goal = "latency"              # or "throughput" or "cpu"
 /// profile = "/var/cache/cipherlane/profile.json"
 /// calibration_seconds = 2.0     # at most, a driver
+/// verify = 4096                 # one in so many requests is computed again in software; 0: none
 ///
 /// [drivers.cores]               # settings of one driver; see its documentation
 /// cores = "1-3"
@@ -35,6 +36,9 @@ pub struct Config {
     pub profile: Option<PathBuf>,
     /// Seconds of calibration a driver.
     pub calibration_seconds: Option<f64>,
+    /// One in so many requests of every driver but the base is computed again in software, and
+    /// a driver that was wrong is quarantined; 0 for none. The default is 4096.
+    pub verify: Option<u64>,
     /// Settings of single drivers, by name.
     pub drivers: BTreeMap<String, toml::Table>,
 }
@@ -43,7 +47,7 @@ impl Config {
     /// The given file or the one named by `CIPHERLANE_CONFIG`, or else `/etc/cipherlane.toml`
     /// and `~/.config/cipherlane.toml` where they exist; then the environment variables
     /// `CIPHERLANE_FORCE`, `CIPHERLANE_DISABLE` and `CIPHERLANE_AUTO` (lists with
-    /// commas), `CIPHERLANE_GOAL`, `CIPHERLANE_PROFILE`.
+    /// commas), `CIPHERLANE_GOAL`, `CIPHERLANE_PROFILE`, `CIPHERLANE_VERIFY`.
     pub fn load(file: Option<&Path>) -> Result<Config, Error> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let mut config = Config::default();
@@ -104,6 +108,7 @@ impl Config {
         }
         self.profile = later.profile.or(self.profile.take());
         self.calibration_seconds = later.calibration_seconds.or(self.calibration_seconds);
+        self.verify = later.verify.or(self.verify);
         for (name, table) in later.drivers {
             self.drivers.entry(name).or_default().extend(table);
         }
@@ -130,6 +135,13 @@ impl Config {
         }
         if let Some(path) = variable("CIPHERLANE_PROFILE") {
             self.profile = Some(path.into());
+        }
+        if let Some(number) = variable("CIPHERLANE_VERIFY") {
+            let number = number.trim().parse().map_err(|_| Error::Config {
+                origin: format!("CIPHERLANE_VERIFY '{number}'"),
+                problem: "give a number: one in so many requests is verified, 0 for none".into(),
+            })?;
+            self.verify = Some(number);
         }
         Ok(())
     }
@@ -170,12 +182,16 @@ mod tests {
                 "CIPHERLANE_FORCE" => Some("software".into()),
                 "CIPHERLANE_DISABLE" => Some("b, c".into()),
                 "CIPHERLANE_GOAL" => Some("throughput".into()),
+                "CIPHERLANE_VERIFY" => Some("7".into()),
                 _ => None,
             })
             .unwrap();
         assert_eq!(config.force.as_deref(), Some("software"));
         assert_eq!(config.disable, ["a", "b", "c"]);
         assert_eq!(config.goal, Goal::Throughput);
+        assert_eq!(config.verify, Some(7));
+        let wrong = |name: &str| (name == "CIPHERLANE_VERIFY").then(|| "often".to_owned());
+        assert!(config.apply(wrong).is_err());
     }
 
     #[test]

@@ -24,6 +24,11 @@ pub trait Driver: Send + Sync {
     /// Whether it offers an algorithm; `Err` says why not.
     fn offers(&self, algorithm: &Algorithm) -> Result<(), String>;
 
+    /// Whether it takes keys of so many bytes for an algorithm that it offers.
+    fn takes_key(&self, _: &Algorithm, _key_len: usize) -> bool {
+        true
+    }
+
     /// A transform with its own copy of the key, which it wipes when dropped.
     /// The key has a length that the algorithm takes. `Err` says why not.
     fn transform(
@@ -81,6 +86,16 @@ pub trait Transform: Send + Sync {
 
     /// How many more requests [`submit`](Self::submit) would take now. A hint.
     fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    /// A caller that polls a ticket gives the driver a chance to look for finished work and
+    /// to land it. Returns at once.
+    fn poll(&self) {}
+
+    /// Bytes of a request at most. Larger ones are given up untouched, and software runs them;
+    /// that is no failure.
+    fn most(&self) -> usize {
         usize::MAX
     }
 

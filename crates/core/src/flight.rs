@@ -10,13 +10,14 @@ use crate::Direction;
 use crate::batch::{Batch, OwnedRequest};
 use crate::request::{Request, Status};
 use crate::session::Inner;
+use crate::verify::Pick;
 
 /// A submitted batch in the hands of a driver, which runs its requests on any thread and
 /// then calls [`finish`](Self::finish). One that is dropped unfinished is finished in
 /// software, so that nothing is lost.
 pub struct Flight {
-    /// `None` once landed.
-    cargo: Option<Cargo>,
+    /// `None` once landed. Boxed: flights are handed from one to another.
+    cargo: Option<Box<Cargo>>,
 }
 
 struct Cargo {
@@ -29,11 +30,14 @@ struct Cargo {
     driver: usize,
     /// Sent there to learn.
     explored: bool,
-    started: Instant,
+    /// By the framework's clock.
+    started: Duration,
     /// Flights of the session under way when this one started, itself included.
     depth: u32,
     session: Arc<Inner>,
     landing: Arc<Landing>,
+    /// What is to be verified of it.
+    pick: Option<Pick>,
 }
 
 /// How long a forked child waits for what its parent submitted.
@@ -100,13 +104,16 @@ impl Flight {
             owned,
             driver,
             explored,
-            started: Instant::now(),
+            started: session.clock().now(),
             depth,
             session: session.clone(),
             landing: landing.clone(),
+            pick: None,
         };
         (
-            Flight { cargo: Some(cargo) },
+            Flight {
+                cargo: Some(Box::new(cargo)),
+            },
             Ticket {
                 landing,
                 session: Arc::downgrade(session),
@@ -114,6 +121,11 @@ impl Flight {
                 taken,
             },
         )
+    }
+
+    /// Has a request of it verified when it lands.
+    pub(crate) fn pick(&mut self, pick: Pick) {
+        self.cargo().pick = Some(pick);
     }
 
     fn cargo(&mut self) -> &mut Cargo {
@@ -149,7 +161,7 @@ impl Flight {
         cargo.session.touch_down();
         let Cargo {
             armed, mut owned, ..
-        } = cargo;
+        } = *cargo;
         drop(armed);
         for request in &mut owned {
             let status = request.status;
@@ -173,13 +185,17 @@ impl Flight {
             depth,
             session,
             landing,
-        } = cargo;
+            pick,
+        } = *cargo;
+        if let Some(pick) = pick {
+            pick.landed(direction, &mut armed);
+        }
         session.settle(driver, direction, &mut armed);
         session.landed(
             (driver, explored),
             direction,
             &armed,
-            started.elapsed(),
+            session.clock().now().saturating_sub(started),
             depth,
         );
         let statuses: Vec<Status> = armed.iter().map(Request::status).collect();
@@ -268,6 +284,11 @@ impl Ticket {
 
     /// The results, if they are there; otherwise the ticket again.
     pub fn poll(self) -> Result<Batch, Ticket> {
+        if !self.is_done()
+            && let Some(session) = self.session.upgrade()
+        {
+            session.transform(self.driver).poll();
+        }
         if self.is_done() {
             Ok(self
                 .landing

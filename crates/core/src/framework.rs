@@ -8,7 +8,8 @@ use crate::health::{Breaker, Health};
 use crate::profile::Profile;
 use crate::session::SessionBuilder;
 use crate::stats::{MAX_DRIVERS, Statistics, Totals};
-use crate::{Algorithm, Config, Driver, Error, selftest};
+use crate::verify::{self, Sampler, Verifier};
+use crate::{Algorithm, Clock, Config, Driver, Error, Mismatch, selftest};
 
 /// Drivers, settings and everything learned. Cheap to clone; clones are one framework.
 ///
@@ -30,7 +31,9 @@ pub struct Framework {
 pub(crate) struct Shared {
     pub(crate) entries: Vec<Entry>,
     pub(crate) config: Config,
+    pub(crate) clock: Clock,
     pub(crate) stats: Statistics,
+    pub(crate) verifier: Arc<Verifier>,
     dispatches: Mutex<HashMap<(usize, usize), Arc<Dispatch>>>,
     /// What the profile file held at start; dispatches take from it as they are made.
     profile: Mutex<Profile>,
@@ -40,6 +43,7 @@ pub(crate) struct Shared {
 pub(crate) struct Entry {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) breaker: Breaker,
+    pub(crate) sampler: Sampler,
     /// Why the whole driver is not used, if so.
     barred: Option<String>,
     /// Self-tests, run at first need, by algorithm.
@@ -51,6 +55,9 @@ impl Entry {
     pub(crate) fn admit(&self, algorithm: &'static Algorithm) -> Result<(), String> {
         if let Some(reason) = &self.barred {
             return Err(reason.clone());
+        }
+        if self.breaker.is_quarantined() {
+            return Err(self.breaker.health().to_string());
         }
         let admission = &self.admissions[algorithm.index()];
         admission
@@ -66,6 +73,7 @@ impl Entry {
 pub struct FrameworkBuilder {
     drivers: Vec<Arc<dyn Driver>>,
     config: Config,
+    clock: Clock,
 }
 
 impl FrameworkBuilder {
@@ -78,6 +86,12 @@ impl FrameworkBuilder {
     /// Settings; the default is none.
     pub fn config(mut self, config: Config) -> Self {
         self.config = config;
+        self
+    }
+
+    /// Where times come from; the default is this machine's clocks.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
         self
     }
 
@@ -121,7 +135,8 @@ impl FrameworkBuilder {
                 let admissions = Algorithm::all().iter().map(|_| OnceLock::new()).collect();
                 Entry {
                     driver,
-                    breaker: Breaker::default(),
+                    breaker: Breaker::new(self.clock.clone()),
+                    sampler: Sampler::new(config.verify.unwrap_or(verify::EVERY)),
                     barred,
                     admissions,
                 }
@@ -134,7 +149,9 @@ impl FrameworkBuilder {
         let shared = Shared {
             entries,
             config,
+            clock: self.clock,
             stats: Statistics::new(),
+            verifier: Arc::default(),
             dispatches: Mutex::default(),
             profile: Mutex::new(profile),
         };
@@ -151,6 +168,7 @@ impl Framework {
         FrameworkBuilder {
             drivers: vec![base],
             config: Config::default(),
+            clock: Clock::default(),
         }
     }
 
@@ -213,8 +231,9 @@ impl Framework {
         {
             return Some(format!("the user forces '{forced}'"));
         }
-        if let Health::Suspended { .. } = entry.breaker.health() {
-            return Some(entry.breaker.health().to_string());
+        match entry.breaker.health() {
+            Health::Working => {}
+            health => return Some(health.to_string()),
         }
         (index != BASE && !entry.driver.automatic() && !self.wanted(name)).then(|| {
             format!("not chosen by 'auto' unless the setting auto = [\"{name}\"] allows it")
@@ -269,7 +288,10 @@ impl Framework {
         }
         // Admission runs self-tests, which must not hold the lock.
         let usable: Vec<bool> = (0..self.shared.entries.len())
-            .map(|index| self.not_used(index, algorithm).is_none())
+            .map(|index| {
+                let driver = &self.shared.entries[index].driver;
+                self.not_used(index, algorithm).is_none() && driver.takes_key(algorithm, key_len)
+            })
             .collect();
         let dispatch = Dispatch::new(usable.len());
         for (index, entry) in self.shared.entries.iter().enumerate() {
@@ -287,11 +309,25 @@ impl Framework {
 
     /// Opens or closes a driver for `auto` in every dispatch where nothing else bars it.
     pub(crate) fn set_eligible(&self, index: usize, allowed: bool) {
-        for (&(algorithm, _), dispatch) in self.dispatches().iter() {
+        let driver = &self.shared.entries[index].driver;
+        for (&(algorithm, key_len), dispatch) in self.dispatches().iter() {
             let algorithm = Algorithm::all()[algorithm];
-            let allowed = allowed && self.not_used(index, algorithm).is_none();
+            let allowed = allowed
+                && self.not_used(index, algorithm).is_none()
+                && driver.takes_key(algorithm, key_len);
             dispatch.set_eligible(index, allowed);
         }
+    }
+
+    /// A driver was wrong: it is not used any more, by any session.
+    pub(crate) fn quarantine(&self, index: usize, mismatch: Mismatch) {
+        self.shared.entries[index].breaker.quarantine(mismatch);
+        self.set_eligible(index, false);
+    }
+
+    /// Waits until the requests sampled so far are verified.
+    pub fn finish_verification(&self) {
+        self.shared.verifier.finish();
     }
 
     /// Suspended drivers whose rest is over may be tried again.

@@ -1,10 +1,12 @@
 //! Whether a driver works: a circuit breaker with back-off, and quarantine.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use serde::Serialize;
+
+use crate::{Clock, Mismatch};
 
 /// Failures in a row that open the breaker.
 const TRIP: u32 = 8;
@@ -26,6 +28,11 @@ pub enum Health {
         /// Until it is tried again, in milliseconds.
         remaining_ms: u64,
     },
+    /// It gave a wrong result, and is not used any more.
+    Quarantined {
+        /// The result.
+        mismatch: Arc<Mismatch>,
+    },
 }
 
 impl std::fmt::Display for Health {
@@ -41,6 +48,7 @@ impl std::fmt::Display for Health {
                     "suspended (trip {trips}, tried again in {remaining_ms} ms)"
                 )
             }
+            Health::Quarantined { mismatch } => write!(f, "quarantined: {mismatch}"),
         }
     }
 }
@@ -51,15 +59,25 @@ pub(crate) struct Breaker {
     failures: AtomicU32,
     open: AtomicBool,
     rest: Mutex<Rest>,
+    quarantine: OnceLock<Arc<Mismatch>>,
+    clock: Clock,
 }
 
 #[derive(Debug, Default)]
 struct Rest {
     trips: u32,
-    until: Option<Instant>,
+    /// By the breaker's clock.
+    until: Option<Duration>,
 }
 
 impl Breaker {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Breaker {
+            clock,
+            ..Breaker::default()
+        }
+    }
+
     fn rest(&self) -> MutexGuard<'_, Rest> {
         self.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,7 +96,7 @@ impl Breaker {
         let mut rest = self.rest();
         let pause = FIRST.saturating_mul(1 << rest.trips.min(16)).min(LONGEST);
         rest.trips += 1;
-        rest.until = Some(Instant::now() + pause);
+        rest.until = Some(self.clock.now() + pause);
         self.open.store(true, Ordering::Relaxed);
         true
     }
@@ -97,7 +115,7 @@ impl Breaker {
             return false;
         }
         let mut rest = self.rest();
-        let over = rest.until.is_some_and(|until| Instant::now() >= until);
+        let over = rest.until.is_some_and(|until| self.clock.now() >= until);
         if over {
             rest.until = None;
             self.open.store(false, Ordering::Relaxed);
@@ -105,11 +123,26 @@ impl Breaker {
         over
     }
 
+    /// Ends the driver's use; the first reason is kept.
+    pub(crate) fn quarantine(&self, mismatch: Mismatch) {
+        // Set before: then the first one stands.
+        let _ = self.quarantine.set(Arc::new(mismatch));
+    }
+
+    #[inline]
+    pub(crate) fn is_quarantined(&self) -> bool {
+        self.quarantine.get().is_some()
+    }
+
     pub(crate) fn health(&self) -> Health {
+        if let Some(mismatch) = self.quarantine.get() {
+            let mismatch = mismatch.clone();
+            return Health::Quarantined { mismatch };
+        }
         let rest = self.rest();
         match rest
             .until
-            .map(|until| until.saturating_duration_since(Instant::now()))
+            .map(|until| until.saturating_sub(self.clock.now()))
         {
             Some(remaining) => Health::Suspended {
                 trips: rest.trips,
@@ -123,31 +156,31 @@ impl Breaker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::VirtualTime;
 
     #[test]
     fn only_failures_in_a_row_trip_and_rests_grow() {
-        let breaker = Breaker::default();
+        let time = VirtualTime::new();
+        let breaker = Breaker::new(time.clock());
         for _ in 0..100 {
             assert!(!breaker.fail(TRIP - 1));
             breaker.succeed();
         }
         assert_eq!(breaker.health(), Health::Working);
-        assert!(breaker.fail(TRIP));
-        assert!(matches!(
-            breaker.health(),
-            Health::Suspended { trips: 1, .. }
-        ));
-        assert!(!breaker.recovers());
-        breaker.rest().until = Some(Instant::now());
-        assert!(breaker.recovers() && !breaker.recovers());
-        assert!(breaker.fail(TRIP));
-        let Health::Suspended {
-            trips: 2,
-            remaining_ms,
-        } = breaker.health()
-        else {
-            panic!()
-        };
-        assert!(remaining_ms > 100, "{remaining_ms}");
+        for trips in 1..5 {
+            assert!(breaker.fail(TRIP));
+            let pause = FIRST * (1 << (trips - 1));
+            let remaining_ms = pause.as_millis() as u64;
+            let suspended = Health::Suspended {
+                trips,
+                remaining_ms,
+            };
+            assert_eq!(breaker.health(), suspended);
+            time.work(pause - Duration::from_nanos(1));
+            assert!(!breaker.recovers());
+            time.work(Duration::from_nanos(1));
+            assert!(breaker.recovers() && !breaker.recovers());
+            assert_eq!(breaker.health(), Health::Working);
+        }
     }
 }

@@ -8,8 +8,9 @@
 //! | [`Session`] (`session`) | a key in use: checks, picks a driver, runs, rescues |
 //! | [`Batch`], [`Ticket`] (`batch`, `flight`) | requests that own their memory, for callers that do not wait |
 //! | [`Driver`], [`Transform`], [`Split`] (`driver`) | what a driver author implements |
-//! | [`Framework`] (`framework`, `config`, `health`, `selftest`) | the registry: admission, settings, health |
+//! | [`Framework`] (`framework`, `config`, `health`, `selftest`, `verify`) | the registry: admission, settings, health, verification |
 //! | `dispatch/`, `calibrate`, `profile` | learned costs and the choice they lead to |
+//! | [`Clock`] (`clock`) | real time, or a simulation's |
 //! | [`Why`] (`why`), [`Totals`] (`stats`) | what the user is told |
 //!
 //! A request's way: [`Session::process`] checks it against the algorithm's rules, looks the
@@ -20,6 +21,7 @@
 mod algorithm;
 mod batch;
 mod calibrate;
+mod clock;
 mod config;
 mod dispatch;
 mod driver;
@@ -33,6 +35,7 @@ mod scatter;
 mod selftest;
 mod session;
 mod stats;
+mod verify;
 mod why;
 
 pub use cipherlane_kernels::job::Direction;
@@ -40,6 +43,7 @@ pub use cipherlane_kernels::job::Direction;
 pub use algorithm::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample};
 pub use batch::{Batch, OwnedRequest, Payload};
 pub use calibrate::CalibrationStep;
+pub use clock::{Clock, VirtualTime};
 pub use config::Config;
 pub use dispatch::{Goal, Mode, Switch};
 pub use driver::{Driver, Load, PieceState, Split, Transform};
@@ -50,4 +54,5 @@ pub use health::Health;
 pub use request::{Request, Status, View};
 pub use session::{Session, SessionBuilder};
 pub use stats::Totals;
+pub use verify::{Answer, Mismatch};
 pub use why::{Candidate, Question, Why};

@@ -356,6 +356,37 @@ impl<'a> Request<'a> {
         unsafe { std::slice::from_raw_parts(self.input, self.input_len) }
     }
 
+    /// For drivers that [scatter](crate::Transform::scatters): address and length of each
+    /// region of the input, in order; one where it is flat.
+    pub fn input_regions(&self) -> impl Iterator<Item = (*const u8, usize)> {
+        let flat = (self.input_segments == 0).then_some((self.input, self.input_len));
+        let segments: &[&[u8]] = match self.input_segments {
+            0 => &[],
+            // SAFETY: as in `gather`.
+            n => unsafe { std::slice::from_raw_parts(self.input.cast(), n as usize) },
+        };
+        flat.into_iter()
+            .chain(segments.iter().map(|s| (s.as_ptr(), s.len())))
+    }
+
+    /// The same of the output; none where there is no output.
+    pub fn output_regions(&mut self) -> impl Iterator<Item = (*mut u8, usize)> {
+        let is_flat = self.output_segments == 0 && self.has_output();
+        let flat = is_flat.then_some((self.output, self.output_len));
+        let segments = match self.output_segments {
+            0 => &mut [],
+            _ => self.output_segments_mut(),
+        };
+        flat.into_iter()
+            .chain(segments.iter_mut().map(|s| (s.as_mut_ptr(), s.len())))
+    }
+
+    /// For drivers whose engine compares tags: authentication failed. Wipes the output.
+    pub fn refuse_tag(&mut self) {
+        self.wipe_output();
+        self.status = Status::BadTag;
+    }
+
     /// For drivers that let several threads work on ranges of one flat request.
     #[inline]
     pub fn view(&self) -> View {
@@ -438,6 +469,16 @@ impl<'a> Request<'a> {
             head.copy_from_slice(segment);
             rest = tail;
         }
+    }
+
+    /// The output, flat.
+    pub(crate) fn copy_output(&mut self) -> Vec<u8> {
+        let mut copy = Vec::with_capacity(self.output_len);
+        for (start, len) in self.output_regions() {
+            // SAFETY: a region of the output, which is ours while `self` is borrowed.
+            copy.extend_from_slice(unsafe { std::slice::from_raw_parts(start, len) });
+        }
+        copy
     }
 
     /// Copies `flat` into the output of a scattered or flat request.

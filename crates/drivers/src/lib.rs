@@ -4,14 +4,18 @@
 //! |---|---|
 //! | [`software`] | the caller's core |
 //! | [`cores`] | the caller's core and worker threads on dedicated cores |
+//! | [`dma`] | an accelerator behind descriptor rings |
 //! | [`openssl`] | the caller's core, by libcrypto 3 where it is present |
 //! | [`gcrypt`] | the caller's core, by libgcrypt where it is present |
 //! | [`ipsec_mb`] | the caller's core, by intel-ipsec-mb where it is present |
 //!
-//! `foreign` is what drivers over foreign libraries share.
+//! `foreign` is what drivers over foreign libraries share; `forks` tells a forked child from
+//! its parent.
 
 pub mod cores;
+pub mod dma;
 mod foreign;
+mod forks;
 pub mod gcrypt;
 pub mod ipsec_mb;
 pub mod openssl;
@@ -22,10 +26,11 @@ use std::sync::Arc;
 use cipherlane::{Config, Error, Framework};
 
 /// [`Config::load`], and after it the variables of the drivers: `CIPHERLANE_CORES`,
-/// `CIPHERLANE_OPENSSL_LIBRARY`, `CIPHERLANE_GCRYPT_LIBRARY`, `CIPHERLANE_IPSEC_MB_LIBRARY`.
+/// `CIPHERLANE_DMA`, `CIPHERLANE_OPENSSL_LIBRARY`, `CIPHERLANE_GCRYPT_LIBRARY`, `CIPHERLANE_IPSEC_MB_LIBRARY`.
 pub fn load_config(file: Option<&std::path::Path>) -> Result<Config, Error> {
     let mut config = Config::load(file)?;
     cores::Settings::environment(&mut config);
+    dma::Settings::environment(&mut config);
     openssl::OpenSsl::environment(&mut config);
     gcrypt::Gcrypt::environment(&mut config);
     ipsec_mb::IpsecMb::environment(&mut config);
@@ -35,14 +40,16 @@ pub fn load_config(file: Option<&std::path::Path>) -> Result<Config, Error> {
 /// A framework with every driver there is, under the given settings.
 pub fn framework(config: Config) -> Result<Framework, Error> {
     let cores = cores::Cores::new(&config)?;
+    let devices = dma::Dma::configured(&config)?;
     let openssl = openssl::OpenSsl::new(&config)?;
     let gcrypt = gcrypt::Gcrypt::new(&config)?;
     let ipsec_mb = ipsec_mb::IpsecMb::new(&config)?;
-    Framework::builder(Arc::new(software::Software))
+    let builder = Framework::builder(Arc::new(software::Software))
         .driver(Arc::new(cores))
         .driver(Arc::new(openssl))
         .driver(Arc::new(gcrypt))
-        .driver(Arc::new(ipsec_mb))
-        .config(config)
-        .build()
+        .driver(Arc::new(ipsec_mb));
+    let devices = devices.into_iter().map(Arc::new);
+    let builder = devices.fold(builder, |builder, device| builder.driver(device));
+    builder.config(config).build()
 }

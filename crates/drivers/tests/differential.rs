@@ -3,16 +3,21 @@
 use std::sync::OnceLock;
 
 use cipherlane::{Algorithm, Config, Direction, Framework, Kind, Request, Sample, Status};
+use cipherlane_drivers::dma;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// With a dedicated core, so that the `cores` driver is there.
+/// With a dedicated core, so that the `cores` driver is there, and models of devices: one that
+/// takes everything, one with rules for memory.
 fn framework() -> &'static Framework {
     static FRAMEWORK: OnceLock<Framework> = OnceLock::new();
     FRAMEWORK.get_or_init(|| {
         let mut config = Config::default();
         let table = config.drivers.entry("cores".to_owned()).or_default();
         table.insert("cores".to_owned(), "0".into());
+        for device in ["pcie-modern", "am335x"] {
+            dma::Settings::add(&mut config, device);
+        }
         cipherlane_drivers::framework(config).unwrap()
     })
 }

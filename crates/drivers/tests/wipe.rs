@@ -117,7 +117,10 @@ fn secret(algorithm: &Algorithm, key: &mut [u8]) -> Masked {
 
 #[test]
 fn no_driver_leaves_a_key_behind() {
-    let framework = cipherlane_drivers::framework(Config::default()).unwrap();
+    let mut config = Config::default();
+    let device = toml::from_str("devices = ['pcie-modern']\npool_kib = 256").unwrap();
+    config.drivers.insert("dma".to_owned(), device);
+    let framework = cipherlane_drivers::framework(config).unwrap();
     let names: Vec<String> = framework
         .driver_names()
         .into_iter()

@@ -9,10 +9,9 @@
 
 use core::array::from_fn;
 
-use zeroize::optimization_barrier;
-
 use crate::job::SUFFIX;
 use crate::sha2::{Hash, Sha256, Sha512};
+use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::hmac_short;
 
@@ -135,13 +134,6 @@ pub(crate) fn run<'j, H: Hash, C: Compress<H>, const N: usize>(
         wipe(&mut lane.made.0, H::NO_BLOCKS);
     }
     compress.wipe_registers();
-}
-
-/// Overwrites key-dependent memory; unlike `zeroize` in whole registers.
-#[inline(always)]
-fn wipe<T>(memory: &mut T, zero: T) {
-    *memory = zero;
-    optimization_barrier(memory);
 }
 
 /// What the present run of a lane is part of.

@@ -3,11 +3,10 @@
 //! A key is kept as the two states that the hash has after the padded key, so a
 //! message costs its own blocks and one more.
 
-use zeroize::Zeroize;
-
 use crate::hash_lanes::{self, Message};
 use crate::job::MacJob;
 use crate::sha2::{Hash, Sha256, Sha512};
+use crate::wipe::wipe;
 
 /// A key of HMAC-SHA-256. Wiped on drop.
 pub struct HmacSha256Key(States<Sha256>);
@@ -129,7 +128,7 @@ impl<H: Hash> States<H> {
         H::compress(&mut states.inner, &block[..H::BLOCK]);
         block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
         H::compress(&mut states.outer, &block[..H::BLOCK]);
-        block.zeroize();
+        wipe(&mut block, [0; 128]);
         states
     }
 
@@ -154,8 +153,8 @@ impl<H: Hash> States<H> {
 
 impl<H: Hash> Drop for States<H> {
     fn drop(&mut self) {
-        self.inner.zeroize();
-        self.outer.zeroize();
+        wipe(&mut self.inner, H::ZERO);
+        wipe(&mut self.outer, H::ZERO);
     }
 }
 

@@ -16,7 +16,7 @@ mod auto;
 mod lineup;
 mod memory;
 mod names;
-mod outputs;
+pub(crate) mod outputs;
 mod submitting;
 mod table;
 mod waiting;
@@ -25,6 +25,7 @@ mod work;
 use std::time::Duration;
 
 use cipherlane::Config;
+use cipherlane_drivers::dma::PREFIX;
 use cipherlane_measure::interleave::{Plan, measure};
 use cipherlane_measure::machine::Machine;
 use cipherlane_measure::recorder::Recorder;
@@ -51,6 +52,9 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
     let forced = config.force.take();
     let asked = Asked::new(args, forced.as_deref())?;
     let outputs = Outputs::new(args)?;
+    // A model of a device that is named is one to choose from, too.
+    let models = asked.drivers.iter().filter(|name| name.starts_with(PREFIX));
+    config.auto.extend(models.cloned());
     config
         .calibration_seconds
         .get_or_insert(auto::calibration_seconds(&asked));

@@ -7,6 +7,8 @@ mod chacha;
 mod ctr;
 mod ecb;
 mod gcm;
+mod gost28147;
+mod gost34;
 mod hmac;
 mod lanes;
 mod xts;
@@ -15,7 +17,7 @@ use crate::request::{Request, Status};
 use crate::{Direction, Error, Transform};
 
 /// Every algorithm, in the order of lists and tables.
-static TABLE: [&Algorithm; 22] = [
+static TABLE: [&Algorithm; 32] = [
     &ecb::ECB_AES,
     &cbc::CBC_AES,
     &ctr::CTR_AES,
@@ -38,6 +40,16 @@ static TABLE: [&Algorithm; 22] = [
     &authenc::AUTHENCESN_SHA512_RFC3686,
     &authenc::AUTHENC_SHA512_NULL,
     &authenc::AUTHENCESN_SHA512_NULL,
+    &gost28147::CNT_PARAM_Z,
+    &gost28147::CNT_CRYPTOPRO_A,
+    &gost28147::IMIT_PARAM_Z,
+    &gost28147::IMIT_CRYPTOPRO_A,
+    &gost34::ECB_KUZNYECHIK,
+    &gost34::CTR_KUZNYECHIK,
+    &gost34::MGM_KUZNYECHIK,
+    &gost34::ECB_MAGMA,
+    &gost34::CTR_MAGMA,
+    &gost34::MGM_MAGMA,
 ];
 
 /// What an algorithm takes, and the software that does it.
@@ -116,6 +128,16 @@ impl Aad {
             Aad::Any => wished,
             Aad::Esp => 8 + wished % 2 * 4,
             Aad::Exactly(len) => len,
+        }
+    }
+
+    /// Whether the algorithm takes so many bytes.
+    pub fn takes(self, len: usize) -> bool {
+        match self {
+            Aad::None => len == 0,
+            Aad::Any => true,
+            Aad::Esp => len == 8 || len == 12,
+            Aad::Exactly(exactly) => len == exactly,
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Options of a session, and the key's way into every driver that may serve.
 
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{Inner, Session};
 use crate::algorithm::Rules;
 use crate::dispatch::BASE;
-use crate::{Algorithm, Error, Framework, Goal};
+use crate::verify::Verified;
+use crate::{Algorithm, Error, Framework, Goal, Transform};
 
 /// Options of a session to be.
 pub struct SessionBuilder {
@@ -123,7 +124,19 @@ impl SessionBuilder {
             None if transforms.iter().flatten().count() == 1 => Some(BASE),
             None => None,
         };
-        let inner = Inner {
+        let watched = |session: &Weak<Inner>| {
+            let transforms = transforms.into_iter().enumerate();
+            let watch = |(index, transform): (usize, Option<Box<dyn Transform>>)| match index {
+                BASE => transform,
+                _ => transform.map(|transform| -> Box<dyn Transform> {
+                    let driver = (&framework, index);
+                    Box::new(Verified::new(transform, driver, algorithm.name, session))
+                }),
+            };
+            transforms.map(watch).collect()
+        };
+        let inner = Arc::new_cyclic(|session| Inner {
+            transforms: watched(session),
             algorithm,
             algorithm_index: algorithm.index(),
             rules: Rules::new(algorithm, tag_len),
@@ -131,16 +144,13 @@ impl SessionBuilder {
             goal,
             alone,
             forced: forced.is_some(),
-            transforms,
             dispatch,
-            framework,
+            framework: framework.clone(),
             process: std::process::id(),
             under_way: AtomicU32::new(0),
             idle: (Mutex::new(()), Condvar::new()),
-        };
-        Ok(Session {
-            inner: Arc::new(inner),
-        })
+        });
+        Ok(Session { inner })
     }
 }
 

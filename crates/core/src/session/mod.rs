@@ -15,7 +15,7 @@ use crate::dispatch::model::Cost;
 use crate::dispatch::{BASE, Dispatch, Mode, Shape};
 use crate::flight::{Flight, ORPHAN_PATIENCE, Ticket};
 use crate::request::{Request, Status};
-use crate::{Algorithm, Direction, Error, Framework, Goal, Transform, scatter};
+use crate::{Algorithm, Clock, Direction, Error, Framework, Goal, Transform, scatter};
 
 pub use self::builder::SessionBuilder;
 use self::refusal::Lengths;
@@ -274,9 +274,10 @@ impl Inner {
         };
         let explored = explored.filter(|&other| self.transforms[other].is_some());
         let driver = explored.unwrap_or(driver);
-        let started = Instant::now();
+        let clock = self.clock();
+        let started = clock.now();
         self.run_on(driver, shape.direction, requests);
-        let elapsed = started.elapsed();
+        let elapsed = clock.now().saturating_sub(started);
         self.framework
             .shared
             .stats
@@ -305,12 +306,27 @@ impl Inner {
             }
             let bytes = group.iter().map(Request::len).sum();
             if group[0].is_scattered() {
-                scatter::flattened(group, |flat| self.run(direction, flat, bytes));
+                self.run_scattered(direction, group, bytes);
             } else {
                 self.run(direction, group, bytes);
             }
         }
         Ok(())
+    }
+
+    /// Scatter lists, as they are where the driver takes them. Nothing is learned from them.
+    fn run_scattered(&self, direction: Direction, requests: &mut [Request<'_>], bytes: usize) {
+        let shape = Shape {
+            mode: Mode::Wait,
+            direction,
+            requests: requests.len(),
+            bytes,
+        };
+        let driver = self.choose(&shape);
+        match self.transform(driver).scatters() {
+            true => self.run_on(driver, direction, requests),
+            false => scatter::flattened(requests, |flat| self.run(direction, flat, bytes)),
+        }
     }
 
     /// After a driver: counts, and finishes in software what the driver gave up untouched.
@@ -336,14 +352,19 @@ impl Inner {
     #[cold]
     fn rescue(&self, driver: usize, direction: Direction, requests: &mut [Request<'_>]) {
         let stats = &self.framework.shared.stats;
-        let mut retries = 0;
+        let most = self.transform(driver).most();
+        let (mut retries, mut too_long) = (0, 0);
         for request in requests.iter_mut() {
             // A driver that forgot a request is treated like one that gave it up.
             if matches!(request.status(), Status::Untouched | Status::Pending) {
                 retries += 1;
+                too_long += u64::from(request.len() > most);
                 request.set_status(Status::Pending);
-                self.transform(BASE)
-                    .run(direction, std::slice::from_mut(request));
+                let base = self.transform(BASE);
+                match (request.is_scattered(), std::slice::from_mut(request)) {
+                    (true, one) => scatter::flattened(one, |flat| base.run(direction, flat)),
+                    (false, one) => base.run(direction, one),
+                }
             }
         }
         let failed = requests
@@ -360,11 +381,15 @@ impl Inner {
         if retries > 0 {
             stats.count_retries(driver, self.algorithm_index, retries);
         }
-        let given_up = (retries + failed).try_into().unwrap_or(u32::MAX);
+        let given_up = (retries - too_long + failed).try_into().unwrap_or(u32::MAX);
         let breaker = &self.framework.shared.entries[driver].breaker;
         if driver != BASE && given_up > 0 && breaker.fail(given_up) {
             self.framework.set_eligible(driver, false);
         }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.framework.shared.clock
     }
 
     pub(crate) fn check(&self, request: &Request<'_>) -> Status {

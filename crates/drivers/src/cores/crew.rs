@@ -1,21 +1,14 @@
 //! One pool a process, made at first use. A forked child has its parent's memory but not
 //! its threads, so it makes a pool of its own.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Once, PoisonError};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use super::fault::Fault;
 use super::pool::Pool;
 use super::settings::Settings;
 use super::worker;
-
-/// Forks between the first process and this one, counted by the C library's handler, so
-/// that noticing a fork costs a load.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
-extern "C" fn in_child() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
+use crate::forks;
 
 /// The settings of the workers, and the pool once there is one.
 pub(super) struct Crew {
@@ -41,7 +34,7 @@ impl Crew {
         let pool = self.pool.load(Ordering::Acquire);
         // SAFETY: a pool lives as long as the crew, or for ever.
         let pool = unsafe { pool.as_ref() }?;
-        (pool.generation == FORKS.load(Ordering::Relaxed)).then_some(pool)
+        (pool.generation == forks::count()).then_some(pool)
     }
 
     /// This process's pool.
@@ -63,16 +56,12 @@ impl Crew {
     /// Makes the pool without a lock, which another thread may have held at the fork.
     #[cold]
     fn start(&self) -> &Pool {
-        static REGISTERED: Once = Once::new();
-        REGISTERED.call_once(|| {
-            // SAFETY: the handler only adds to an atomic.
-            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        });
+        forks::watch();
         let before = self.pool.load(Ordering::Acquire);
         if let Some(pool) = self.present() {
             return pool;
         }
-        let generation = FORKS.load(Ordering::Relaxed);
+        let generation = forks::count();
         let pool = Arc::new(Pool::new(
             generation,
             self.settings.cores.len(),

@@ -1,0 +1,489 @@
+//! A driver with all the signs of a right result may be wrong. One in some requests of every
+//! driver but the base is computed again in software, in the background; at the first
+//! difference the driver is quarantined, and what it did is kept.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use zeroize::Zeroizing;
+
+use crate::dispatch::BASE;
+use crate::framework::Entry;
+use crate::request::{Request, Status};
+use crate::session::Inner;
+use crate::{Direction, Flight, Framework, Split, Transform};
+
+/// One in so many requests, unless the settings say otherwise.
+pub(crate) const EVERY: u64 = 4096;
+/// Requests that wait to be verified at most; more are let go.
+const MOST_WAITING: usize = 64;
+/// The thread ends when there was nothing to do for so long.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// A request that a driver got wrong. The key is not kept: it is wiped with its session.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct Mismatch {
+    /// CryptoAPI name.
+    pub algorithm: &'static str,
+    /// Whether it was to decrypt.
+    pub decrypting: bool,
+    /// IV.
+    #[serde(serialize_with = "hex")]
+    pub iv: Vec<u8>,
+    /// Additional data.
+    #[serde(serialize_with = "hex")]
+    pub aad: Vec<u8>,
+    /// Input.
+    #[serde(serialize_with = "hex")]
+    pub input: Vec<u8>,
+    /// What the driver made of it.
+    pub found: Answer,
+    /// What software makes of it.
+    pub expected: Answer,
+}
+
+/// What came of a request.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// Whether the tag was found to be right; always when encrypting.
+    pub authentic: bool,
+    /// Output; zeros where the tag was wrong.
+    #[serde(serialize_with = "hex")]
+    pub output: Vec<u8>,
+    /// The tag; as given when decrypting.
+    #[serde(serialize_with = "hex")]
+    pub tag: Vec<u8>,
+}
+
+fn hex<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    serializer.serialize_str(&digits)
+}
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let way = match self.decrypting {
+            true => "decrypting",
+            false => "encrypting",
+        };
+        let bytes = self.input.len();
+        write!(f, "{way} {bytes} bytes by {} it ", self.algorithm)?;
+        let pairs = self.found.output.iter().zip(&self.expected.output);
+        match (self.found.authentic, self.expected.authentic) {
+            (true, false) => write!(f, "accepted a wrong tag"),
+            (false, true) => write!(f, "refused a right tag"),
+            _ => match pairs.clone().position(|(a, b)| a != b) {
+                Some(at) => write!(f, "gave a wrong byte {at}"),
+                None => write!(f, "gave a wrong tag"),
+            },
+        }
+    }
+}
+
+impl std::fmt::Debug for Mismatch {
+    /// In words: the data may be long, and somebody's.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Mismatch({self})")
+    }
+}
+
+/// Counts a driver's requests until one is to be verified.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    /// 0: never.
+    every: i64,
+    left: AtomicI64,
+}
+
+impl Sampler {
+    pub(crate) fn new(every: u64) -> Self {
+        let every = i64::try_from(every).unwrap_or(i64::MAX);
+        Sampler {
+            every,
+            left: AtomicI64::new(every),
+        }
+    }
+
+    /// Which of the next `requests` is to be verified, if one is. Threads that ask at the
+    /// same time may be counted as one.
+    #[inline]
+    pub(crate) fn pick(&self, requests: usize) -> Option<usize> {
+        let left = self.left.load(Ordering::Relaxed);
+        let after = left.saturating_sub(requests as i64);
+        if after > 0 || self.every == 0 {
+            self.left.store(after, Ordering::Relaxed);
+            return None;
+        }
+        self.left.store(self.every, Ordering::Relaxed);
+        (requests > 0).then(|| (left.max(1) as usize - 1).min(requests - 1))
+    }
+}
+
+/// A request before the driver has it.
+pub(crate) struct Before {
+    place: usize,
+    iv: [u8; 16],
+    iv_len: usize,
+    aad: Vec<u8>,
+    input: Zeroizing<Vec<u8>>,
+    tag: Vec<u8>,
+    has_output: bool,
+}
+
+impl Before {
+    pub(crate) fn new(place: usize, request: &mut Request<'_>) -> Self {
+        let mut input = Zeroizing::new(vec![0; request.len()]);
+        request.gather(&mut input);
+        Before {
+            place,
+            iv: request.iv_block(),
+            iv_len: request.iv_bytes().len(),
+            aad: request.aad_bytes().to_vec(),
+            input,
+            tag: request.tag_bytes().to_vec(),
+            has_output: request.has_output(),
+        }
+    }
+
+    /// With what the driver made of it; `None` if it gave it up.
+    fn after(self, direction: Direction, requests: &mut [Request<'_>]) -> Option<Sample> {
+        let request = requests.get_mut(self.place)?;
+        if !matches!(request.status(), Status::Done | Status::BadTag) {
+            return None;
+        }
+        let found = Answer {
+            authentic: request.status() == Status::Done,
+            output: request.copy_output(),
+            tag: request.tag_bytes().to_vec(),
+        };
+        Some(Sample {
+            before: self,
+            direction,
+            found,
+        })
+    }
+}
+
+/// A request after the driver had it.
+struct Sample {
+    before: Before,
+    direction: Direction,
+    found: Answer,
+}
+
+impl Sample {
+    /// Computes it again by the kernels; `Some` if the driver was wrong.
+    fn check(self, algorithm: &'static str, base: &dyn Transform) -> Option<Mismatch> {
+        let Before {
+            iv,
+            iv_len,
+            aad,
+            input,
+            mut tag,
+            has_output,
+            ..
+        } = self.before;
+        let iv = &iv[..iv_len];
+        let mut output = input.to_vec();
+        let request = match has_output {
+            true => Request::in_place(&mut output),
+            false => Request::mac(&input),
+        };
+        let mut requests = [request.iv(iv).aad(&aad).tag(&mut tag)];
+        base.run(self.direction, &mut requests);
+        let authentic = requests[0].status() == Status::Done;
+        if !has_output {
+            output.clear();
+        }
+        let expected = Answer {
+            authentic,
+            output,
+            tag,
+        };
+        (expected != self.found).then(|| Mismatch {
+            algorithm,
+            decrypting: self.direction == Direction::Decrypt,
+            iv: iv.to_vec(),
+            aad,
+            input: input.to_vec(),
+            found: self.found,
+            expected,
+        })
+    }
+}
+
+/// Requests that wait to be verified, and the thread that does it.
+#[derive(Default)]
+pub(crate) struct Verifier {
+    queue: Mutex<Queue>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// Taken from the queue and not done.
+    under_way: usize,
+    /// The process in which the thread is, if it is: a forked child has none.
+    thread: Option<u32>,
+}
+
+struct Job {
+    watch: Watch,
+    sample: Sample,
+}
+
+impl Verifier {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(self: &Arc<Self>, job: Job) {
+        let process = std::process::id();
+        let mut queue = self.queue();
+        if queue.jobs.len() >= MOST_WAITING {
+            return;
+        }
+        queue.jobs.push_back(job);
+        if queue.thread != Some(process) {
+            let verifier = self.clone();
+            let builder = std::thread::Builder::new().name("verify".to_owned());
+            if builder.spawn(move || verifier.serve()).is_err() {
+                // A system without room for a thread has other troubles.
+                queue.jobs.clear();
+                return;
+            }
+            (queue.thread, queue.under_way) = (Some(process), 0);
+        }
+        drop(queue);
+        self.bell.notify_all();
+    }
+
+    /// Verifies until there was nothing to do for a while.
+    fn serve(&self) {
+        let mut queue = self.queue();
+        loop {
+            let Some(job) = queue.jobs.pop_front() else {
+                let (next, idle) = self
+                    .bell
+                    .wait_timeout(queue, IDLE)
+                    .unwrap_or_else(PoisonError::into_inner);
+                queue = next;
+                if idle.timed_out() && queue.jobs.is_empty() {
+                    queue.thread = None;
+                    return;
+                }
+                continue;
+            };
+            queue.under_way += 1;
+            drop(queue);
+            job.run();
+            queue = self.queue();
+            queue.under_way -= 1;
+            self.bell.notify_all();
+        }
+    }
+
+    /// Waits until everything sampled so far is verified.
+    pub(crate) fn finish(&self) {
+        let mut queue = self.queue();
+        while queue.thread == Some(std::process::id())
+            && (!queue.jobs.is_empty() || queue.under_way > 0)
+        {
+            queue = self
+                .bell
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Job {
+    fn run(self) {
+        let Watch {
+            session,
+            framework,
+            driver,
+            algorithm,
+        } = self.watch;
+        if let Some(session) = session.upgrade()
+            && let Some(mismatch) = self.sample.check(algorithm, session.transform(BASE))
+        {
+            framework.quarantine(driver, mismatch);
+        }
+    }
+}
+
+/// One driver's part in a session, watched.
+#[derive(Clone)]
+struct Watch {
+    /// Weak: a session that is closed does not wait for this.
+    session: Weak<Inner>,
+    framework: Framework,
+    driver: usize,
+    algorithm: &'static str,
+}
+
+impl Watch {
+    fn entry(&self) -> &Entry {
+        &self.framework.shared.entries[self.driver]
+    }
+
+    #[inline]
+    fn is_quarantined(&self) -> bool {
+        self.entry().breaker.is_quarantined()
+    }
+
+    /// What is to be verified of the next requests.
+    #[inline]
+    fn pick(&self, requests: &mut [Request<'_>]) -> Option<Before> {
+        let place = self.entry().sampler.pick(requests.len())?;
+        Some(Before::new(place, &mut requests[place]))
+    }
+
+    /// Has a picked request verified, now that the driver is done with it.
+    #[cold]
+    fn push(self, before: Before, direction: Direction, requests: &mut [Request<'_>]) {
+        if let Some(sample) = before.after(direction, requests) {
+            let verifier = self.framework.shared.verifier.clone();
+            verifier.push(Job {
+                watch: self,
+                sample,
+            });
+        }
+    }
+}
+
+/// A request of a flight that is to be verified when it lands.
+pub(crate) struct Pick {
+    watch: Watch,
+    before: Before,
+}
+
+impl Pick {
+    pub(crate) fn landed(self, direction: Direction, requests: &mut [Request<'_>]) {
+        self.watch.push(self.before, direction, requests);
+    }
+}
+
+/// Another driver's transform, of which one in some requests is verified. While the driver
+/// is quarantined it gives everything up untouched.
+pub(crate) struct Verified {
+    transform: Box<dyn Transform>,
+    watch: Watch,
+}
+
+impl Verified {
+    pub(crate) fn new(
+        transform: Box<dyn Transform>,
+        (framework, driver): (&Framework, usize),
+        algorithm: &'static str,
+        session: &Weak<Inner>,
+    ) -> Self {
+        Verified {
+            transform,
+            watch: Watch {
+                session: session.clone(),
+                framework: framework.clone(),
+                driver,
+                algorithm,
+            },
+        }
+    }
+}
+
+fn give_up(requests: &mut [Request<'_>]) {
+    requests
+        .iter_mut()
+        .for_each(|request| request.set_status(Status::Untouched));
+}
+
+impl Transform for Verified {
+    #[inline]
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        if self.watch.is_quarantined() {
+            return give_up(requests);
+        }
+        let picked = self.watch.pick(requests);
+        self.transform.run(direction, requests);
+        if let Some(before) = picked {
+            self.watch.clone().push(before, direction, requests);
+        }
+    }
+
+    fn submit(&self, direction: Direction, mut flight: Flight) -> Result<(), Flight> {
+        if self.watch.is_quarantined() {
+            give_up(flight.requests());
+            flight.finish();
+            return Ok(());
+        }
+        if let Some(before) = self.watch.pick(flight.requests()) {
+            let watch = self.watch.clone();
+            flight.pick(Pick { watch, before });
+        }
+        self.transform.submit(direction, flight)
+    }
+
+    fn room(&self) -> usize {
+        self.transform.room()
+    }
+
+    fn most(&self) -> usize {
+        self.transform.most()
+    }
+
+    fn assist(&self) -> bool {
+        self.transform.assist()
+    }
+
+    fn scatters(&self) -> bool {
+        self.transform.scatters()
+    }
+
+    fn split(&self) -> Option<&dyn Split> {
+        self.transform.split()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_in_so_many_requests_is_picked_and_only_in_its_batch() {
+        let sampler = Sampler::new(10);
+        let picks: Vec<_> = [4, 4, 4, 9, 1, 100].map(|n| sampler.pick(n)).into();
+        assert_eq!(picks, [None, None, Some(1), None, Some(0), Some(9)]);
+        let each = Sampler::new(1);
+        assert_eq!([each.pick(1), each.pick(3)], [Some(0), Some(0)]);
+        let never = Sampler::new(0);
+        assert!((0..100).all(|_| never.pick(1000).is_none()));
+    }
+
+    #[test]
+    fn a_mismatch_is_told_in_words_without_the_data() {
+        let answer = |byte: u8, authentic| Answer {
+            authentic,
+            output: vec![1, 2, byte],
+            tag: vec![9],
+        };
+        let mismatch = |found, expected| Mismatch {
+            algorithm: "gcm(aes)",
+            decrypting: false,
+            iv: vec![],
+            aad: vec![],
+            input: vec![0; 3],
+            found,
+            expected,
+        };
+        let text = format!("{:?}", mismatch(answer(3, true), answer(4, true)));
+        assert!(text.contains("encrypting 3 bytes by gcm(aes)") && text.contains("byte 2"));
+        let text = mismatch(answer(3, true), answer(3, false)).to_string();
+        assert!(text.contains("accepted a wrong tag"), "{text}");
+        let json = serde_json::to_string(&answer(3, true)).unwrap();
+        assert!(json.contains("\"010203\""), "{json}");
+    }
+}
