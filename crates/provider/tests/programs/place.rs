@@ -106,5 +106,6 @@ pub(crate) fn succeeded(command: &mut Command) -> Output {
 /// Says that a test proves nothing here: to the stream itself, since the harness keeps what
 /// `eprintln!` writes to itself unless the test fails.
 pub(crate) fn skip(test: &str, reason: &str) {
-    writeln!(std::io::stderr(), "SKIPPED: {test}: {reason}").unwrap();
+    let message = format!("SKIPPED: {test}: {reason}\n");
+    std::io::stderr().write_all(message.as_bytes()).unwrap();
 }
