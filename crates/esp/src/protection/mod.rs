@@ -9,6 +9,7 @@
 //! | `combined` | AES-GCM, ChaCha20-Poly1305, AES-GMAC |
 //! | `separate` | AES-CBC, AES-CTR or NULL beside an HMAC |
 //! | `session` | packets to requests of a session, and statuses to refusals |
+//! | `gost/` | the transforms with a key tree over GOST ciphers |
 //! | `iv` | IVs that nobody can predict |
 //!
 //! A transform of another kind is a variant of [`Transform`], an arm of
@@ -18,6 +19,7 @@
 //! thread waits for another.
 
 mod combined;
+mod gost;
 mod iv;
 mod separate;
 mod session;
@@ -25,6 +27,7 @@ mod session;
 use cipherlane::Framework;
 
 use combined::Combined;
+use gost::Imit;
 use separate::Separate;
 
 use crate::{Error, Packet, Refusal, SaParameters, Transform};
@@ -95,5 +98,7 @@ pub(crate) fn protection(
         Transform::AesCbc(integrity) => Box::new(Separate::cbc(framework, parameters, integrity)?),
         Transform::AesCtr(integrity) => Box::new(Separate::ctr(framework, parameters, integrity)?),
         Transform::Null(integrity) => Box::new(Separate::null(framework, parameters, integrity)?),
+        Transform::Gost4mImit(sbox) => Box::new(Imit::four_megabytes(framework, parameters, sbox)?),
+        Transform::Gost1kImit(sbox) => Box::new(Imit::one_kilobyte(framework, parameters, sbox)?),
     })
 }
