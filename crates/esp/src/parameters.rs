@@ -131,6 +131,16 @@ pub enum Transform {
     /// another after each 1024 bytes, and a second ICV over the ciphertext. Two keys of 32
     /// bytes, the one of the second ICV last, and 4 of SPI-Auth-Code.
     Gost1kImit(GostSbox),
+    /// ENCR_KUZNYECHIK_MGM_KTREE (RFC 9227). Key of 32 bytes and 12 of salt.
+    KuznyechikMgm,
+    /// ENCR_MAGMA_MGM_KTREE (RFC 9227). Key of 32 bytes and 4 of salt.
+    MagmaMgm,
+    /// ENCR_KUZNYECHIK_MGM_MAC_KTREE (RFC 9227): authenticated, not encrypted. Key as with
+    /// encryption.
+    KuznyechikMgmMac,
+    /// ENCR_MAGMA_MGM_MAC_KTREE (RFC 9227): authenticated, not encrypted. Key as with
+    /// encryption.
+    MagmaMgmMac,
 }
 
 /// The S-box of a GOST 28147-89 transform.

@@ -25,9 +25,11 @@ mod separate;
 mod session;
 
 use cipherlane::Framework;
+use cipherlane_kernels::kuznyechik::KuznyechikKey;
+use cipherlane_kernels::magma::MagmaKey;
 
 use combined::Combined;
-use gost::Imit;
+use gost::{Imit, Mgm};
 use separate::Separate;
 
 use crate::{Error, Packet, Refusal, SaParameters, Transform};
@@ -100,5 +102,9 @@ pub(crate) fn protection(
         Transform::Null(integrity) => Box::new(Separate::null(framework, parameters, integrity)?),
         Transform::Gost4mImit(sbox) => Box::new(Imit::four_megabytes(framework, parameters, sbox)?),
         Transform::Gost1kImit(sbox) => Box::new(Imit::one_kilobyte(framework, parameters, sbox)?),
+        Transform::KuznyechikMgm => Box::new(Mgm::<KuznyechikKey>::new(parameters, true)?),
+        Transform::MagmaMgm => Box::new(Mgm::<MagmaKey>::new(parameters, true)?),
+        Transform::KuznyechikMgmMac => Box::new(Mgm::<KuznyechikKey>::new(parameters, false)?),
+        Transform::MagmaMgmMac => Box::new(Mgm::<MagmaKey>::new(parameters, false)?),
     })
 }

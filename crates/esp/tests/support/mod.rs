@@ -50,6 +50,14 @@ pub(crate) fn transforms() -> Vec<(Transform, Keys)> {
         all.push((Transform::Gost4mImit(sbox), Keys::combined(&bytes(36))));
         all.push((Transform::Gost1kImit(sbox), Keys::combined(&bytes(68))));
     }
+    for (transform, len) in [
+        (Transform::KuznyechikMgm, 44),
+        (Transform::MagmaMgm, 36),
+        (Transform::KuznyechikMgmMac, 44),
+        (Transform::MagmaMgmMac, 36),
+    ] {
+        all.push((transform, Keys::combined(&bytes(len))));
+    }
     all
 }
 

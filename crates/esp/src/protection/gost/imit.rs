@@ -10,6 +10,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::tree::{Leaf, Nodes, TREES, Trees};
+use super::{pending, pending_mut};
 use crate::protection::combined::no_integrity_key;
 use crate::protection::iv::IvGenerator;
 use crate::protection::{HEADER, LANES, LONGEST, Layout, Protection};
@@ -239,21 +240,6 @@ impl Imit {
             }
         }
     }
-}
-
-/// The pending packets and their places.
-fn pending<'b, 'p>(
-    batch: &'b [Packet<'p>],
-) -> impl Iterator<Item = (usize, &'b Packet<'p>)> + Clone {
-    let all = batch.iter().enumerate();
-    all.filter(|(_, packet)| packet.is_pending())
-}
-
-fn pending_mut<'b, 'p>(
-    batch: &'b mut [Packet<'p>],
-) -> impl Iterator<Item = (usize, &'b mut Packet<'p>)> {
-    let all = batch.iter_mut().enumerate();
-    all.filter(|(_, packet)| packet.is_pending())
 }
 
 impl Protection for Imit {

@@ -1,9 +1,11 @@
 //! The published packets, sealed bit for bit with their IVs.
 
 use cipherlane_drivers::framework;
+use cipherlane_kernels::kuznyechik::KuznyechikKey;
+use cipherlane_kernels::magma::MagmaKey;
 use serde_json::Value;
 
-use super::Imit;
+use super::{Imit, Mgm};
 use crate::protection::Protection;
 use crate::{GostSbox, Keys, Packet, SaParameters, Transform};
 
@@ -81,5 +83,50 @@ fn the_derived_packets() {
         crate::trailer::write(&mut plaintext[payload..], pad, next_header);
         let (packet, sequence) = (bytes(&vector["packet"]), vector["seq"].as_u64().unwrap());
         assert_eq!(seal(&sa, &packet, sequence, &plaintext), packet, "{vector}");
+    }
+}
+
+/// A published packet of RFC 9227 sealed again, from its plaintext and its IV.
+fn seal_mgm<K>(sa: &Mgm<K>, packet: &[u8], plaintext: &[u8]) -> Vec<u8>
+where
+    K: super::mgm::Cipher,
+{
+    let mut buffer = packet.to_vec();
+    let end = buffer.len() - sa.layout().icv;
+    if !plaintext.is_empty() {
+        buffer[16..end].copy_from_slice(plaintext);
+    }
+    buffer[end..].fill(0xee);
+    let len = buffer.len();
+    let mut sealed = [Packet::new(&mut buffer, 0..len)];
+    sealed[0].set_sequence(u32::from_be_bytes(packet[4..8].try_into().unwrap()).into());
+    sa.seal_with_ivs(&mut sealed);
+    buffer
+}
+
+#[test]
+fn the_examples_of_rfc_9227() {
+    let text = include_str!("../../../../../vectors/gost/rfc9227.json");
+    let file: Value = serde_json::from_str(text).unwrap();
+    for vector in file["vectors"].as_array().unwrap() {
+        // Behind an IPv4 header of 20 bytes.
+        let packet = bytes(&vector["ESP_packet"]).split_off(20);
+        let plaintext = bytes(&vector["plaintext"]);
+        let keys = Keys::combined(&bytes(&vector["transform_key"]));
+        let mut parameters = SaParameters::new(256, Transform::MagmaMgm, keys);
+        parameters.esn = false;
+        let name = vector["transform"].as_str().unwrap();
+        let encrypts = !name.contains("_MAC_");
+        let sealed = match name.contains("MAGMA") {
+            true => {
+                let sa = Mgm::<MagmaKey>::new(&parameters, encrypts).unwrap();
+                seal_mgm(&sa, &packet, &plaintext)
+            }
+            false => {
+                let sa = Mgm::<KuznyechikKey>::new(&parameters, encrypts).unwrap();
+                seal_mgm(&sa, &packet, &plaintext)
+            }
+        };
+        assert_eq!(sealed, packet, "{name}");
     }
 }
