@@ -7,9 +7,9 @@ use cipherlane_esp::headers::Fields;
 use cipherlane_measure::interleave::MOST_THREADS;
 use clap::{Args, ValueEnum};
 
-use super::capture;
 use super::traffic::Traffic;
 use super::transforms::{self, Entry};
+use crate::capture;
 use crate::failure::Failure;
 
 /// Measure ESP: one security association on any number of threads
