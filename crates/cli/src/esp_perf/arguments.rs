@@ -6,10 +6,10 @@ use std::time::Duration;
 use cipherlane_esp::headers::Fields;
 use clap::{Args, ValueEnum};
 
-use super::capture;
 use super::lane::{MOST_THREADS, RUN};
 use super::traffic::Traffic;
 use super::transforms::{self, Entry};
+use crate::capture;
 use crate::failure::Failure;
 
 /// Measure ESP: one security association on any number of threads
