@@ -98,7 +98,7 @@ fn wrong_options_are_named_with_what_is_right() {
         (&["--transform", "rot13"][..], "cbc-sha256"),
         (&["--multipacket", "65"], "1 to 64"),
         (&["--multipacket", "0"], "1 to 64"),
-        (&["--threads", "0"], "1 to 1024"),
+        (&["--threads", "0"], "1 to 512"),
         (&["--size", "19"], "20 to 65535"),
         (&["--size", "big"], "imix"),
         (&["--seconds", "0"], "0.001"),

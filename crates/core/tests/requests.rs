@@ -243,11 +243,9 @@ fn empty_payloads_are_fine_where_the_algorithm_allows_them() {
         let request = request.iv(&iv).aad(&aad).tag(&mut tag);
         let result = session.process(ENCRYPT, &mut [request]);
         assert_eq!(result.is_ok(), algorithm.least == 0, "{}", algorithm.name);
-        assert!(
-            tag.is_empty() || tag.iter().any(|&b| b != 0),
-            "{}",
-            algorithm.name
-        );
+        // GOST 28147-89's MAC of nothing is zero.
+        let zero = tag.is_empty() || algorithm.name.starts_with("imit(");
+        assert_eq!(tag.iter().all(|&b| b == 0), zero, "{}", algorithm.name);
     }
 }
 

@@ -53,6 +53,7 @@ pub use lifetime::{Event, Measure, Observer};
 pub use outbound::OutboundSa;
 pub use packet::Packet;
 pub use parameters::{
-    Encapsulation, Integrity, IvOrigin, Keys, Lifetime, Lifetimes, Mode, SaParameters, Transform,
+    Encapsulation, GostSbox, Integrity, IvOrigin, Keys, Lifetime, Lifetimes, Mode, SaParameters,
+    Transform,
 };
 pub use verdict::{Malformed, Refusal, Verdict};

@@ -124,6 +124,38 @@ pub enum Transform {
     AesCtr(Integrity),
     /// NULL encryption (RFC 2410). An integrity key alone.
     Null(Integrity),
+    /// ESP_GOST-4M-IMIT (draft-fedchenko-ipsecme-cpesp-gost-04), a key for 64 packets. Key of
+    /// 32 bytes and 4 of SPI-Auth-Code.
+    Gost4mImit(GostSbox),
+    /// ESP_GOST-1K-IMIT (draft-fedchenko-ipsecme-cpesp-gost-04), a key for each packet and
+    /// another after each 1024 bytes, and a second ICV over the ciphertext. Two keys of 32
+    /// bytes, the one of the second ICV last, and 4 of SPI-Auth-Code.
+    Gost1kImit(GostSbox),
+    /// ENCR_KUZNYECHIK_MGM_KTREE (RFC 9227). Key of 32 bytes and 12 of salt.
+    KuznyechikMgm,
+    /// ENCR_MAGMA_MGM_KTREE (RFC 9227). Key of 32 bytes and 4 of salt.
+    MagmaMgm,
+    /// ENCR_KUZNYECHIK_MGM_MAC_KTREE (RFC 9227): authenticated, not encrypted. Key as with
+    /// encryption.
+    KuznyechikMgmMac,
+    /// ENCR_MAGMA_MGM_MAC_KTREE (RFC 9227): authenticated, not encrypted. Key as with
+    /// encryption.
+    MagmaMgmMac,
+}
+
+/// The S-box of a GOST 28147-89 transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GostSbox {
+    /// id-Gost28147-89-CryptoPro-A-ParamSet (RFC 4357).
+    CryptoProA,
+    /// id-Gost28147-89-CryptoPro-B-ParamSet.
+    CryptoProB,
+    /// id-Gost28147-89-CryptoPro-C-ParamSet.
+    CryptoProC,
+    /// id-Gost28147-89-CryptoPro-D-ParamSet.
+    CryptoProD,
+    /// id-tc26-gost-28147-param-Z (RFC 7836).
+    ParamZ,
 }
 
 /// Where the IV of a combined mode comes from.

@@ -12,12 +12,13 @@ use crate::aes::AesKey;
 use crate::hmac::{self, HmacSha256Key, HmacSha512Key};
 use crate::job::{AuthencJob, CipherJob, MacJob};
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::authenc as one;
+use crate::x86_64::authenc as few;
 use crate::{cbc, ctr};
 
 /// Jobs that go through the cipher before the MAC of the first of them begins, or the
-/// other way round: few enough for what was written to be still in the cache.
-const GROUP: usize = 16;
+/// other way round: as many as a cipher has lanes, and few enough for what was written
+/// to be still in a cache near by.
+const GROUP: usize = 32;
 
 /// The MAC of a combination: a key of it.
 pub trait Mac: Sized + 'static {
@@ -178,13 +179,8 @@ impl<M: Mac, C: Cipher> AuthencKey<M, C> {
 #[inline]
 pub fn seal<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) {
     #[cfg(target_arch = "x86_64")]
-    if let [job] = jobs
-        && let Some(mac) = job.key.mac.hmac_sha256()
-        && let Some(cipher) = C::aes_cbc(&job.key.cipher)
-        && one::pays(job.data.len())
-        && let Some(tokens) = one::tokens()
-    {
-        return one::seal(tokens, cipher, mac, job);
+    if jobs.len() <= few::MOST && together(jobs) {
+        return;
     }
     for group in jobs.chunks_mut(GROUP) {
         ciphers::<M, C>(group.iter_mut(), C::encrypt);
@@ -194,6 +190,30 @@ pub fn seal<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) {
             |tag, mac, _| tag.copy_from_slice(mac),
         );
     }
+}
+
+/// Seals jobs with cipher and MAC in the same loop, if there is one for both and it pays
+/// for all of them; says whether.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn together<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) -> bool {
+    let Some(tokens) = few::tokens() else {
+        return false;
+    };
+    let mut keys = ArrayVec::<_, { few::MOST }>::new();
+    for job in &*jobs {
+        match (C::aes_cbc(&job.key.cipher), job.key.mac.hmac_sha256()) {
+            (Some(cipher), Some(mac)) if few::pays(job.data.len()) => keys.push((cipher, mac)),
+            _ => return false,
+        }
+    }
+    let alike = keys
+        .windows(2)
+        .all(|pair| pair[0].0.rounds() == pair[1].0.rounds());
+    if alike && !keys.is_empty() {
+        few::seal(tokens, &keys, jobs);
+    }
+    alike
 }
 
 /// Compares the tag of every job, in constant time, with the MAC that it should

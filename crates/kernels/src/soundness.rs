@@ -60,9 +60,10 @@
 //! step `s` reads the eight at `8s`, and keys are rows of whole registers, the row number
 //! going from 0 to 7 or back. The schedulers above them are safe code, inlined into the
 //! function that has the engine's instructions.
-//! The loop of `authenc` that encrypts and hashes one message reads output that it
-//! wrote in an earlier turn: `lead` is at least `taken + 96`, and both ends move by 64
-//! a turn, so the hash never reads what has not been written, nor behind the end.
+//! The loop of `authenc` that encrypts and hashes a few messages reads output that it
+//! wrote in an earlier turn: `lead` is at least `taken + 96` in all of them, both ends
+//! move by 64 a turn, and the turns end with the shortest message, so the hash never
+//! reads what has not been written, nor behind the end.
 //!
 //! The kernels of Kuznyechik take arrays of 32 or 64 blocks and load and store just
 //! those; a shorter group is copied into such an array. Those of MGM take slices and

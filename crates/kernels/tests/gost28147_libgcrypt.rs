@@ -14,6 +14,9 @@ use libloading::Library;
 type Handle = *mut c_void;
 type Error = c_uint;
 
+/// A mode of ours.
+type Mode = fn(&mut [CipherJob<'_, Key>]);
+
 const CIPHER: c_int = 315;
 const CIPHER_MESHED: c_int = 317;
 const ECB: c_int = 1;
@@ -158,7 +161,7 @@ fn libgcrypt_gives_the_same() {
                 gcrypt.encrypt((CIPHER, ECB), oid, &key, &[], whole),
                 "ECB, {len} bytes"
             );
-            let modes: [(_, fn(&mut [CipherJob<'_, Key>])); 2] =
+            let modes: [(_, Mode); 2] =
                 [(CIPHER, cfb::encrypt), (CIPHER_MESHED, cfb::encrypt_meshed)];
             for (cipher, mode) in modes {
                 assert_eq!(

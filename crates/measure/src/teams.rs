@@ -71,8 +71,8 @@ impl Plan {
     }
 }
 
-/// Measures teams against each other. `renew` is called before every phase, while nobody
-/// works. `goes_on` is asked after every round, and where it says no the rounds so far are all
+/// Measures teams against each other. `renew` is called before every phase, before anybody
+/// prepares. `goes_on` is asked after every round, and where it says no the rounds so far are all
 /// there is.
 ///
 /// # Errors
@@ -204,6 +204,7 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
             if number == 0 {
                 (self.renew)().map_err(|source| self.fail(number, source))?;
             }
+            self.rendezvous.spin()?;
             member
                 .prepare()
                 .map_err(|source| self.fail(number, source))?;

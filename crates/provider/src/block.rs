@@ -81,7 +81,8 @@ impl Block {
     /// A whole record of TLS, in place.
     fn tls_record(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         let len = buffers.len();
-        if len == 0 || !buffers.is_in_place() || !self.pad {
+        // A record may be empty: TLS 1.0 sends one before each other, against guessed IVs.
+        if !buffers.has_input() || !buffers.is_in_place() || !self.pad {
             return Err(Reason::CipherOperationFailed);
         }
         buffers.need_room(len)?;
@@ -95,7 +96,7 @@ impl Block {
                 Ok(padded)
             }
             Direction::Decrypt => {
-                if !len.is_multiple_of(BLOCK) {
+                if len == 0 || !len.is_multiple_of(BLOCK) {
                     return Err(Reason::CipherOperationFailed);
                 }
                 let record = &mut buffers.output()[..len];

@@ -10,7 +10,7 @@ use std::slice;
 use cipherlane_kernels::job::Direction;
 
 use crate::buffers::Buffers;
-use crate::error::{self, Reason};
+use crate::error::{self, Core, Reason};
 use crate::ffi::{Dispatch, Function, Param, cipher};
 use crate::params::{self, Name};
 use crate::spec::{self, Spec};
@@ -49,53 +49,73 @@ pub(crate) trait Context: Clone {
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason>;
 }
 
-/// Runs `work`; what goes wrong, panics too, is an error of OpenSSL's and 0.
-fn guarded(work: impl FnOnce() -> Result<(), Reason>) -> c_int {
+/// What OpenSSL holds: a cipher's context, and whom its errors are told.
+struct InUse<C> {
+    core: Core,
+    context: C,
+}
+
+/// Runs `work` on the context behind a pointer of OpenSSL's; what goes wrong, panics too, is
+/// an error of OpenSSL's and 0.
+///
+/// # Safety
+/// `context` is null or came from `newctx` or `dupctx` of the same cipher, and is used by
+/// one thread at a time.
+unsafe fn guarded<C>(
+    context: *mut c_void,
+    work: impl FnOnce(&mut C) -> Result<(), Reason>,
+) -> c_int {
+    // SAFETY: promised by the caller.
+    let Some(InUse { core, context }) = (unsafe { context.cast::<InUse<C>>().as_mut() }) else {
+        return 0;
+    };
     // A context in which a panic left something half done is only dropped or begun anew by
     // its program; nothing in it is unsafe to use.
-    match catch_unwind(AssertUnwindSafe(work)) {
+    match catch_unwind(AssertUnwindSafe(|| work(context))) {
         Ok(Ok(())) => 1,
         Ok(Err(reason)) => {
-            error::raise(reason);
+            error::raise(*core, reason);
             0
         }
         Err(_) => {
-            error::raise(Reason::InternalError);
+            error::raise(*core, Reason::InternalError);
             0
         }
     }
 }
 
-/// The context behind a pointer of OpenSSL's.
-///
-/// # Safety
-/// `context` is null or came from `newctx` or `dupctx` of the same cipher, and is used by
-/// one thread at a time.
-unsafe fn of<'a, C>(context: *mut c_void) -> Result<&'a mut C, Reason> {
-    // SAFETY: promised by the caller.
-    unsafe { context.cast::<C>().as_mut() }.ok_or(Reason::InternalError)
-}
-
-pub(crate) fn boxed<C>(make: impl FnOnce() -> C) -> *mut c_void {
+fn boxed<C>(make: impl FnOnce() -> InUse<C>) -> *mut c_void {
     match catch_unwind(AssertUnwindSafe(|| Box::into_raw(Box::new(make())))) {
         Ok(context) => context.cast(),
         Err(_) => std::ptr::null_mut(),
     }
 }
 
+/// For `newctx`: a context of a provider, whose pointer is the core's handle.
+pub(crate) fn new<C: Context>(spec: &'static Spec, provider: *mut c_void) -> *mut c_void {
+    statistics::count_context(spec);
+    boxed(|| InUse {
+        core: Core(provider),
+        context: C::new(spec),
+    })
+}
+
 unsafe extern "C" fn freectx<C>(context: *mut c_void) {
     if !context.is_null() {
         // SAFETY: the context came from `boxed`, and OpenSSL frees it once. Dropping wipes.
-        let context = unsafe { Box::from_raw(context.cast::<C>()) };
+        let context = unsafe { Box::from_raw(context.cast::<InUse<C>>()) };
         let _ = catch_unwind(AssertUnwindSafe(|| drop(context)));
     }
 }
 
 unsafe extern "C" fn dupctx<C: Context>(context: *mut c_void) -> *mut c_void {
     // SAFETY: OpenSSL's promise about contexts.
-    match unsafe { of::<C>(context) } {
-        Ok(context) => boxed(|| context.clone()),
-        Err(_) => std::ptr::null_mut(),
+    match unsafe { context.cast::<InUse<C>>().as_ref() } {
+        Some(InUse { core, context }) => boxed(|| InUse {
+            core: *core,
+            context: context.clone(),
+        }),
+        None => std::ptr::null_mut(),
     }
 }
 
@@ -118,18 +138,17 @@ macro_rules! inits {
             iv_len: usize,
             params: *mut Param,
         ) -> c_int {
-            guarded(|| {
-                // SAFETY: OpenSSL's promises: the context is ours, key and IV are null or
-                // as long as said, and the parameters are an array.
-                unsafe {
-                    let context = of::<C>(context)?;
+            // SAFETY: OpenSSL's promises: the context is ours, key and IV are null or
+            // as long as said, and the parameters are an array.
+            unsafe {
+                guarded::<C>(context, |context| {
                     let some = |bytes: *const u8, len| {
                         (!bytes.is_null()).then(|| slice::from_raw_parts(bytes, len))
                     };
                     context.init($direction, some(key, key_len), some(iv, iv_len))?;
                     params::each(params, |name, param| context.set(name, param))
-                }
-            })
+                })
+            }
         }
     )*};
 }
@@ -158,19 +177,18 @@ macro_rules! updates {
             input: *const u8,
             len: usize,
         ) -> c_int {
-            guarded(|| {
-                // SAFETY: OpenSSL's promises: the context is ours, input and output are
-                // null or as long as said, and the length has a place.
-                unsafe {
-                    let context = of::<C>(context)?;
+            // SAFETY: OpenSSL's promises: the context is ours, input and output are
+            // null or as long as said, and the length has a place.
+            unsafe {
+                guarded::<C>(context, |context| {
                     statistics::count(context.spec(), len);
                     let done = context.$method(Buffers::new(input, len, output, room))?;
                     if let Some(written) = written.as_mut() {
                         *written = done;
                     }
-                }
-                Ok(())
-            })
+                    Ok(())
+                })
+            }
         }
     )*};
 }
@@ -193,39 +211,36 @@ unsafe extern "C" fn finish<C: Context>(
     written: *mut usize,
     room: usize,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: OpenSSL's promises, as for an update.
-        unsafe {
-            let buffers = Buffers::new(std::ptr::null(), 0, output, room);
-            let done = of::<C>(context)?.finish(buffers)?;
+    // SAFETY: OpenSSL's promises, as for an update.
+    unsafe {
+        guarded::<C>(context, |context| {
+            let done = context.finish(Buffers::new(std::ptr::null(), 0, output, room))?;
             if let Some(written) = written.as_mut() {
                 *written = done;
             }
-        }
-        Ok(())
-    })
+            Ok(())
+        })
+    }
 }
 
 type Params = unsafe extern "C" fn(context: *mut c_void, params: *mut Param) -> c_int;
 
 unsafe extern "C" fn get_ctx_params<C: Context>(context: *mut c_void, params: *mut Param) -> c_int {
-    guarded(|| {
-        // SAFETY: OpenSSL's promises about contexts and parameters.
-        unsafe {
-            let context = of::<C>(context)?;
+    // SAFETY: OpenSSL's promises about contexts and parameters.
+    unsafe {
+        guarded::<C>(context, |context| {
             params::each(params, |name, param| context.get(name, param))
-        }
-    })
+        })
+    }
 }
 
 unsafe extern "C" fn set_ctx_params<C: Context>(context: *mut c_void, params: *mut Param) -> c_int {
-    guarded(|| {
-        // SAFETY: OpenSSL's promises about contexts and parameters.
-        unsafe {
-            let context = of::<C>(context)?;
+    // SAFETY: OpenSSL's promises about contexts and parameters.
+    unsafe {
+        guarded::<C>(context, |context| {
             params::each(params, |name, param| context.set(name, param))
-        }
-    })
+        })
+    }
 }
 
 type Described = unsafe extern "C" fn(*mut c_void, *mut c_void) -> *const Param;
@@ -246,9 +261,15 @@ extern "C" fn gettable(_: *mut c_void) -> *const Param {
 pub(crate) type NewContext = unsafe extern "C" fn(provider: *mut c_void) -> *mut c_void;
 pub(crate) type GetParams = unsafe extern "C" fn(params: *mut Param) -> c_int;
 
+/// For a cipher's `get_params`.
+///
+/// # Safety
+/// As [`params::each`].
 pub(crate) unsafe fn answer(spec: &Spec, params: *mut Param) -> c_int {
+    // There is no context, and so nobody to tell more than that it failed.
     // SAFETY: promised by the caller.
-    guarded(|| unsafe { spec.answer(params) })
+    let answered = catch_unwind(AssertUnwindSafe(|| unsafe { spec.answer(params) }));
+    matches!(answered, Ok(Ok(()))).into()
 }
 
 /// The dispatch table of a cipher.

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_void};
 use std::ptr::null;
 use std::sync::OnceLock;
 
-use crate::ffi::{Dispatch, Item, core};
+use crate::ffi::{Dispatch, Function, Item, core};
 
 macro_rules! reasons {
     ($($name:ident = $number:literal, $text:literal;)*) => {
@@ -40,9 +40,12 @@ reasons! {
     InternalError = 153, c"cipherlane: internal error, please report it";
 }
 
-/// The core's functions for its error queue, and the handle that they want.
+/// The core's handle of a provider in one library context: whom errors are told.
+#[derive(Clone, Copy)]
+pub(crate) struct Core(pub(crate) *const c_void);
+
+/// The core's functions for its error queue, which are the same in every library context.
 struct Queue {
-    handle: usize,
     new: core::NewError,
     set: core::SetError,
 }
@@ -53,18 +56,18 @@ static QUEUE: OnceLock<Queue> = OnceLock::new();
 ///
 /// # Safety
 /// `functions` is the core's dispatch table, or null.
-pub(crate) unsafe fn listen(handle: *const c_void, mut functions: *const Dispatch) {
+pub(crate) unsafe fn listen(mut functions: *const Dispatch) {
     let (mut new, mut set) = (None, None);
     // SAFETY: the table ends with an entry of number 0.
     while let Some(entry) = unsafe { functions.as_ref() }.filter(|entry| entry.id != 0) {
         match (entry.id, entry.function) {
             (core::NEW_ERROR, Some(function)) => {
                 // SAFETY: the function of this number has this type.
-                new = Some(unsafe { std::mem::transmute::<_, core::NewError>(function) });
+                new = Some(unsafe { std::mem::transmute::<Function, core::NewError>(function) });
             }
             (core::VSET_ERROR, Some(function)) => {
                 // SAFETY: the function of this number has this type.
-                set = Some(unsafe { std::mem::transmute::<_, core::SetError>(function) });
+                set = Some(unsafe { std::mem::transmute::<Function, core::SetError>(function) });
             }
             _ => {}
         }
@@ -72,19 +75,16 @@ pub(crate) unsafe fn listen(handle: *const c_void, mut functions: *const Dispatc
         functions = unsafe { functions.add(1) };
     }
     if let (Some(new), Some(set)) = (new, set) {
-        // A second library context of the process has the same functions; its errors may
-        // go by the first one's name.
-        let handle = handle.expose_provenance();
-        let _ = QUEUE.set(Queue { handle, new, set });
+        let _ = QUEUE.set(Queue { new, set });
     }
 }
 
 /// Puts a reason onto the error queue of this thread.
 #[cold]
-pub(crate) fn raise(reason: Reason) {
+pub(crate) fn raise(Core(handle): Core, reason: Reason) {
     if let Some(queue) = QUEUE.get() {
-        let handle = std::ptr::with_exposed_provenance(queue.handle);
-        // SAFETY: the core's own functions with its own handle; there is no format.
+        // SAFETY: the core's own functions with its own handle, which lives as long as the
+        // contexts that were made under it; there is no format.
         unsafe {
             (queue.new)(handle);
             (queue.set)(handle, reason as u32, core::NO_FORMAT, core::NO_ARGUMENTS);

@@ -274,6 +274,10 @@ impl Context for Gcm {
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
+        if direction != self.direction {
+            // The tag of what was encrypted is not the one to expect.
+            self.tag_len = None;
+        }
         self.direction = direction;
         if let Some(iv) = iv {
             self.set_iv(iv)?;
@@ -409,14 +413,16 @@ impl Context for Gcm {
             }
             Name::Tag => {
                 let len = param.data_size;
-                if self.direction == Direction::Encrypt || !(1..=TAG).contains(&len) {
+                let told = !param.data.is_null();
+                let encrypts = self.direction == Direction::Encrypt;
+                if !(1..=TAG).contains(&len) || (encrypts && told) {
                     return Err(Reason::InvalidTag);
                 }
-                // Without data only the length is told.
-                if !param.data.is_null() {
+                // Without data only the length is told, and the tag is yet to come.
+                if told {
                     self.tag[..len].copy_from_slice(octets()?);
+                    self.tag_len = Some(len);
                 }
-                self.tag_len = Some(len);
                 Ok(())
             }
             Name::TlsAad => self.announce(octets()?),

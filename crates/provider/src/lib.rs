@@ -97,14 +97,13 @@ pub unsafe extern "C" fn OSSL_provider_init(
 ) -> c_int {
     let started = catch_unwind(|| {
         // SAFETY: the core's own table.
-        unsafe { error::listen(handle, core) };
+        unsafe { error::listen(core) };
         statistics::start();
     });
     if started.is_err() {
         return 0;
     }
-    // SAFETY: both have places. Nothing of ours hangs on the context, but it must not be
-    // null.
+    // SAFETY: both have places. Nothing of ours hangs on the context but whom errors are told.
     unsafe {
         *functions = FUNCTIONS.as_ptr();
         *context = handle.cast_mut();

@@ -118,17 +118,6 @@ impl Param {
         }
     }
 
-    /// A string of characters, without the zero at its end.
-    pub(crate) fn text(&self) -> Option<&[u8]> {
-        match self.data_type {
-            data_type::UTF8_STRING => {
-                let bytes = self.bytes()?;
-                bytes.split(|&byte| byte == 0).next()
-            }
-            _ => None,
-        }
-    }
-
     fn bytes(&self) -> Option<&[u8]> {
         // SAFETY: data is as long as it says, and is not written while this is borrowed.
         (!self.data.is_null())

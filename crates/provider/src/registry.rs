@@ -4,12 +4,12 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null;
 
 use crate::block::Block;
-use crate::context::{self, Context};
+use crate::context;
 use crate::ctr::Ctr;
 use crate::ffi::{Dispatch, Offer, Param};
 use crate::gcm::Gcm;
 use crate::spec::{Mode, Spec};
-use crate::statistics::{self, Counters};
+use crate::statistics::Counters;
 use crate::xts::Xts;
 
 macro_rules! ciphers {
@@ -33,9 +33,8 @@ macro_rules! ciphers {
                 names: concat!($names, "\0").as_ptr().cast(),
                 properties: c"provider=cipherlane".as_ptr(),
                 functions: {
-                    unsafe extern "C" fn new(_: *mut c_void) -> *mut c_void {
-                        statistics::count_context(&$id);
-                        context::boxed(|| <$context>::new(&$id))
+                    unsafe extern "C" fn new(provider: *mut c_void) -> *mut c_void {
+                        context::new::<$context>(&$id, provider)
                     }
                     unsafe extern "C" fn params(params: *mut Param) -> c_int {
                         // SAFETY: OpenSSL's promise about parameters.

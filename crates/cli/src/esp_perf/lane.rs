@@ -18,6 +18,8 @@ pub(super) const RUN: usize = 64;
 /// The replay window. All packets of all threads fit into it, so that a thread that has to wait
 /// for its processor loses none.
 pub(super) const WINDOW: u32 = 65_536;
+/// The most threads whose packets fit, two runs of each.
+pub(super) const MOST_THREADS: usize = WINDOW as usize / (2 * RUN);
 
 /// The one SA of all threads.
 pub(super) enum Association<'f> {
@@ -63,6 +65,20 @@ impl<'f> Association<'f> {
     }
 }
 
+impl Association<'_> {
+    /// Seals or opens, `multipacket` packets a call.
+    fn process(&self, packets: &mut [Packet<'_>], multipacket: usize) {
+        let calls = packets.chunks_mut(multipacket);
+        match self {
+            Association::Outbound(sa) => calls.for_each(|packets| sa.seal(packets)),
+            Association::Inbound { sa, .. } => {
+                let sa = sa.read().unwrap_or_else(PoisonError::into_inner);
+                calls.for_each(|packets| sa.open(packets));
+            }
+        }
+    }
+}
+
 /// Where a packet lies in the lane's memory, and where its first state is kept.
 struct Place {
     buffer: Range<usize>,
@@ -80,12 +96,12 @@ pub(super) struct Lane<'l, 'm> {
 }
 
 /// How many packets of this traffic each of `threads` lanes has: whole runs, all of them within
-/// the window.
+/// the window. The first run of each only brings the SA into the cache of the thread's core.
 pub(super) fn packets(traffic: &Traffic, room: usize, threads: usize) -> usize {
     let packet = traffic.mean() as usize + room;
     let least = traffic.len().min(1024).next_multiple_of(RUN);
-    let most = (WINDOW as usize / threads / RUN).max(1) * RUN;
-    (MEMORY / packet / RUN * RUN).max(least).min(most)
+    let most = WINDOW as usize / threads / RUN * RUN;
+    ((MEMORY / packet / RUN * RUN).max(least) + RUN).min(most)
 }
 
 /// Memory for `packets` packets with `room` bytes around each.
@@ -153,25 +169,21 @@ impl Member for Lane<'_, '_> {
                 .content_mut()
                 .copy_from_slice(&self.kept[place.kept.clone()]);
         }
+        self.association.process(&mut self.packets[..RUN], RUN);
         Ok(())
     }
 
     fn work(&mut self, team: usize) {
-        let calls = self.packets.chunks_mut(self.multipackets[team]);
-        match self.association {
-            Association::Outbound(sa) => calls.for_each(|packets| sa.seal(packets)),
-            Association::Inbound { sa, .. } => {
-                let sa = sa.read().unwrap_or_else(PoisonError::into_inner);
-                calls.for_each(|packets| sa.open(packets));
-            }
-        }
+        let multipacket = self.multipackets[team];
+        self.association
+            .process(&mut self.packets[RUN..], multipacket);
     }
 
     /// A packet that a thread without a processor brought too late is not counted; any other
     /// refusal is an error.
     fn check(&mut self) -> Result<u64, Failure> {
         let mut count = 0;
-        for packet in &self.packets {
+        for packet in &self.packets[RUN..] {
             match packet.verdict() {
                 Verdict::Sealed | Verdict::Accepted => count += 1,
                 Verdict::Refused(Refusal::TooOld) => (),

@@ -5,16 +5,16 @@
 //! | `arguments` | options, and what they come to |
 //! | `transforms`, `traffic` | transforms by name; packets of a size, a mix, a capture |
 //! | `lane` | a thread's packets, put back before every pass, and the SA of all threads |
-//! | `capture` | pcap read and written, and Wireshark's key table |
+//! | `sealed` | sealed packets as a capture, and Wireshark's key table |
 //! | `cells` | the results, as JSON and CSV have them |
 //! | `table`, `charts`, `outputs` | what is printed; SVG and HTML; files |
 
 mod arguments;
-mod capture;
 mod cells;
 mod charts;
 mod lane;
 mod outputs;
+mod sealed;
 mod table;
 mod traffic;
 mod transforms;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &EspPerfArgs, config: Config) -> Result<ExitCode, Failur
     outputs.write(&results)?;
     if let Some(path) = &args.write_pcap {
         let entry = asked.transforms[0];
-        match capture::write(path, &framework, entry, &asked.traffics[0])? {
+        match sealed::write(path, &framework, entry, &asked.traffics[0])? {
             Some(line) => eprintln!("cipherlane: esp_sa line for Wireshark: {line}"),
             None => eprintln!(
                 "cipherlane: Wireshark's ESP key table has no {}",

@@ -10,13 +10,13 @@ use crate::units;
 
 /// An operation: a batch of requests of one size.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
-    pub(super) algorithm: &'static Algorithm,
-    pub(super) direction: Direction,
+pub(crate) struct Work {
+    pub(crate) algorithm: &'static Algorithm,
+    pub(crate) direction: Direction,
     /// Bytes of a request.
-    pub(super) size: usize,
+    pub(crate) size: usize,
     /// Requests.
-    pub(super) batch: usize,
+    pub(crate) batch: usize,
 }
 
 /// What is measured at a time, by all drivers in turn.
@@ -72,6 +72,21 @@ impl Work {
         bytes.saturating_mul(batches.saturating_mul(copies))
     }
 
+    /// What is done, in the words of a record.
+    pub(crate) fn case(self, keybits: u32, threads: usize, depth: Option<usize>) -> Case {
+        Case {
+            algorithm: self.algorithm.name.to_owned(),
+            keybits,
+            direction: match self.direction {
+                Direction::Encrypt => "encrypt".to_owned(),
+                Direction::Decrypt => "decrypt".to_owned(),
+            },
+            batch: self.batch as u64,
+            threads,
+            depth: depth.map(|depth| depth as u64),
+        }
+    }
+
     /// Whether the algorithm takes requests of this size.
     fn is_taken(self) -> bool {
         let algorithm = self.algorithm;
@@ -83,17 +98,7 @@ impl Work {
 
 impl Cell {
     pub(super) fn case(&self) -> Case {
-        Case {
-            algorithm: self.work.algorithm.name.to_owned(),
-            keybits: self.key_bits,
-            direction: match self.work.direction {
-                Direction::Encrypt => "encrypt".to_owned(),
-                Direction::Decrypt => "decrypt".to_owned(),
-            },
-            batch: self.work.batch as u64,
-            threads: self.threads,
-            depth: self.depth.map(|depth| depth as u64),
-        }
+        self.work.case(self.key_bits, self.threads, self.depth)
     }
 }
 

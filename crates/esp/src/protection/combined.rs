@@ -161,7 +161,7 @@ fn aes_session(
 }
 
 /// A combined mode has no integrity key: one that is given would be ignored.
-fn no_integrity_key(transform: &'static str, keys: &Keys) -> Result<(), Error> {
+pub(super) fn no_integrity_key(transform: &'static str, keys: &Keys) -> Result<(), Error> {
     match keys.integrity.len() {
         0 => Ok(()),
         given => Err(Error::IntegrityKey {

@@ -9,6 +9,7 @@
 //! | `combined` | AES-GCM, ChaCha20-Poly1305, AES-GMAC |
 //! | `separate` | AES-CBC, AES-CTR or NULL beside an HMAC |
 //! | `session` | packets to requests of a session, and statuses to refusals |
+//! | `gost/` | the transforms with a key tree over GOST ciphers |
 //! | `iv` | IVs that nobody can predict |
 //!
 //! A transform of another kind is a variant of [`Transform`], an arm of
@@ -18,13 +19,17 @@
 //! thread waits for another.
 
 mod combined;
+mod gost;
 mod iv;
 mod separate;
 mod session;
 
 use cipherlane::Framework;
+use cipherlane_kernels::kuznyechik::KuznyechikKey;
+use cipherlane_kernels::magma::MagmaKey;
 
 use combined::Combined;
+use gost::{Imit, Mgm};
 use separate::Separate;
 
 use crate::{Error, Packet, Refusal, SaParameters, Transform};
@@ -95,5 +100,11 @@ pub(crate) fn protection(
         Transform::AesCbc(integrity) => Box::new(Separate::cbc(framework, parameters, integrity)?),
         Transform::AesCtr(integrity) => Box::new(Separate::ctr(framework, parameters, integrity)?),
         Transform::Null(integrity) => Box::new(Separate::null(framework, parameters, integrity)?),
+        Transform::Gost4mImit(sbox) => Box::new(Imit::four_megabytes(framework, parameters, sbox)?),
+        Transform::Gost1kImit(sbox) => Box::new(Imit::one_kilobyte(framework, parameters, sbox)?),
+        Transform::KuznyechikMgm => Box::new(Mgm::<KuznyechikKey>::new(parameters, true)?),
+        Transform::MagmaMgm => Box::new(Mgm::<MagmaKey>::new(parameters, true)?),
+        Transform::KuznyechikMgmMac => Box::new(Mgm::<KuznyechikKey>::new(parameters, false)?),
+        Transform::MagmaMgmMac => Box::new(Mgm::<MagmaKey>::new(parameters, false)?),
     })
 }

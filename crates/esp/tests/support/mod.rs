@@ -2,13 +2,23 @@
 #![allow(dead_code)] // No test uses all of it.
 
 use cipherlane::{Config, Framework};
-use cipherlane_esp::{Integrity, IvOrigin, Keys, Packet, SaParameters, Transform, Verdict};
+use cipherlane_esp::{
+    GostSbox, Integrity, IvOrigin, Keys, Packet, SaParameters, Transform, Verdict,
+};
 
 pub(crate) const SPI: u32 = 0x1234_5678;
 
 pub(crate) fn framework() -> Framework {
     cipherlane_drivers::framework(Config::default()).unwrap()
 }
+
+pub(crate) const SBOXES: [GostSbox; 5] = [
+    GostSbox::CryptoProA,
+    GostSbox::CryptoProB,
+    GostSbox::CryptoProC,
+    GostSbox::CryptoProD,
+    GostSbox::ParamZ,
+];
 
 /// Every transform with keys of every length.
 pub(crate) fn transforms() -> Vec<(Transform, Keys)> {
@@ -35,6 +45,18 @@ pub(crate) fn transforms() -> Vec<(Transform, Keys)> {
         }
         let keys = Keys::pair(&[], &bytes(mac));
         all.push((Transform::Null(integrity), keys));
+    }
+    for sbox in SBOXES {
+        all.push((Transform::Gost4mImit(sbox), Keys::combined(&bytes(36))));
+        all.push((Transform::Gost1kImit(sbox), Keys::combined(&bytes(68))));
+    }
+    for (transform, len) in [
+        (Transform::KuznyechikMgm, 44),
+        (Transform::MagmaMgm, 36),
+        (Transform::KuznyechikMgmMac, 44),
+        (Transform::MagmaMgmMac, 36),
+    ] {
+        all.push((transform, Keys::combined(&bytes(len))));
     }
     all
 }

@@ -201,21 +201,36 @@ combinations! {
     sha512_null: HmacSha512Key, CipherNull, 1, 8;
 }
 
-/// A lone message takes another way than a batch: all lengths around its
-/// beginning, with associated data that ends anywhere in a block of the hash.
+/// A few messages take another way than a batch: all lengths around its beginning, with
+/// associated data that ends anywhere in a block of the hash, alone and in company of
+/// others, with keys of one length or of several.
 #[test]
-fn lone_messages_agree_with_the_reference() {
+fn few_messages_agree_with_the_reference() {
     let bytes: Vec<u8> = (0..2000_u32).map(|i| ((i * i) >> 5) as u8).collect();
+    let mut messages = Vec::new();
     for (len, i) in (0..=640).step_by(16).chain([1392, 1600]).zip(0..) {
-        for aad_len in (0..=140).filter(|n| (n + i) % 3 == 0) {
-            let message = Message {
+        for aad_len in (0..=140).filter(|n| (n + i) % 7 == 0) {
+            messages.push(Message {
                 key: bytes[i..][..96].try_into().unwrap(),
-                key_len: (aad_len / 3) % 3,
+                key_len: aad_len % 3,
                 iv: bytes[aad_len..][..16].try_into().unwrap(),
                 aad: bytes[7..][..aad_len].to_vec(),
                 data: bytes[i..][..len].to_vec(),
-            };
-            check::<HmacSha256Key, CbcAes>(&[message], i % 2 == 0);
+            });
+        }
+    }
+    for (i, message) in messages.iter().enumerate() {
+        check::<HmacSha256Key, CbcAes>(std::slice::from_ref(message), i % 2 == 0);
+    }
+    let from = messages.len();
+    let scattered = (0..from).map(|i| messages[i * 7919 % from].clone());
+    let mut scattered: Vec<_> = scattered.collect();
+    for company in 2..=4 {
+        for (i, group) in scattered.chunks_mut(company).enumerate() {
+            if i % 4 > 0 {
+                group.iter_mut().for_each(|message| message.key_len = i % 3);
+            }
+            check::<HmacSha256Key, CbcAes>(group, i % 2 == 0);
         }
     }
 }

@@ -79,11 +79,12 @@ macro_rules! compress {
                         }
                         let sum1 = xor3(ror::<$t0>($e), ror::<$t1>($e), ror::<$t2>($e));
                         let sum0 = xor3(ror::<$s0>($a), ror::<$s1>($a), ror::<$s2>($a));
-                        // Four operations from e to the next e, and three from a to the next a.
+                        // Three operations from e to the next e, and from a to the next a.
                         let known = in_order(add(add($h, w[$i]), splat($k[$base + $i])));
-                        let known = in_order(add(known, choose($e, $f, $g)));
-                        let t1 = in_order(add(known, sum1));
-                        $d = add(in_order(add($d, known)), sum1);
+                        let chosen = choose($e, $f, $g);
+                        $d = in_order(add($d, known));
+                        let t1 = in_order(add(in_order(add(known, chosen)), sum1));
+                        $d = add(in_order(add($d, chosen)), sum1);
                         $h = add(in_order(add(t1, majority($a, $b, $c))), sum0);
                     };
                 }

@@ -19,9 +19,14 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// The page for `record`. `title` stands at its head.
 pub fn html(record: &Record, title: &str) -> String {
+    html_with(record, title, "")
+}
+
+/// The same page, with `lead` above all else: HTML in `section` elements of its own.
+pub fn html_with(record: &Record, title: &str, lead: &str) -> String {
     let cases = cases(record);
     let drivers = drivers(record);
-    let mut main = summary(record, &cases);
+    let mut main = lead.to_owned() + &summary(record, &cases);
     main += "<noscript><p class=\"note\">The charts are drawn by a script, which is switched \
              off here. All figures stand in the tables.</p></noscript>\n";
     for (number, case) in cases.iter().enumerate() {

@@ -1,21 +1,12 @@
-//! Captures: IP packets read from pcap and pcapng files, and sealed ones written.
+//! Captures: IP packets read from pcap and pcapng files, and the pieces to write one.
 
 use std::fs::File;
-use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-use cipherlane::Framework;
-use cipherlane_esp::headers::{Fields, Tunnel};
-use cipherlane_esp::{OutboundSa, Packet, Verdict};
 use pcap_parser::data::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, PacketData, get_packetdata};
 use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 
-use super::lane::WINDOW;
-use super::traffic::Traffic;
-use super::transforms::Entry;
-use crate::enc::target::Target;
 use crate::failure::Failure;
 
 /// The longest record that is read at once.
@@ -23,16 +14,9 @@ const RECORD: usize = 1 << 20;
 /// Packets that are read of a capture, and bytes; more make no better traffic.
 const MOST_PACKETS: usize = 65_536;
 const MOST_BYTES: usize = 256 << 20;
-/// Packets that are written.
-const WRITTEN: usize = 64;
-/// The SPI of the SA written.
-const SPI: u32 = 0x1000;
-/// The ends of its tunnel, of the addresses for documentation (RFC 5737).
-const SOURCE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const DESTINATION: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 
 /// The whole IP packets of a capture, as far as they are wanted.
-pub(super) fn read(path: &Path) -> Result<Vec<Vec<u8>>, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Vec<u8>>, Failure> {
     let failed = |error: std::io::Error| Failure::path("read", path, &error);
     let damaged = |why: String| {
         Failure::Usage(format!(
@@ -136,66 +120,8 @@ fn ip_length(packet: &[u8]) -> Option<usize> {
     }
 }
 
-/// Writes packets of `traffic`, sealed by `entry`'s transform, and gives the line of Wireshark's
-/// `esp_sa` table for them, where its transform has one.
-pub(super) fn write(
-    path: &Path,
-    framework: &Framework,
-    entry: &Entry,
-    traffic: &Traffic,
-) -> Result<Option<String>, Failure> {
-    let mut parameters = entry.parameters(SPI, WINDOW);
-    // Wireshark does not know extended numbers, and would take the upper half for data.
-    parameters.esn = false;
-    let sa = OutboundSa::new(framework, &parameters)
-        .map_err(|error| Failure::Runtime(error.to_string()))?;
-    let tunnel = Tunnel::new(IpAddr::V4(SOURCE), IpAddr::V4(DESTINATION));
-    let failed = |error: std::io::Error| Failure::path("write", path, &error);
-    let mut capture = header();
-    for (number, plain) in traffic
-        .packets()
-        .take(WRITTEN.max(traffic.len()))
-        .enumerate()
-    {
-        let head = tunnel.head_room() + sa.head_room();
-        let mut buffer = vec![0; head + plain.len() + sa.tail_room()];
-        buffer[head..head + plain.len()].copy_from_slice(plain);
-        let mut packets = [Packet::new(&mut buffer, head..head + plain.len())];
-        sa.seal(&mut packets);
-        let [mut packet] = packets;
-        if packet.verdict() != Verdict::Sealed {
-            return Err(Failure::Usage(format!(
-                "a packet of {} bytes cannot be sealed: {:?}; use shorter ones",
-                plain.len(),
-                packet.verdict()
-            )));
-        }
-        let fields = Fields::of(plain).map_err(|problem| Failure::Usage(problem.to_string()))?;
-        tunnel.encapsulate(&mut packet, fields).map_err(|problem| {
-            Failure::Usage(format!("a packet of {} bytes: {problem}", plain.len()))
-        })?;
-        capture.extend(record(number as u32, packet.content()));
-    }
-    let target = Target::create(path)?;
-    target.file().write_all(&capture).map_err(failed)?;
-    target.commit(capture.len() as u64)?;
-    Ok(entry.wireshark.map(|(encryption, authentication)| {
-        let keys = &parameters.keys;
-        let hex = |key: &[u8]| match key {
-            [] => String::new(),
-            key => format!("0x{}", hex::encode(key)),
-        };
-        format!(
-            "\"IPv4\",\"{SOURCE}\",\"{DESTINATION}\",\"0x{SPI:08x}\",\"{encryption}\",\"{}\",\
-             \"{authentication}\",\"{}\"",
-            hex(&keys.encryption),
-            hex(&keys.integrity),
-        )
-    }))
-}
-
 /// The head of a capture of raw IP packets (draft-ietf-opsawg-pcap, section 4).
-fn header() -> Vec<u8> {
+pub(crate) fn header() -> Vec<u8> {
     let words = [
         0xa1b2_c3d4,
         u32::from_le_bytes([2, 0, 4, 0]),
@@ -208,7 +134,7 @@ fn header() -> Vec<u8> {
 }
 
 /// A packet, `number` microseconds after the epoch.
-fn record(number: u32, packet: &[u8]) -> Vec<u8> {
+pub(crate) fn record(number: u32, packet: &[u8]) -> Vec<u8> {
     let len = packet.len() as u32;
     let head = [0, number, len, len].into_iter().flat_map(u32::to_le_bytes);
     head.chain(packet.iter().copied()).collect()
@@ -219,12 +145,10 @@ mod tests {
     use super::*;
 
     fn packet(size: usize) -> Vec<u8> {
-        Traffic::parse(&size.to_string())
-            .unwrap()
-            .packets()
-            .next()
-            .unwrap()
-            .to_vec()
+        let mut packet: Vec<u8> = (0..size).map(|i| i as u8).collect();
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&(size as u16).to_be_bytes());
+        packet
     }
 
     fn read_bytes(bytes: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
