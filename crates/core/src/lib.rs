@@ -10,6 +10,7 @@
 //! | [`Driver`], [`Transform`], [`Split`] (`driver`) | what a driver author implements |
 //! | [`Framework`] (`framework`, `config`, `health`, `selftest`, `verify`) | the registry: admission, settings, health, verification |
 //! | `dispatch/`, `calibrate`, `profile` | learned costs and the choice they lead to |
+//! | [`conformance`] | what every driver's author runs on it, and how to write one |
 //! | [`Clock`] (`clock`) | real time, or a simulation's |
 //! | [`Why`] (`why`), [`Totals`] (`stats`) | what the user is told |
 //!
@@ -23,6 +24,7 @@ mod batch;
 mod calibrate;
 mod clock;
 mod config;
+pub mod conformance;
 mod dispatch;
 mod driver;
 mod error;

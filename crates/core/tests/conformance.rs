@@ -1,0 +1,201 @@
+//! The conformance kit notices every kind of broken driver, and says what is broken.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use cipherlane::conformance::{Report, check};
+use cipherlane::{Algorithm, Direction, Driver, Flight, Request, Status, Transform};
+
+/// What is wrong with a [`Broken`] driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Flaw {
+    /// A wrong bit in requests of 208 bytes.
+    OneLength,
+    /// The last byte of the second request of a batch is wrong.
+    SecondOfBatch,
+    /// One request of large batches keeps its status.
+    Forgets,
+    /// Gives requests up after it has written to them.
+    WritesAndGivesUp,
+    /// Gives up everything.
+    GivesAllUp,
+    /// Says that every tag is right.
+    IgnoresTags,
+    /// Leaves the plaintext of forged messages.
+    LeavesForged,
+    /// Uses the key that was set last.
+    OneKey,
+    /// Lets go of submitted requests.
+    DropsSubmitted,
+    /// Keeps submitted requests for ever.
+    NeverFinishes,
+    /// Refuses keys that it takes.
+    RefusesKeys,
+    /// Not there.
+    Absent,
+    /// Offers nothing.
+    OffersNothing,
+}
+
+type Kernel = Arc<dyn Transform>;
+
+/// A driver for CTR and GCM with a flaw.
+struct Broken {
+    flaw: Flaw,
+    last: Arc<Mutex<Option<Kernel>>>,
+}
+
+impl Driver for Broken {
+    fn name(&self) -> &str {
+        "broken"
+    }
+
+    fn version(&self) -> String {
+        "1".to_owned()
+    }
+
+    fn priority(&self) -> i32 {
+        1
+    }
+
+    fn probe(&self) -> Result<(), String> {
+        match self.flaw {
+            Flaw::Absent => Err("no such device".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+        match ["ctr(aes)", "gcm(aes)"].contains(&algorithm.name) && self.flaw != Flaw::OffersNothing
+        {
+            true => Ok(()),
+            false => Err("not offered".to_owned()),
+        }
+    }
+
+    fn takes_key(&self, algorithm: &Algorithm, key_len: usize) -> bool {
+        algorithm.key_bits(key_len) == 128
+    }
+
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        if self.flaw == Flaw::RefusesKeys {
+            return Err("no room for a key".to_owned());
+        }
+        let kernel: Kernel = Arc::from((algorithm.kernel)(key));
+        *self.last.lock().unwrap() = Some(kernel.clone());
+        Ok(Box::new(Keyed {
+            kernel,
+            flaw: self.flaw,
+            last: self.last.clone(),
+            lost: Mutex::default(),
+        }))
+    }
+}
+
+struct Keyed {
+    kernel: Kernel,
+    flaw: Flaw,
+    last: Arc<Mutex<Option<Kernel>>>,
+    lost: Mutex<Vec<Flight>>,
+}
+
+impl Transform for Keyed {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        match self.flaw {
+            Flaw::OneKey => {
+                let last = self.last.lock().unwrap().clone().unwrap();
+                return last.run(direction, requests);
+            }
+            Flaw::GivesAllUp => {
+                return requests
+                    .iter_mut()
+                    .for_each(|r| r.set_status(Status::Untouched));
+            }
+            Flaw::Forgets if requests.len() > 30 => {
+                return self.kernel.run(direction, &mut requests[1..]);
+            }
+            _ => self.kernel.run(direction, requests),
+        }
+        let batch = requests.len();
+        for (place, request) in requests.iter_mut().enumerate() {
+            let len = request.len();
+            match self.flaw {
+                Flaw::OneLength if len == 208 => request.data().get_out()[100] ^= 4,
+                Flaw::SecondOfBatch if batch > 1 && place == 1 && len > 0 => {
+                    request.data().get_out()[len - 1] ^= 1;
+                }
+                Flaw::WritesAndGivesUp if len == 240 => request.set_status(Status::Untouched),
+                Flaw::IgnoresTags => request.set_status(Status::Done),
+                Flaw::LeavesForged if request.status() == Status::BadTag && len > 0 => {
+                    request.data().get_out()[0] = 0x5a;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn submit(&self, direction: Direction, mut flight: Flight) -> Result<(), Flight> {
+        match self.flaw {
+            Flaw::DropsSubmitted => return Ok(()),
+            Flaw::NeverFinishes => {
+                self.lost.lock().unwrap().push(flight);
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.run(direction, flight.requests());
+        flight.finish();
+        Ok(())
+    }
+}
+
+fn report(flaw: Flaw) -> Report {
+    let last = Arc::default();
+    check(&(Arc::new(Broken { flaw, last }) as Arc<dyn Driver>))
+}
+
+#[test]
+fn a_sound_driver_passes_for_every_algorithm() {
+    let report = check(&(Arc::new(common::Base) as Arc<dyn Driver>));
+    assert!(report.passed(), "{report}");
+    assert_eq!(report.algorithms, Algorithm::names());
+    assert!(report.requests > 10_000, "{report}");
+    assert!(report.to_string().contains("no failure"));
+}
+
+#[test]
+fn every_kind_of_broken_driver_is_told_what_is_wrong_with_it() {
+    for (flaw, said) in [
+        (Flaw::OneLength, "208 bytes"),
+        (Flaw::SecondOfBatch, "request 2 of a batch of"),
+        (Flaw::Forgets, "forgotten"),
+        (
+            Flaw::WritesAndGivesUp,
+            "given up as untouched, but was written",
+        ),
+        (Flaw::GivesAllUp, "gave every request up"),
+        (Flaw::IgnoresTags, "a wrong tag was accepted"),
+        (Flaw::LeavesForged, "forged message was not wiped"),
+        (Flaw::OneKey, "output is wrong"),
+        (Flaw::DropsSubmitted, "its status is Failed"),
+        (Flaw::RefusesKeys, "refused one: no room for a key"),
+        (Flaw::Absent, "no such device"),
+        (Flaw::OffersNothing, "offers no algorithm"),
+    ] {
+        let report = report(flaw);
+        assert!(!report.passed(), "{flaw:?} passed");
+        let told = report.to_string();
+        assert!(told.contains(said), "{flaw:?}: {told}");
+    }
+}
+
+#[test]
+fn work_that_is_never_finished_is_given_up_and_told() {
+    let told = report(Flaw::NeverFinishes).to_string();
+    assert!(told.contains("was not finished within"), "{told}");
+}
