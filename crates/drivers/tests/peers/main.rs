@@ -20,7 +20,11 @@ fn check(driver: &str, lacking: &[&str]) {
     };
     for row in framework.rows().iter().filter(|row| row.driver == driver) {
         let reason = row.not_used_because.as_deref().unwrap_or_default();
-        if GOST.iter().chain(lacking).any(|part| row.algorithm.contains(part)) {
+        if GOST
+            .iter()
+            .chain(lacking)
+            .any(|part| row.algorithm.contains(part))
+        {
             assert_eq!(
                 row.self_test,
                 SelfTest::NotRun,
