@@ -228,8 +228,7 @@ impl Engine {
             group.begin();
             slot.group = Some(group.clone());
             (slot.phase, slot.since_ns) = (Phase::Flying, now);
-            self.queued_bytes
-                .fetch_add(slot.expected, Ordering::Relaxed);
+            self.queued_bytes.fetch_add(slot.payload, Ordering::Relaxed);
             count += 1;
         }
         if count > 0 && self.flying.fetch_add(count as u32, Ordering::Relaxed) == 0 {
@@ -317,8 +316,7 @@ impl Engine {
     pub(super) fn end(&self, slot: &mut Slot, outcome: Outcome, landed: &mut Vec<Arc<Group>>) {
         slot.phase = Phase::Ended(outcome);
         self.flying.fetch_sub(1, Ordering::Release);
-        self.queued_bytes
-            .fetch_sub(slot.expected, Ordering::Relaxed);
+        self.queued_bytes.fetch_sub(slot.payload, Ordering::Relaxed);
         if let Some(group) = slot.group.take()
             && group.end()
         {

@@ -47,7 +47,7 @@ impl Slot {
         if len > rules.max_request as usize || aad_len > MOST_AAD {
             return Err(Refusal::Never);
         }
-        self.copied = 0;
+        (self.payload, self.copied) = (len as u64, 0);
         let in_place = request.is_in_place();
         self.input.clear();
         self.output.clear();
@@ -192,7 +192,7 @@ impl Slot {
     fn prepare_control(&mut self, engine: &Engine, id: u16, operation: Operation) {
         self.input.clear();
         self.output.clear();
-        (self.expected, self.copied) = (0, 0);
+        (self.payload, self.expected, self.copied) = (0, 0, 0);
         let arena = engine.transport.arena();
         let turn = self.turn;
         Operation { turn, ..operation }.store(arena.operation(arena.layout().slot(id)));

@@ -19,6 +19,8 @@ pub(super) struct Slot {
     pub(super) group: Option<Arc<Group>>,
     /// When the device was given it.
     pub(super) since_ns: u64,
+    /// Bytes of payload.
+    pub(super) payload: u64,
     /// Bytes of output that the device shall write.
     pub(super) expected: u64,
     pub(super) input: Side,
