@@ -2,9 +2,10 @@
 # make test   every test; installs the Debian packages that they need, saying so
 # make lint   formatting, clippy and documentation, warnings denied
 # make bench  the benches of bench/, into bench/results/
+# make fuzz   every fuzz target for some seconds
 # make soak   long runs: many more cases of every property test, and stress
 
-.PHONY: run build test lint bench soak loom miri
+.PHONY: run build test lint bench fuzz soak constant-time loom miri
 
 CIPHERLANE := target/release/cipherlane
 # One core is dedicated to the cores driver where there are two or more.
@@ -24,11 +25,25 @@ run: build
 test:
 	scripts/needs build test
 	cargo test --workspace --no-fail-fast
-	$(MAKE) loom miri
+	$(MAKE) constant-time fuzz loom miri
+
+# The optimised kernels under valgrind, with keys and data marked undefined. The crates
+# below the portable path are kept to plain code, which is all that other machines have.
+PLAIN := $(foreach crate,aes chacha20 poly1305 polyval sha2,--cfg $(crate)_backend="soft")
+constant-time:
+	scripts/needs build test
+	RUSTFLAGS='--cfg cipherlane_cpu_disable $(PLAIN)' cargo test --release \
+		--target-dir target/constant-time -p cipherlane-kernels --test constant_time -- --nocapture
+
+# Without cargo-fuzz; where it is installed, "cargo fuzz run TARGET" works as well.
+fuzz:
+	scripts/needs build fuzz
+	scripts/fuzz
 
 # Every interleaving of the lock-free parts.
 loom:
-	RUSTFLAGS="--cfg loom" cargo test --target-dir target/loom -p cipherlane-drivers --release --lib loom
+	RUSTFLAGS="--cfg loom" cargo test --target-dir target/loom \
+		-p cipherlane-drivers -p cipherlane-esp --release --lib loom
 
 # The framework under Miri, where the toolchain has it.
 miri:
@@ -37,6 +52,8 @@ miri:
 lint:
 	scripts/needs build
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path bench/rust-peers/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
@@ -45,5 +62,9 @@ bench: build
 	bench/run
 
 soak:
-	scripts/needs build test
+	scripts/needs build test fuzz
 	PROPTEST_CASES=20000 cargo test --workspace --release
+	PROPTEST_CASES=20000 cargo test --release --manifest-path bench/rust-peers/Cargo.toml \
+		--target-dir target/rust-peers
+	scripts/fuzz 30
+	cargo run --release -p cipherlane-kernels --example timing 1000

@@ -3,19 +3,23 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `speed/`, `enc/`, `check/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
+//! | `capture` | packets of pcap files |
 //! | `failure` | messages and exit statuses |
 
 mod calibrate;
+mod capture;
 mod check;
 mod drivers;
 mod enc;
+mod esp_perf;
 mod failure;
 mod generate;
 mod options;
 mod output;
+mod plan;
 mod speed;
 mod units;
 mod why;
@@ -49,7 +53,9 @@ enum Command {
     Drivers(drivers::DriversArgs),
     Why(why::WhyArgs),
     Calibrate(calibrate::CalibrateArgs),
+    Plan(plan::PlanArgs),
     Speed(speed::SpeedArgs),
+    EspPerf(esp_perf::EspPerfArgs),
     Enc(enc::EncArgs),
     Check(check::Arguments),
     Completions(generate::CompletionsArgs),
@@ -81,7 +87,9 @@ fn work(command: &Command, config: Config) -> Result<ExitCode, Failure> {
         Command::Drivers(args) => drivers::run(args, &start(config)?)?,
         Command::Why(args) => why::run(args, config)?,
         Command::Calibrate(args) => calibrate::run(args, config)?,
+        Command::Plan(args) => plan::run(args, config)?,
         Command::Speed(args) => speed::run(args, config)?,
+        Command::EspPerf(args) => return esp_perf::run(args, config),
         Command::Enc(args) => enc::run(args, config)?,
         Command::Check(args) => return check::run(args, config),
         Command::Completions(_) | Command::Man(_) => unreachable!("they use no driver"),

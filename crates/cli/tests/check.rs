@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// Every algorithm, with the number of its vectors in `vectors/`.
-const EXPECTED: [(&str, u64); 10] = [
+const EXPECTED: [(&str, u64); 18] = [
     ("ecb(aes)", 2138),
     ("cbc(aes)", 2354),
     ("ctr(aes)", 9),
@@ -19,6 +19,14 @@ const EXPECTED: [(&str, u64); 10] = [
     ("hmac(sha256)", 180),
     ("hmac(sha512)", 180),
     ("authenc(hmac(sha256),cbc(aes))", 41),
+    ("authenc(hmac(sha512),cbc(aes))", 8),
+    ("authencesn(hmac(sha256),cbc(aes))", 9),
+    ("authencesn(hmac(sha512),cbc(aes))", 9),
+    ("authenc(hmac(sha256),rfc3686(ctr(aes)))", 10),
+    ("authencesn(hmac(sha256),rfc3686(ctr(aes)))", 11),
+    ("authenc(hmac(sha512),rfc3686(ctr(aes)))", 10),
+    ("authencesn(hmac(sha512),rfc3686(ctr(aes)))", 11),
+    ("rfc4543(gcm(aes))", 7),
 ];
 
 fn root() -> PathBuf {

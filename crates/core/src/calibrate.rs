@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::algorithm::Aad;
 use crate::batch::{Batch, OwnedRequest, Payload};
 use crate::dispatch::model::{COUNTS, Cost, SIZES};
 use crate::dispatch::{BASE, Mode, Models};
@@ -156,15 +155,11 @@ struct Scratch {
 
 impl Scratch {
     fn new(algorithm: &'static Algorithm, clock: Clock, random: &mut Random) -> Self {
-        let aad = match algorithm.aad {
-            Aad::None => 0,
-            Aad::Any | Aad::Esp => 8,
-        };
         Scratch {
             algorithm,
             clock,
             iv: random.bytes(algorithm.iv_len),
-            aad: random.bytes(aad),
+            aad: random.bytes(algorithm.aad.fit(8)),
             input: vec![0; LARGEST],
             output: vec![0; LARGEST],
             tags: vec![0; 64 * COUNTS[COUNTS.len() - 1] as usize],

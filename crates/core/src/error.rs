@@ -64,7 +64,7 @@ pub enum Error {
         /// Bytes given.
         given: usize,
         /// What is taken, in words.
-        expected: &'static str,
+        expected: String,
     },
 
     /// Payload not a multiple of the block.

@@ -327,6 +327,20 @@ impl<'a> Request<'a> {
         unsafe { self.view().range(0..self.input_len) }
     }
 
+    /// The payload of a flat request, and the tag region.
+    ///
+    /// # Panics
+    /// As [`data`](Self::data).
+    #[inline]
+    pub(crate) fn data_and_tag(&mut self) -> (InOutBuf<'_, '_, u8>, &mut [u8]) {
+        let (tag, tag_len) = (self.tag, self.tag_len());
+        // SAFETY: both borrow the request exclusively, and lie apart: the tag was set
+        // from an exclusive slice that lives for 'a (or dangling with length 0).
+        (self.data(), unsafe {
+            std::slice::from_raw_parts_mut(tag, tag_len)
+        })
+    }
+
     /// The input of a flat request.
     ///
     /// # Panics
@@ -406,6 +420,13 @@ impl<'a> Request<'a> {
             }
             crate::Direction::Decrypt => same_tag(tag, computed),
         };
+        self.finish(right);
+    }
+
+    /// Ends an authenticated request whose tag was written, or compared, already; wipes
+    /// the output if it was not right.
+    #[inline]
+    pub(crate) fn finish(&mut self, right: bool) {
         if right {
             self.status = Status::Done;
         } else {

@@ -1,7 +1,7 @@
 //! Admission of a driver, an algorithm at a time: known answers, a corrupted bit that
 //! must be noticed, and a differential run against the naive reference.
 
-use crate::algorithm::{Aad, Algorithm, Kind, KnownAnswer, Sample};
+use crate::algorithm::{Algorithm, Kind, KnownAnswer, Sample};
 use crate::request::{Request, Status};
 use crate::{Direction, Driver, Transform};
 
@@ -170,11 +170,7 @@ fn differential(
     let cases: Vec<Case> = sizes
         .map(|&size| {
             let iv = random.bytes(algorithm.iv_len);
-            let aad = match algorithm.aad {
-                Aad::None => Vec::new(),
-                Aad::Any => random.bytes(size % 29),
-                Aad::Esp => random.bytes(if size % 2 == 0 { 8 } else { 12 }),
-            };
+            let aad = random.bytes(algorithm.aad.fit(size % 29));
             let plaintext = random.bytes(size);
             let direction = Direction::Encrypt;
             let sample = Sample {
@@ -211,10 +207,7 @@ fn large(
 ) -> Result<(), String> {
     let mut case = Case {
         iv: random.bytes(algorithm.iv_len),
-        aad: match algorithm.aad {
-            Aad::None => Vec::new(),
-            Aad::Any | Aad::Esp => random.bytes(8),
-        },
+        aad: random.bytes(algorithm.aad.fit(8)),
         plaintext: random.bytes(LARGE / algorithm.block * algorithm.block),
         ciphertext: Vec::new(),
         tag: vec![0; algorithm.tag_len()],

@@ -25,20 +25,18 @@ fn every_algorithm_makes_a_round_trip_by_every_shape_of_request() {
         let mut tag = vec![0; session.tag_len()];
         let mut flat = plain.clone();
         let request = Request::in_place(&mut flat).iv(&iv).tag(&mut tag);
-        let aad: &[u8] = if algorithm.name.starts_with("rfc4106") {
-            &[1; 8]
-        } else {
-            &[]
-        };
-        session.process(ENCRYPT, &mut [request.aad(aad)]).unwrap();
-        assert_ne!(flat, plain, "{}", algorithm.name);
+        let aad = vec![1; algorithm.aad.fit(0)];
+        session.process(ENCRYPT, &mut [request.aad(&aad)]).unwrap();
+        let clear = ["ecb(cipher_null)", "rfc4543("];
+        let clear = clear.iter().any(|part| algorithm.name.contains(part));
+        assert_eq!(flat == plain, clear, "{}", algorithm.name);
 
         let mut tag2 = vec![0; tag.len()];
         let mut apart = vec![0; 480];
         let request = Request::new(&plain, &mut apart)
             .iv(&iv)
             .tag(&mut tag2)
-            .aad(aad);
+            .aad(&aad);
         session.process(ENCRYPT, &mut [request]).unwrap();
         assert_eq!((&apart, &tag2), (&flat, &tag), "{}", algorithm.name);
 
@@ -51,7 +49,7 @@ fn every_algorithm_makes_a_round_trip_by_every_shape_of_request() {
         let request = Request::scatter(&input, &mut output)
             .iv(&iv)
             .tag(&mut tag3)
-            .aad(aad);
+            .aad(&aad);
         session.process(ENCRYPT, &mut [request]).unwrap();
         assert_eq!(
             (parts.concat(), &tag3),
@@ -64,7 +62,7 @@ fn every_algorithm_makes_a_round_trip_by_every_shape_of_request() {
         let request = Request::scatter_in_place(&mut segments)
             .iv(&iv)
             .tag(&mut tag3)
-            .aad(aad);
+            .aad(&aad);
         session.process(DECRYPT, &mut [request]).unwrap();
         assert_eq!(parts.concat(), plain, "{}", algorithm.name);
     }
@@ -241,19 +239,13 @@ fn empty_payloads_are_fine_where_the_algorithm_allows_them() {
             cipherlane::Kind::Mac => Request::mac(&nothing),
             _ => Request::in_place(&mut nothing),
         };
-        let aad: &[u8] = if algorithm.name.starts_with("rfc4106") {
-            &[1; 8]
-        } else {
-            &[]
-        };
-        let request = request.iv(&iv).aad(aad).tag(&mut tag);
+        let aad = vec![1; algorithm.aad.fit(0)];
+        let request = request.iv(&iv).aad(&aad).tag(&mut tag);
         let result = session.process(ENCRYPT, &mut [request]);
         assert_eq!(result.is_ok(), algorithm.least == 0, "{}", algorithm.name);
-        assert!(
-            tag.is_empty() || tag.iter().any(|&b| b != 0),
-            "{}",
-            algorithm.name
-        );
+        // GOST 28147-89's MAC of nothing is zero.
+        let zero = tag.is_empty() || algorithm.name.starts_with("imit(");
+        assert_eq!(tag.iter().all(|&b| b == 0), zero, "{}", algorithm.name);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use cipherlane::{Aad, Algorithm, Config, Direction, Framework, Kind, Request, Sample, Status};
+use cipherlane::{Algorithm, Config, Direction, Framework, Kind, Request, Sample, Status};
 use cipherlane_drivers::dma;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -82,11 +82,7 @@ struct Case {
 impl Case {
     fn new(algorithm: &Algorithm, key: &[u8], direction: Direction, mut draw: Draw) -> Case {
         draw.len = draw.len.max(algorithm.least) / algorithm.block * algorithm.block;
-        draw.aad_len = match algorithm.aad {
-            Aad::None => 0,
-            Aad::Any => draw.aad_len,
-            Aad::Esp => 8 + draw.aad_len % 2 * 4,
-        };
+        draw.aad_len = algorithm.aad.fit(draw.aad_len);
         let iv = bytes(draw.seed, 1, algorithm.iv_len);
         let aad = bytes(draw.seed, 2, draw.aad_len);
         let plain = bytes(draw.seed, 3, draw.len);

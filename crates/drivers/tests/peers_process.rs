@@ -47,15 +47,12 @@ fn run(
 ) -> (Status, Vec<u8>) {
     let mut tag = vec![0; algorithm.tag_len()];
     let iv = vec![7; algorithm.iv_len];
-    let aad = match algorithm.aad {
-        cipherlane::Aad::None => &b""[..],
-        _ => b"8 bytes.",
-    };
+    let aad = vec![9; algorithm.aad.fit(8)];
     let request = match algorithm.kind {
         Kind::Mac => Request::mac(data),
         _ => Request::in_place(data),
     };
-    let mut requests = [request.iv(&iv).aad(aad).tag(&mut tag)];
+    let mut requests = [request.iv(&iv).aad(&aad).tag(&mut tag)];
     process(&mut requests);
     (requests[0].status(), tag)
 }

@@ -105,10 +105,10 @@ const SEQUENCE_LAST_ROUND_KEY: [u8; 16] = [
 
 /// The 16 bytes of a key that are looked for: where the AES key stands, if there is one.
 fn secret(algorithm: &Algorithm, key: &mut [u8]) -> Masked {
-    let from = if algorithm.name.starts_with("authenc") {
-        32
-    } else {
-        0
+    let from = match algorithm.name {
+        name if !name.starts_with("authenc") || name.contains("cipher_null") => 0,
+        name if name.contains("sha512") => 64,
+        _ => 32,
     };
     let secret = Masked::new(&mut key[from..from + 16]);
     key.fill(0);
@@ -147,14 +147,7 @@ fn no_driver_leaves_a_key_behind() {
                 "cbc(aes)" => Masked(SEQUENCE_LAST_ROUND_KEY.to_vec()),
                 _ => secret(algorithm, &mut key),
             };
-            let aad = vec![
-                1;
-                if algorithm.name.starts_with("rfc4106") {
-                    8
-                } else {
-                    0
-                }
-            ];
+            let aad = vec![1; algorithm.aad.fit(0)];
             let iv = vec![3; algorithm.iv_len];
             let mut data = vec![7; 100_000 / 16 * 16];
             let mut tag = vec![0; session.tag_len()];

@@ -2,15 +2,16 @@
 
 use std::sync::OnceLock;
 
-use zeroize::Zeroize;
-
 use crate::portable;
+use crate::wipe::wipe;
 
 /// One round key, or any other block.
 pub(crate) type Block = [u8; 16];
 
 /// Both schedules of a key; AES-128 and AES-192 leave the last entries zero.
 pub(crate) type RoundKeys = [Block; 15];
+
+const NO_KEYS: RoundKeys = [[0; 16]; 15];
 
 /// An expanded AES key of 128, 192 or 256 bits: the round keys of encryption, and
 /// those of the equivalent inverse cipher for decryption. Wiped on drop.
@@ -26,21 +27,57 @@ pub struct AesKey {
 
 impl AesKey {
     /// Expands a key of 16, 24 or 32 bytes; `None` for any other length.
+    #[inline]
     pub fn new(key: &[u8]) -> Option<AesKey> {
-        let rounds = match key.len() {
-            16 => 10,
-            24 => 12,
-            32 => 14,
-            _ => return None,
-        };
-        let mut new = AesKey {
-            enc: [[0; 16]; 15],
-            rounds,
-            dec: [[0; 16]; 15],
-            portable: OnceLock::new(),
-        };
-        expand(key, &mut new.enc, &mut new.dec);
+        let mut new = AesKey::unset(key.len())?;
+        new.expand(key);
+        new.invert();
         Some(new)
+    }
+
+    /// Room for a key of so many bytes, to be expanded where it stays.
+    #[inline]
+    pub(crate) fn unset(len: usize) -> Option<AesKey> {
+        Some(AesKey {
+            enc: NO_KEYS,
+            rounds: rounds(len)?,
+            dec: NO_KEYS,
+            portable: OnceLock::new(),
+        })
+    }
+
+    /// Makes room for another key of so many bytes to be expanded. Nothing is left of
+    /// the old one but what that overwrites.
+    pub(crate) fn reset(&mut self, len: usize) -> Option<()> {
+        let rounds = rounds(len)?;
+        if rounds < self.rounds {
+            wipe(&mut self.enc, NO_KEYS);
+        }
+        self.rounds = rounds;
+        self.portable.take();
+        Some(())
+    }
+
+    /// Makes the round keys of encryption, of a key as long as it was said to be. A mode
+    /// that only encrypts, whichever way its data goes, needs no others.
+    #[inline]
+    pub(crate) fn expand(&mut self, key: &[u8]) {
+        debug_assert_eq!(4 * (self.rounds - 6), key.len());
+        #[cfg(target_arch = "x86_64")]
+        if let Some(token) = crate::cpu::HaveAesNi::new() {
+            return crate::x86_64::key::expand(token, key, &mut self.enc);
+        }
+        portable::key::expand(key, &mut self.enc);
+    }
+
+    /// Makes the round keys of decryption of those of encryption.
+    #[inline]
+    fn invert(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(token) = crate::cpu::HaveAesNi::new() {
+            return crate::x86_64::key::inverse(token, self.rounds, &self.enc, &mut self.dec);
+        }
+        portable::key::inverse(self.rounds, &self.enc, &mut self.dec);
     }
 
     /// 10, 12 or 14.
@@ -73,19 +110,31 @@ impl AesKey {
     }
 }
 
-impl Drop for AesKey {
-    fn drop(&mut self) {
-        self.enc.zeroize();
-        self.dec.zeroize();
+fn rounds(key_len: usize) -> Option<usize> {
+    match key_len {
+        16 => Some(10),
+        24 => Some(12),
+        32 => Some(14),
+        _ => None,
     }
 }
 
-fn expand(key: &[u8], enc: &mut RoundKeys, dec: &mut RoundKeys) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(token) = crate::cpu::HaveAesNi::new() {
-        return crate::x86_64::key::expand(token, key, enc, dec);
+impl Clone for AesKey {
+    fn clone(&self) -> AesKey {
+        AesKey {
+            enc: self.enc,
+            portable: OnceLock::new(),
+            dec: self.dec,
+            rounds: self.rounds,
+        }
     }
-    portable::key::expand(key, enc, dec);
+}
+
+impl Drop for AesKey {
+    fn drop(&mut self) {
+        wipe(&mut self.enc, NO_KEYS);
+        wipe(&mut self.dec, NO_KEYS);
+    }
 }
 
 #[cfg(test)]
@@ -126,7 +175,8 @@ mod tests {
             let bytes = hex::decode(key).unwrap();
             let key = AesKey::new(&bytes).unwrap();
             let (mut enc, mut dec) = ([[0; 16]; 15], [[0; 16]; 15]);
-            portable::key::expand(&bytes, &mut enc, &mut dec);
+            portable::key::expand(&bytes, &mut enc);
+            portable::key::inverse(key.rounds(), &enc, &mut dec);
             assert_eq!((&enc, &dec), (key.enc(), key.dec()));
         }
     }

@@ -1,185 +1,279 @@
-//! `authenc(hmac(sha256),cbc(aes))`: AES-CBC and HMAC-SHA-256, encrypt then MAC.
+//! `authenc(hmac(..),..)`: a cipher and an HMAC, encrypt then MAC.
 //!
-//! As the template of the Linux CryptoAPI: the MAC is over the associated data
-//! and the ciphertext. Data is a whole number of blocks; padding is the caller's.
+//! As the templates `authenc` and `authencesn` of the Linux CryptoAPI: the MAC is
+//! over the associated data, the ciphertext and, for extended sequence numbers, a
+//! suffix. Any [`Mac`] goes with any [`Cipher`].
 
-use core::array::from_fn;
-
+use arrayvec::ArrayVec;
 use inout::InOutBuf;
+use subtle::ConstantTimeEq;
 
 use crate::aes::AesKey;
-use crate::hmac::HmacSha256Key;
-use crate::job::{AeadJob, CipherJob};
+use crate::hmac::{self, HmacSha256Key, HmacSha512Key};
+use crate::job::{AuthencJob, CipherJob, MacJob};
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::authenc as one;
-use crate::{cbc, hash_lanes};
+use crate::x86_64::authenc as few;
+use crate::{cbc, ctr};
 
-/// Jobs that are encrypted before the MAC of the first of them begins: few
-/// enough for their ciphertext to stay in the cache.
-const GROUP: usize = 16;
+/// Jobs that go through the cipher before the MAC of the first of them begins, or the
+/// other way round: as many as a cipher has lanes, and few enough for what was written
+/// to be still in a cache near by.
+const GROUP: usize = 32;
+
+/// The MAC of a combination: a key of it.
+pub trait Mac: Sized + 'static {
+    /// Prepares a key of any length.
+    fn new(key: &[u8]) -> Self;
+
+    /// Computes the MAC of every job.
+    fn run(jobs: &mut [MacJob<'_, Self>]);
+
+    /// The key, where it is HMAC-SHA-256's: a lone message has a way of its own there.
+    fn hmac_sha256(&self) -> Option<&HmacSha256Key> {
+        None
+    }
+}
+
+impl Mac for HmacSha256Key {
+    fn new(key: &[u8]) -> Self {
+        HmacSha256Key::new(key)
+    }
+
+    #[inline]
+    fn run(jobs: &mut [MacJob<'_, Self>]) {
+        hmac::sha256(jobs);
+    }
+
+    #[inline]
+    fn hmac_sha256(&self) -> Option<&HmacSha256Key> {
+        Some(self)
+    }
+}
+
+impl Mac for HmacSha512Key {
+    fn new(key: &[u8]) -> Self {
+        HmacSha512Key::new(key)
+    }
+
+    #[inline]
+    fn run(jobs: &mut [MacJob<'_, Self>]) {
+        hmac::sha512(jobs);
+    }
+}
+
+/// The cipher of a combination.
+pub trait Cipher: 'static {
+    /// The expanded key.
+    type Key: 'static;
+
+    /// Expands a key; `None` for a length that the cipher does not take.
+    fn key(bytes: &[u8]) -> Option<Self::Key>;
+
+    /// Encrypts every job.
+    fn encrypt(jobs: &mut [CipherJob<'_, Self::Key>]);
+
+    /// Decrypts every job.
+    fn decrypt(jobs: &mut [CipherJob<'_, Self::Key>]);
+
+    /// The key, where it is AES-CBC's: a lone message has a way of its own there.
+    fn aes_cbc(_: &Self::Key) -> Option<&AesKey> {
+        None
+    }
+}
+
+/// AES-CBC over whole blocks; padding is the caller's.
+#[derive(Debug)]
+pub enum CbcAes {}
+
+impl Cipher for CbcAes {
+    type Key = AesKey;
+
+    fn key(bytes: &[u8]) -> Option<AesKey> {
+        AesKey::new(bytes)
+    }
+
+    #[inline]
+    fn encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
+        cbc::encrypt(jobs);
+    }
+
+    #[inline]
+    fn decrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
+        cbc::decrypt(jobs);
+    }
+
+    #[inline]
+    fn aes_cbc(key: &AesKey) -> Option<&AesKey> {
+        Some(key)
+    }
+}
+
+/// AES in counter mode; the job's IV is the first counter block.
+#[derive(Debug)]
+pub enum CtrAes {}
+
+impl Cipher for CtrAes {
+    type Key = AesKey;
+
+    fn key(bytes: &[u8]) -> Option<AesKey> {
+        AesKey::new(bytes)
+    }
+
+    #[inline]
+    fn encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
+        ctr::apply(jobs);
+    }
+
+    #[inline]
+    fn decrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
+        ctr::apply(jobs);
+    }
+}
+
+/// No encryption (RFC 2410): the output is the input. The key has no bytes.
+#[derive(Debug)]
+pub enum CipherNull {}
+
+impl Cipher for CipherNull {
+    type Key = ();
+
+    fn key(bytes: &[u8]) -> Option<()> {
+        bytes.is_empty().then_some(())
+    }
+
+    #[inline]
+    fn encrypt(jobs: &mut [CipherJob<'_, ()>]) {
+        for job in jobs {
+            let _ = job.data.reborrow().into_out_with_copied_in();
+        }
+    }
+
+    #[inline]
+    fn decrypt(jobs: &mut [CipherJob<'_, ()>]) {
+        Self::encrypt(jobs);
+    }
+}
 
 /// The keys of both halves. Wiped on drop.
-pub struct AuthencKey {
-    auth: HmacSha256Key,
-    enc: AesKey,
+pub struct AuthencKey<M, C: Cipher> {
+    mac: M,
+    cipher: C::Key,
 }
 
-impl AuthencKey {
-    /// Prepares an HMAC key of any length and an AES key of 16, 24 or 32 bytes;
-    /// `None` for another length of the latter.
-    pub fn new(auth: &[u8], enc: &[u8]) -> Option<AuthencKey> {
+impl<M: Mac, C: Cipher> AuthencKey<M, C> {
+    /// Prepares a MAC key of any length and a cipher key; `None` for a length that
+    /// the cipher does not take.
+    pub fn new(mac: &[u8], cipher: &[u8]) -> Option<Self> {
         Some(AuthencKey {
-            enc: AesKey::new(enc)?,
-            auth: HmacSha256Key::new(auth),
+            cipher: C::key(cipher)?,
+            mac: M::new(mac),
         })
     }
-
-    /// The key of the cipher, and that of the MAC.
-    #[cfg(target_arch = "x86_64")]
-    pub(crate) fn parts(&self) -> (&AesKey, &HmacSha256Key) {
-        (&self.enc, &self.auth)
-    }
 }
 
-/// Encrypts every job and computes its MAC of 32 bytes.
+/// Encrypts every job and computes its MAC.
 ///
 /// # Panics
-/// If the data of a job is not a whole number of blocks of 16 bytes.
-pub fn seal(jobs: &mut [AeadJob<'_, AuthencKey>]) {
+/// If data is not a whole number of blocks as the cipher has them, a suffix longer
+/// than [`SUFFIX`](crate::job::SUFFIX), or a tag longer than 64 bytes.
+#[inline]
+pub fn seal<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) {
     #[cfg(target_arch = "x86_64")]
-    if let [job] = jobs
-        && one::pays(job)
-        && let Some(tokens) = one::tokens()
-    {
-        return one::seal(tokens, job);
-    }
-    for group in jobs.chunks_mut(GROUP) {
-        ciphers(group, cbc::encrypt);
-        hash_lanes::sha256(group.iter_mut().map(|job| {
-            let auth = &job.key.auth;
-            auth.message(job.aad, job.data.get_out(), &mut job.tag)
-        }));
-    }
-}
-
-/// Computes the MAC of 32 bytes that every job should have, and decrypts it.
-///
-/// # Panics
-/// If the data of a job is not a whole number of blocks of 16 bytes.
-pub fn open(jobs: &mut [AeadJob<'_, AuthencKey>]) {
-    for group in jobs.chunks_mut(GROUP) {
-        hash_lanes::sha256(group.iter_mut().map(|job| {
-            let auth = &job.key.auth;
-            auth.message(job.aad, job.data.get_in(), &mut job.tag)
-        }));
-        ciphers(group, cbc::decrypt);
-    }
-}
-
-/// Runs the CBC half of at most [`GROUP`] jobs.
-fn ciphers(jobs: &mut [AeadJob<'_, AuthencKey>], run: fn(&mut [CipherJob<'_, AesKey>])) {
-    if let [job] = jobs {
-        return run(&mut [cipher(job)]);
-    }
-    let Some(key) = jobs.first().map(|job| job.key) else {
+    if jobs.len() <= few::MOST && together(jobs) {
         return;
-    };
-    let len = jobs.len();
-    let mut jobs = jobs.iter_mut();
-    let mut ciphers: [CipherJob<'_, AesKey>; GROUP] = from_fn(|_| match jobs.next() {
-        Some(job) => cipher(job),
-        None => CipherJob {
-            key: &key.enc,
-            iv: [0; 16],
-            data: InOutBuf::from(&mut [][..]),
-        },
-    });
-    run(&mut ciphers[..len]);
+    }
+    for group in jobs.chunks_mut(GROUP) {
+        ciphers::<M, C>(group.iter_mut(), C::encrypt);
+        macs(
+            group,
+            |data| data.get_out(),
+            |tag, mac, _| tag.copy_from_slice(mac),
+        );
+    }
 }
 
-fn cipher<'j>(job: &'j mut AeadJob<'_, AuthencKey>) -> CipherJob<'j, AesKey> {
-    CipherJob {
-        key: &job.key.enc,
+/// Seals jobs with cipher and MAC in the same loop, if there is one for both and it pays
+/// for all of them; says whether.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn together<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) -> bool {
+    let Some(tokens) = few::tokens() else {
+        return false;
+    };
+    let mut keys = ArrayVec::<_, { few::MOST }>::new();
+    for job in &*jobs {
+        match (C::aes_cbc(&job.key.cipher), job.key.mac.hmac_sha256()) {
+            (Some(cipher), Some(mac)) if few::pays(job.data.len()) => keys.push((cipher, mac)),
+            _ => return false,
+        }
+    }
+    let alike = keys
+        .windows(2)
+        .all(|pair| pair[0].0.rounds() == pair[1].0.rounds());
+    if alike && !keys.is_empty() {
+        few::seal(tokens, &keys, jobs);
+    }
+    alike
+}
+
+/// Compares the tag of every job, in constant time, with the MAC that it should
+/// have, and decrypts those jobs where it is right. The others say so in
+/// [`right`](AuthencJob::right).
+///
+/// # Panics
+/// As [`seal`].
+#[inline]
+pub fn open<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) {
+    for group in jobs.chunks_mut(GROUP) {
+        macs(
+            group,
+            |data| data.get_in(),
+            |tag, mac, right| *right = (*tag).ct_eq(mac).into(),
+        );
+        ciphers::<M, C>(group.iter_mut().filter(|job| job.right), C::decrypt);
+    }
+}
+
+/// Computes the MACs of at most [`GROUP`] jobs over the bytes that `data` gives, and
+/// hands each, cut to the length of the tag, to `end`.
+#[inline(always)]
+fn macs<M: Mac, C: Cipher>(
+    group: &mut [AuthencJob<'_, AuthencKey<M, C>>],
+    data: impl for<'j> Fn(&'j mut InOutBuf<'_, '_, u8>) -> &'j [u8],
+    end: impl Fn(&mut [u8], &[u8], &mut bool),
+) {
+    let mut ends = ArrayVec::<_, GROUP>::new();
+    let mut macs = ArrayVec::<_, GROUP>::new();
+    for job in group {
+        macs.push(MacJob {
+            key: &job.key.mac,
+            head: job.aad,
+            data: data(&mut job.data),
+            suffix: job.suffix,
+            mac: [0; 64],
+        });
+        ends.push((&mut *job.tag, &mut job.right));
+    }
+    M::run(&mut macs);
+    for (job, (tag, right)) in macs.iter().zip(ends) {
+        let mac = &job.mac[..tag.len()];
+        end(tag, mac, right);
+    }
+}
+
+/// Runs the cipher over at most [`GROUP`] jobs.
+#[inline(always)]
+fn ciphers<'j, 'a: 'j, M: Mac, C: Cipher>(
+    jobs: impl Iterator<Item = &'j mut AuthencJob<'a, AuthencKey<M, C>>>,
+    run: fn(&mut [CipherJob<'_, C::Key>]),
+) {
+    let jobs = jobs.map(|job| CipherJob {
+        key: &job.key.cipher,
         iv: job.iv,
         data: job.data.reborrow(),
-    }
+    });
+    run(&mut jobs.collect::<ArrayVec<_, GROUP>>());
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::aead_batches::{Message, batches, results};
-    use crate::naive;
-    use proptest::prelude::*;
-
-    /// Keys of any length for the MAC, of each of three for the cipher.
-    fn halves(message: &Message) -> (&[u8], &[u8]) {
-        let auth_len = message.iv[0] as usize % 65;
-        let (auth, enc) = message.key.split_at(64);
-        (&auth[..auth_len], &enc[..16 + 8 * message.key_len])
-    }
-
-    fn key(message: &Message) -> AuthencKey {
-        let (auth, enc) = halves(message);
-        AuthencKey::new(auth, enc).unwrap()
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(24))]
-        #[test]
-        fn batches_agree_with_the_reference(messages in batches(16), in_place: bool) {
-            let sealed = results(&messages, in_place, key, seal);
-            let opened = results(&messages, in_place, key, open);
-            for ((m, sealed), opened) in messages.iter().zip(sealed).zip(opened) {
-                let (auth, enc) = halves(m);
-                prop_assert_eq!(sealed, naive::authenc_seal(auth, enc, &m.iv, &m.aad, &m.data));
-                prop_assert_eq!(opened, naive::authenc_open(auth, enc, &m.iv, &m.aad, &m.data));
-            }
-        }
-    }
-
-    /// A lone message takes another way than a batch: all lengths around its
-    /// beginning, with associated data that ends anywhere in a block of the hash.
-    #[test]
-    fn lone_messages_agree_with_the_reference() {
-        let bytes: Vec<u8> = (0..2000_u32).map(|i| ((i * i) >> 5) as u8).collect();
-        for (len, i) in (0..=640).step_by(16).chain([1392, 1600]).zip(0..) {
-            for aad_len in (0..=140).filter(|n| (n + i) % 3 == 0) {
-                let message = Message {
-                    key: bytes[i..][..96].try_into().unwrap(),
-                    key_len: (aad_len / 3) % 3,
-                    iv: bytes[aad_len..][..16].try_into().unwrap(),
-                    aad: bytes[7..][..aad_len].to_vec(),
-                    data: bytes[i..][..len].to_vec(),
-                };
-                let (auth, enc) = halves(&message);
-                let expected =
-                    naive::authenc_seal(auth, enc, &message.iv, &message.aad, &message.data);
-                let messages = [message];
-                let sealed = results(&messages, i % 2 == 0, key, seal);
-                assert_eq!(sealed, [expected], "{len} bytes and {aad_len}");
-            }
-        }
-    }
-
-    #[test]
-    fn cipher_keys_of_other_lengths_are_refused() {
-        for len in (0..100).filter(|len| ![16, 24, 32].contains(len)) {
-            assert!(AuthencKey::new(&[1; 32], &vec![0; len]).is_none());
-        }
-    }
-
-    #[test]
-    #[should_panic]
-    fn a_broken_block_is_refused() {
-        let key = AuthencKey::new(&[1; 32], &[2; 16]).unwrap();
-        let mut data = [0; 17];
-        seal(&mut [AeadJob {
-            key: &key,
-            iv: [0; 16],
-            aad: &[],
-            data: InOutBuf::from(&mut data[..]),
-            tag: [0; 32],
-        }]);
-    }
-}
+mod tests;

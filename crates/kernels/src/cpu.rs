@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The features that kernels ask for, in the order of their bits, as
 /// [`features`] shows and `CIPHERLANE_CPU_DISABLE` takes them.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 9] = [
     "aes",
     "pclmulqdq",
     "avx2",
@@ -21,6 +21,8 @@ const NAMES: [&str; 7] = [
     "vpclmulqdq",
     "avx512",
     "sha_ni",
+    "avx512vbmi",
+    "gfni",
 ];
 
 /// Set once detection has run, so that a machine without features is not asked again.
@@ -82,6 +84,8 @@ fn present() -> u32 {
         has!("vpclmulqdq"),
         avx512,
         sse && has!("sha"),
+        avx512 && has!("avx512vbmi"),
+        has!("gfni"),
     ]
     .iter()
     .enumerate()
@@ -89,7 +93,9 @@ fn present() -> u32 {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub use tokens::{HaveAesNi, HaveAvx2, HaveAvx512, HaveShaNi, HaveVaes, HaveVaes512};
+pub use tokens::{
+    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveGfni512, HaveShaNi, HaveVaes, HaveVaes512,
+};
 
 #[cfg(target_arch = "x86_64")]
 mod tokens {
@@ -100,6 +106,8 @@ mod tokens {
     const VPCLMULQDQ: u32 = 1 << 4;
     const AVX512: u32 = 1 << 5;
     const SHA_NI: u32 = 1 << 6;
+    const AVX512VBMI: u32 = 1 << 7;
+    const GFNI: u32 = 1 << 8;
 
     macro_rules! token {
         ($(#[$doc:meta])* $name:ident = $($bit:ident)|+) => {
@@ -142,6 +150,22 @@ mod tokens {
     token! {
         /// AVX-512 F, BW, DQ and VL, with AVX2.
         HaveAvx512 = AVX2 | AVX512
+    }
+    token! {
+        /// AVX-512 VBMI with all of [`HaveAvx512`].
+        HaveAvx512Vbmi = AVX2 | AVX512 | AVX512VBMI
+    }
+    token! {
+        /// GFNI on 512-bit registers, with all of [`HaveAvx512Vbmi`].
+        HaveGfni512 = AVX2 | AVX512 | AVX512VBMI | GFNI
+    }
+
+    impl HaveGfni512 {
+        /// The smaller tokens that this one implies.
+        #[inline]
+        pub(crate) fn smaller(self) -> (HaveAvx2, HaveAvx512) {
+            (HaveAvx2(()), HaveAvx512(()))
+        }
     }
 }
 
@@ -190,6 +214,9 @@ mod tests {
                 .env(NESTED, "1")
                 .args(["cpu::", "aes::", "sp_800_38a", "ieee_1619"])
                 .args(["gcm::tests::known_answers", "rfc_4231", "rfc_8439_example"])
+                .args(["gost28147_published_vectors", "gost28147_divers"])
+                .args(["authenc::tests::few", "authenc::tests::packets"])
+                .args(["rfc_7801", "rfc_8891", "rfc_9058"])
                 .output()
                 .unwrap();
             let report = String::from_utf8_lossy(&run.stdout);

@@ -1,21 +1,21 @@
 //! The lanes that SHA-2 messages run in, side by side.
 //!
 //! A message is cut into runs of whole blocks: those of its head, the block
-//! where the head meets the data, those of the data, its padded tail, and for
-//! HMAC the outer block. All lanes are compressed together by as many blocks as
+//! where the head meets the data, those of the data, its tail (with the suffix and
+//! the padding), and for HMAC the outer block. All lanes are compressed together by as many blocks as
 //! the shortest run has; then the lane that is through takes its next run, or
 //! the next message. So messages of different lengths keep all lanes busy until
 //! the last of them.
 
 use core::array::from_fn;
 
-use zeroize::optimization_barrier;
-
+use crate::job::SUFFIX;
 use crate::sha2::{Hash, Sha256, Sha512};
+use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::hmac_short;
 
-/// A message to hash, in two pieces.
+/// A message to hash, in three pieces.
 pub(crate) struct Message<'j, H: Hash> {
     /// HMAC: the states after the inner and the outer padded key.
     pub(crate) states: Option<(&'j H::State, &'j H::State)>,
@@ -23,8 +23,18 @@ pub(crate) struct Message<'j, H: Hash> {
     pub(crate) before: usize,
     pub(crate) head: &'j [u8],
     pub(crate) data: &'j [u8],
+    /// At most [`SUFFIX`] bytes.
+    pub(crate) suffix: &'j [u8],
     /// Gets the digest, and zeros behind it.
     pub(crate) digest: &'j mut [u8],
+}
+
+impl<H: Hash> Message<'_, H> {
+    /// Bytes of the three pieces.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.head.len() + self.data.len() + self.suffix.len()
+    }
 }
 
 /// A compression function over several messages at once.
@@ -126,13 +136,6 @@ pub(crate) fn run<'j, H: Hash, C: Compress<H>, const N: usize>(
     compress.wipe_registers();
 }
 
-/// Overwrites key-dependent memory; unlike `zeroize` in whole registers.
-#[inline(always)]
-fn wipe<T>(memory: &mut T, zero: T) {
-    *memory = zero;
-    optimization_barrier(memory);
-}
-
 /// What the present run of a lane is part of.
 #[derive(Clone, Copy)]
 enum Stage {
@@ -149,6 +152,7 @@ struct Lane<'j, H: Hash> {
     /// What has not yet become a run.
     head: &'j [u8],
     data: &'j [u8],
+    suffix: &'j [u8],
     /// Bytes of the whole message, for HMAC with the padded key before it.
     len: u64,
     digest: &'j mut [u8],
@@ -169,6 +173,7 @@ impl<'j, H: Hash> Lane<'j, H> {
             outer: None,
             head: &[],
             data: &[],
+            suffix: &[],
             len: 0,
             digest: &mut [],
             run: &[],
@@ -182,9 +187,10 @@ impl<'j, H: Hash> Lane<'j, H> {
     #[inline(always)]
     fn start(&mut self, message: Message<'j, H>) -> H::State {
         self.stage = Stage::Message;
-        (self.head, self.data) = (message.head, message.data);
+        assert!(message.suffix.len() <= SUFFIX, "a suffix of {SUFFIX} bytes");
+        self.len = (message.before + message.len()) as u64;
+        (self.head, self.data, self.suffix) = (message.head, message.data, message.suffix);
         self.digest = message.digest;
-        self.len = (message.before + message.head.len() + message.data.len()) as u64;
         let (mut state, outer) = match message.states {
             Some((inner, outer)) => (*inner, Some(outer)),
             None => (H::INITIAL, None),
@@ -259,7 +265,10 @@ impl<'j, H: Hash> Lane<'j, H> {
     /// Padding, FIPS 180-4 section 5.1.
     #[inline(always)]
     fn make_tail(&mut self) {
-        let (pending, used) = (self.head.len(), self.head.len() + self.data.len());
+        let pending = self.head.len();
+        let whole = pending + self.data.len();
+        let used = whole + self.suffix.len();
+        // Two blocks are enough: `whole` is less than one, and the suffix is short.
         let to = if used + 1 + H::LENGTH > H::BLOCK {
             2 * H::BLOCK
         } else {
@@ -270,7 +279,8 @@ impl<'j, H: Hash> Lane<'j, H> {
         self.made.0 = H::NO_BLOCKS;
         let made = self.made.0.as_mut();
         copy_short(&mut made[..pending], self.head);
-        copy_short(&mut made[pending..used], self.data);
+        copy_short(&mut made[pending..whole], self.data);
+        copy_short(&mut made[whole..used], self.suffix);
         made[used] = 0x80;
         made[to - 8..to].copy_from_slice(&(8 * self.len).to_be_bytes());
     }
@@ -333,14 +343,19 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// A key (none for the plain hash), the bytes, and where they are cut in two.
-    type Case = (Option<Vec<u8>>, Vec<u8>, usize);
+    /// A key (none for the plain hash), the bytes, and where they are cut in two; of
+    /// the second part the last few bytes, as many as the third number, are the suffix.
+    type Case = (Option<Vec<u8>>, Vec<u8>, usize, usize);
 
     fn cases() -> impl Strategy<Value = Vec<Case>> {
         let len = prop_oneof![3 => 0..=300_usize, 1 => 0..=9000_usize];
         let data = len.prop_flat_map(|len| (vec(any::<u8>(), len), 0..=len));
         let key = proptest::option::weighted(0.8, vec(any::<u8>(), 0..=150));
-        let case = (key, data).prop_map(|(key, (data, cut))| (key, data, cut));
+        let suffix = prop_oneof![Just(0), Just(4), 0..=SUFFIX];
+        let case = (key, data, suffix).prop_map(|(key, (data, cut), suffix)| {
+            let suffix = suffix.min(data.len() - cut);
+            (key, data, cut, suffix)
+        });
         vec(case, 0..=40)
     }
 
@@ -354,15 +369,17 @@ mod tests {
                 .collect();
             let mut digests = vec![[0xff_u8; 64]; keys.len()];
             let jobs = digests.iter_mut().zip($cases).zip(&keys);
-            let messages = jobs.map(|((digest, (_, data, cut)), key)| {
+            let messages = jobs.map(|((digest, (_, data, cut, suffix)), key)| {
                 let (head, data) = data.split_at(*cut);
+                let (data, suffix) = data.split_at(data.len() - suffix);
                 match key {
-                    Some(key) => key.message(head, data, digest),
+                    Some(key) => key.message(head, data, suffix, digest),
                     None => Message {
                         states: None,
                         before: 0,
                         head,
                         data,
+                        suffix,
                         digest,
                     },
                 }
@@ -372,7 +389,7 @@ mod tests {
         }};
     }
 
-    fn expected_256((key, data, _): &Case) -> [u8; 64] {
+    fn expected_256((key, data, ..): &Case) -> [u8; 64] {
         let mut padded = [0; 64];
         padded[..32].copy_from_slice(&match key {
             Some(key) => naive::hmac_sha256(key, data),
@@ -381,7 +398,7 @@ mod tests {
         padded
     }
 
-    fn expected_512((key, data, _): &Case) -> [u8; 64] {
+    fn expected_512((key, data, ..): &Case) -> [u8; 64] {
         match key {
             Some(key) => naive::hmac_sha512(key, data),
             None => naive::sha512(data),
@@ -447,7 +464,7 @@ mod tests {
     }
 
     /// Every length around the ends of blocks and of their padding, cut in two
-    /// at every such place.
+    /// at every such place, without a suffix and with one of each kind of length.
     #[test]
     fn ends_of_blocks() {
         let places = [
@@ -459,7 +476,9 @@ mod tests {
             let mut cases = Vec::new();
             for len in places {
                 for cut in places.into_iter().filter(|&cut| cut <= len) {
-                    cases.push((key.clone(), data[..len].to_vec(), cut));
+                    for suffix in [0, 4, SUFFIX].into_iter().filter(|&s| s <= len - cut) {
+                        cases.push((key.clone(), data[..len].to_vec(), cut, suffix));
+                    }
                 }
             }
             check_256(&cases);
@@ -474,14 +493,34 @@ mod tests {
         let key = vec![0x77; 32];
         let (key_256, key_512) = (HmacSha256Key::new(&key), HmacSha512Key::new(&key));
         for len in 0..=130 {
-            for cut in [0, 1, len / 2, len] {
+            for (cut, suffix) in [(0, 0), (0, 4), (1, 0), (len / 2, 3), (len, 0)] {
                 let (head, rest) = data[..len].split_at(cut.min(len));
+                let suffix = suffix.min(rest.len());
+                let (rest, end) = rest.split_at(rest.len() - suffix);
                 let (mut mac_256, mut mac_512) = ([0xff; 64], [0xff; 64]);
-                sha256(core::iter::once(key_256.message(head, rest, &mut mac_256)));
-                sha512(core::iter::once(key_512.message(head, rest, &mut mac_512)));
-                let case = (Some(key.clone()), data[..len].to_vec(), cut);
-                assert_eq!(mac_256, expected_256(&case), "{len} bytes cut at {cut}");
-                assert_eq!(mac_512, expected_512(&case), "{len} bytes cut at {cut}");
+                sha256(core::iter::once(key_256.message(
+                    head,
+                    rest,
+                    end,
+                    &mut mac_256,
+                )));
+                sha512(core::iter::once(key_512.message(
+                    head,
+                    rest,
+                    end,
+                    &mut mac_512,
+                )));
+                let case = (Some(key.clone()), data[..len].to_vec(), cut, suffix);
+                assert_eq!(
+                    mac_256,
+                    expected_256(&case),
+                    "{len} bytes cut at {cut}, {suffix}"
+                );
+                assert_eq!(
+                    mac_512,
+                    expected_512(&case),
+                    "{len} bytes cut at {cut}, {suffix}"
+                );
             }
         }
     }

@@ -3,11 +3,10 @@
 //! A key is kept as the two states that the hash has after the padded key, so a
 //! message costs its own blocks and one more.
 
-use zeroize::Zeroize;
-
 use crate::hash_lanes::{self, Message};
 use crate::job::MacJob;
 use crate::sha2::{Hash, Sha256, Sha512};
+use crate::wipe::wipe;
 
 /// A key of HMAC-SHA-256. Wiped on drop.
 pub struct HmacSha256Key(States<Sha256>);
@@ -21,15 +20,16 @@ impl HmacSha256Key {
         HmacSha256Key(States::new(key))
     }
 
-    /// `head` and `data` as one message, its MAC to the front of `mac`.
+    /// `head`, `data` and `suffix` as one message, its MAC to the front of `mac`.
     #[inline(always)]
     pub(crate) fn message<'j>(
         &'j self,
         head: &'j [u8],
         data: &'j [u8],
+        suffix: &'j [u8],
         mac: &'j mut [u8],
     ) -> Message<'j, Sha256> {
-        self.0.message(head, data, mac)
+        self.0.message(head, data, suffix, mac)
     }
 
     /// The state after the inner padded key.
@@ -46,7 +46,7 @@ impl HmacSha256Key {
         &'j self,
         state: &'j [u32; 8],
         seen: usize,
-        rest: &'j [u8],
+        [rest, suffix]: [&'j [u8]; 2],
         mac: &'j mut [u8],
     ) -> Message<'j, Sha256> {
         Message {
@@ -54,6 +54,7 @@ impl HmacSha256Key {
             before: Sha256::BLOCK + seen,
             head: &[],
             data: rest,
+            suffix,
             digest: mac,
         }
     }
@@ -65,34 +66,35 @@ impl HmacSha512Key {
         HmacSha512Key(States::new(key))
     }
 
-    /// `head` and `data` as one message, its MAC to the front of `mac`.
+    /// `head`, `data` and `suffix` as one message, its MAC to the front of `mac`.
     #[inline(always)]
     pub(crate) fn message<'j>(
         &'j self,
         head: &'j [u8],
         data: &'j [u8],
+        suffix: &'j [u8],
         mac: &'j mut [u8],
     ) -> Message<'j, Sha512> {
-        self.0.message(head, data, mac)
+        self.0.message(head, data, suffix, mac)
     }
 }
 
 /// HMAC-SHA-256 of every job: 32 bytes.
 #[inline]
 pub fn sha256(jobs: &mut [MacJob<'_, HmacSha256Key>]) {
-    hash_lanes::sha256(
-        jobs.iter_mut()
-            .map(|job| job.key.message(job.head, job.data, &mut job.mac)),
-    );
+    hash_lanes::sha256(jobs.iter_mut().map(|job| {
+        job.key
+            .message(job.head, job.data, job.suffix, &mut job.mac)
+    }));
 }
 
 /// HMAC-SHA-512 of every job: 64 bytes.
 #[inline]
 pub fn sha512(jobs: &mut [MacJob<'_, HmacSha512Key>]) {
-    hash_lanes::sha512(
-        jobs.iter_mut()
-            .map(|job| job.key.message(job.head, job.data, &mut job.mac)),
-    );
+    hash_lanes::sha512(jobs.iter_mut().map(|job| {
+        job.key
+            .message(job.head, job.data, job.suffix, &mut job.mac)
+    }));
 }
 
 /// The states of a hash after the inner and the outer padded key.
@@ -111,6 +113,7 @@ impl<H: Hash> States<H> {
                 before: 0,
                 head: &[],
                 data: key,
+                suffix: &[],
                 digest: &mut block,
             };
             hash_lanes::run::<H, _, 1>(hash_lanes::OneByOne, core::iter::once(message));
@@ -125,7 +128,7 @@ impl<H: Hash> States<H> {
         H::compress(&mut states.inner, &block[..H::BLOCK]);
         block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
         H::compress(&mut states.outer, &block[..H::BLOCK]);
-        block.zeroize();
+        wipe(&mut block, [0; 128]);
         states
     }
 
@@ -134,6 +137,7 @@ impl<H: Hash> States<H> {
         &'j self,
         head: &'j [u8],
         data: &'j [u8],
+        suffix: &'j [u8],
         digest: &'j mut [u8],
     ) -> Message<'j, H> {
         Message {
@@ -141,6 +145,7 @@ impl<H: Hash> States<H> {
             before: H::BLOCK,
             head,
             data,
+            suffix,
             digest,
         }
     }
@@ -148,8 +153,8 @@ impl<H: Hash> States<H> {
 
 impl<H: Hash> Drop for States<H> {
     fn drop(&mut self) {
-        self.inner.zeroize();
-        self.outer.zeroize();
+        wipe(&mut self.inner, H::ZERO);
+        wipe(&mut self.outer, H::ZERO);
     }
 }
 
@@ -184,7 +189,8 @@ mod tests {
             let mut jobs = [MacJob {
                 key: &key_256,
                 head: &message[..5],
-                data: &message[5..],
+                data: &message[5..message.len() - 4],
+                suffix: &message[message.len() - 4..],
                 mac: [0xff; 64],
             }];
             sha256(&mut jobs);
@@ -194,7 +200,8 @@ mod tests {
             let mut jobs = [MacJob {
                 key: &key_512,
                 head: &message[..5],
-                data: &message[5..],
+                data: &message[5..message.len() - 4],
+                suffix: &message[message.len() - 4..],
                 mac: [0xff; 64],
             }];
             sha512(&mut jobs);

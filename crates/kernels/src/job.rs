@@ -32,11 +32,11 @@ pub struct CipherJob<'a, K> {
     pub data: InOutBuf<'a, 'a, u8>,
 }
 
-/// A job of an AEAD, or of a cipher with a MAC.
+/// A job of an AEAD.
 pub struct AeadJob<'a, K> {
     /// The expanded key.
     pub key: &'a K,
-    /// The nonce in the first 12 bytes (GCM, ChaCha20-Poly1305), or a 16-byte IV (CBC with HMAC).
+    /// The nonce in the first 12 bytes.
     pub iv: [u8; 16],
     /// Authenticated, not encrypted.
     pub aad: &'a [u8],
@@ -48,14 +48,40 @@ pub struct AeadJob<'a, K> {
     pub tag: [u8; 32],
 }
 
-/// A job of a MAC over up to two pieces, as if they were one message.
+/// A job of a cipher with a MAC, encrypt then MAC: [`crate::authenc`].
+pub struct AuthencJob<'a, K> {
+    /// The keys of both.
+    pub key: &'a K,
+    /// As the cipher has it in [`CipherJob`].
+    pub iv: [u8; 16],
+    /// Authenticated before the ciphertext, not encrypted.
+    pub aad: &'a [u8],
+    /// In place, or from an input to an output of the same length that do not overlap.
+    pub data: InOutBuf<'a, 'a, u8>,
+    /// Authenticated behind the ciphertext, not encrypted; at most [`SUFFIX`] bytes.
+    pub suffix: &'a [u8],
+    /// Sealing: gets as much of the MAC, from the left, as it is long. Opening: the
+    /// MAC received, to be compared with as much of the right one. At most what the
+    /// MAC has.
+    pub tag: &'a mut [u8],
+    /// Out, opening: whether the tag is right. Where it is not, nothing was decrypted
+    /// and the output is as it was.
+    pub right: bool,
+}
+
+/// The longest suffix of a message, in bytes.
+pub const SUFFIX: usize = 16;
+
+/// A job of a MAC over up to three pieces, as if they were one message.
 pub struct MacJob<'a, K> {
     /// The expanded key.
     pub key: &'a K,
     /// The first piece; may be empty.
     pub head: &'a [u8],
-    /// The rest of the message; may be empty.
+    /// The second piece; may be empty.
     pub data: &'a [u8],
+    /// The end of the message, at most [`SUFFIX`] bytes; may be empty.
+    pub suffix: &'a [u8],
     /// Out: the whole computed MAC, from the left; bytes behind it are zero.
     pub mac: [u8; 64],
 }

@@ -9,8 +9,11 @@
 //! | [`aes`] | the expanded key |
 //! | [`ecb`], [`cbc`], [`ctr`], [`xts`] | a mode each: the safe interface, and the choice of an implementation |
 //! | [`gcm`] | AES-GCM |
-//! | [`sha2`], [`hmac`], [`authenc`] | hashes and MACs over lanes, and CBC with a MAC |
+//! | [`sha2`], [`hmac`], [`authenc`] | hashes and MACs over lanes, and ciphers with a MAC |
 //! | [`chacha`] | ChaCha20-Poly1305 |
+//! | [`gost28147`] | GOST 28147-89: cipher modes, MAC, key diversification |
+//! | [`kuznyechik`], [`magma`], [`mgm`] | the ciphers of GOST R 34.12-2015, and the AEAD mode over them |
+//! | [`kdf`] | key derivation of RFC 7836 |
 //! | [`naive`] | the reference that judges every kernel |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | `portable` | constant-time implementations for every machine |
@@ -30,12 +33,19 @@ pub mod cpu;
 pub mod ctr;
 pub mod ecb;
 pub mod gcm;
+pub mod gost28147;
 mod hash_lanes;
 pub mod hmac;
 pub mod job;
+pub mod kdf;
+pub mod kuznyechik;
+mod lane_modes;
+pub mod magma;
+pub mod mgm;
 pub mod naive;
 pub mod sha2;
 pub mod soundness;
+mod wipe;
 pub mod xts;
 
 #[cfg(test)]

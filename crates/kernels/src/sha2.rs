@@ -25,6 +25,7 @@ fn plain<'j, H: Hash>(job: &'j mut MacJob<'_, ()>) -> Message<'j, H> {
         before: 0,
         head: job.head,
         data: job.data,
+        suffix: job.suffix,
         digest: &mut job.mac,
     }
 }
@@ -236,7 +237,8 @@ mod tests {
             .map(|len| MacJob {
                 key: &(),
                 head: &data[..len / 3],
-                data: &data[len / 3..len],
+                data: &data[len / 3..len - len / 2 % 8],
+                suffix: &data[len - len / 2 % 8..len],
                 mac: [0xff; 64],
             })
             .collect();

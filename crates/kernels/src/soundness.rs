@@ -54,9 +54,21 @@
 //! that every lane has as many bytes as the first one before its loop, and a lane
 //! without a message repeats the last one's address, so it reads and writes the same
 //! bytes. `chacha_lanes::xor` asserts that the key stream is no shorter than the data.
-//! The loop of `authenc` that encrypts and hashes one message reads output that it
-//! wrote in an earlier turn: `lead` is at least `taken + 96`, and both ends move by 64
-//! a turn, so the hash never reads what has not been written, nor behind the end.
+//! The engines of GOST 28147-89 take slices too. `crypt` and `mac` assert that there are as
+//! many registers of blocks, data and counts as of keys before they go by addresses: a
+//! register of blocks is 16 or 32 of them, a lane's data is an array of 64 bytes of which
+//! step `s` reads the eight at `8s`, and keys are rows of whole registers, the row number
+//! going from 0 to 7 or back. The schedulers above them are safe code, inlined into the
+//! function that has the engine's instructions.
+//! The loop of `authenc` that encrypts and hashes a few messages reads output that it
+//! wrote in an earlier turn: `lead` is at least `taken + 96` in all of them, both ends
+//! move by 64 a turn, and the turns end with the shortest message, so the hash never
+//! reads what has not been written, nor behind the end.
+//!
+//! The kernels of Kuznyechik take arrays of 32 or 64 blocks and load and store just
+//! those; a shorter group is copied into such an array. Those of MGM take slices and
+//! read blocks of them by reference. A table is read by shuffles alone: no secret is
+//! part of an address.
 //!
 //! # Memory not yet initialised
 //! `slots::Store` and `cbc_lanes::Memory` start uninitialised, and only raw pointers
@@ -68,6 +80,12 @@
 //! that `table` has filled, which `tabled` records. Outputs of slots left over point at a
 //! block of the stack frame that outlives the run.
 //!
+//! `kuznyechik::KeyPlanes` starts uninitialised too. `set` writes all planes of one
+//! register, through raw pointers, and notes that it did; `get` refuses a register for
+//! which nothing was written. Its room is that of one register of 512 bits or of two of
+//! 256, which `set` asserts, and one value serves one instruction set only: it lives in
+//! a batch, and within a batch detection gives the same answer every time.
+//!
 //! # What is left behind
 //! Not a matter of soundness, but argued nowhere else. Entries clear all vector
 //! registers on return. Slots, encrypted tweaks, key tables and blocks cut by stealing
@@ -78,9 +96,15 @@
 //! Moving an `AesKey` copies it, and the old place is not wiped: expand it where it
 //! will stay, or box it.
 //!
+//! # Constant time
+//! `make constant-time` runs every kernel, optimised, under valgrind with keys and data
+//! marked undefined: a branch on them, or an address made of them, is an error. That
+//! covers AES-NI, AVX2 and the portable path; valgrind has no wider instructions. Those
+//! the example `timing` looks at from outside, by the statistics of their times.
+//!
 //! # How it is tested
 //! Every tier is called directly with random batches of mixed keys, lengths and
 //! alignments, in place and not, with margins around the output that have to stay as
 //! they were, and compared with [`naive`](crate::naive). Debug builds check every
 //! unaligned and volatile access and pointer offset for what the standard library can
-//! check.
+//! check. The targets in `fuzz/` do the same from a fuzzer's input.

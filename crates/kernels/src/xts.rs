@@ -8,6 +8,7 @@ use crate::job::{CipherJob, Direction};
 use crate::{choose, ecb};
 
 /// The two expanded keys of XTS-AES.
+#[derive(Clone)]
 pub struct XtsKey {
     data: AesKey,
     tweak: AesKey,
@@ -22,10 +23,13 @@ impl XtsKey {
         if data.len() != tweak.len() {
             return None;
         }
-        Some(XtsKey {
+        let mut new = XtsKey {
             data: AesKey::new(data)?,
-            tweak: AesKey::new(tweak)?,
-        })
+            tweak: AesKey::unset(tweak.len())?,
+        };
+        // Tweaks are encrypted whichever way the data goes.
+        new.tweak.expand(tweak);
+        Some(new)
     }
 
     #[inline(always)]

@@ -5,6 +5,7 @@
 //!
 //! - [`clock`], [`counters`]: time, processor time, context switches, page faults, steal
 //! - [`subject`]: what is measured; [`interleave`]: how, side by side in short blocks
+//! - [`teams`]: the same for teams of different sizes, with preparation that is not timed
 //! - [`run`], [`latency`]: what a measurement gives back
 //! - [`stats`]: medians, confidence intervals, verdicts
 //! - [`crossover`]: from which size on a candidate wins, in figures and in words
@@ -71,6 +72,7 @@ pub mod report;
 pub mod run;
 pub mod stats;
 pub mod subject;
+pub mod teams;
 pub mod units;
 
 mod caller;

@@ -33,10 +33,10 @@ pub(crate) struct Case {
     pub(crate) id: String,
     /// Algorithm by its Linux CryptoAPI name.
     pub(crate) algorithm: String,
-    /// Key of the cipher, or of the MAC where there is no cipher. `rfc4106` keys end with the
-    /// 4-byte salt (RFC 4106 section 8.1), `xts` keys are the two AES keys one after the other.
+    /// Key of the cipher, or of the MAC where there is no cipher. Keys for ESP end with
+    /// the 4-byte salt or nonce (RFC 4106 section 8.1), `xts` keys are the two AES keys one after the other.
     pub(crate) key: Vec<u8>,
-    /// Key of the MAC in `authenc`; empty elsewhere.
+    /// Key of the MAC in `authenc` and `authencesn`; empty elsewhere.
     pub(crate) auth_key: Vec<u8>,
     /// IV, nonce, initial counter block or tweak; empty where the algorithm has none.
     pub(crate) iv: Vec<u8>,
@@ -78,11 +78,16 @@ impl Case {
         }
     }
 
-    /// Strength of the key in bits as `--keybits` counts it: without the salt of `rfc4106`, and
-    /// half of what `xts` carries.
+    /// Strength of the key in bits as `--keybits` counts it: without the salt or nonce
+    /// at the end of those for ESP, and half of what `xts` carries.
     pub(crate) fn key_bits(&self) -> usize {
         let bytes = match self.algorithm.as_str() {
-            name if name.starts_with("rfc4106(") => self.key.len().saturating_sub(4),
+            name if ["rfc4106(", "rfc4543(", "rfc3686("]
+                .iter()
+                .any(|salted| name.contains(salted)) =>
+            {
+                self.key.len().saturating_sub(4)
+            }
             name if name.starts_with("xts(") => self.key.len() / 2,
             _ => self.key.len(),
         };
@@ -195,6 +200,8 @@ mod tests {
             ("cbc(aes)", 24, 192),
             ("rfc4106(gcm(aes))", 36, 256),
             ("rfc4106(gcm(aes))", 3, 0),
+            ("rfc4543(gcm(aes))", 20, 128),
+            ("authenc(hmac(sha256),rfc3686(ctr(aes)))", 28, 192),
             ("xts(aes)", 32, 128),
         ] {
             let mut case = case(algorithm);

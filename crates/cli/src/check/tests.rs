@@ -12,7 +12,8 @@ fn vector_files() -> Vec<PathBuf> {
     let mut files = Vec::new();
     for directory in fs::read_dir(root).unwrap() {
         let directory = directory.unwrap().path();
-        if directory.is_dir() {
+        // Whole packets are for the ESP library's own tests.
+        if directory.is_dir() && !directory.ends_with("esp") {
             files.extend(fs::read_dir(directory).unwrap().map(|f| f.unwrap().path()));
         }
     }
@@ -46,6 +47,13 @@ fn every_vector_in_the_repository_is_read() {
     let run: Vec<(&str, usize)> = run.iter().map(|(a, n)| (a.as_str(), *n)).collect();
     let expected = [
         ("authenc(hmac(sha256),cbc(aes))", 41),
+        ("authenc(hmac(sha256),rfc3686(ctr(aes)))", 10),
+        ("authenc(hmac(sha512),cbc(aes))", 8),
+        ("authenc(hmac(sha512),rfc3686(ctr(aes)))", 10),
+        ("authencesn(hmac(sha256),cbc(aes))", 9),
+        ("authencesn(hmac(sha256),rfc3686(ctr(aes)))", 11),
+        ("authencesn(hmac(sha512),cbc(aes))", 9),
+        ("authencesn(hmac(sha512),rfc3686(ctr(aes)))", 11),
         ("cbc(aes)", 2138 + 216),
         ("ctr(aes)", 9),
         ("ecb(aes)", 2138),
@@ -53,6 +61,7 @@ fn every_vector_in_the_repository_is_read() {
         ("hmac(sha256)", 6 + 174),
         ("hmac(sha512)", 6 + 174),
         ("rfc4106(gcm(aes))", 16),
+        ("rfc4543(gcm(aes))", 7),
         ("rfc7539(chacha20,poly1305)", 325),
         ("xts(aes)", 2800 + 123),
     ];
@@ -76,12 +85,13 @@ fn well_formed(case: &Case) {
     assert_eq!(case.tag.is_empty(), !takes_tag(&case.algorithm), "{place}");
     assert_eq!(
         case.auth_key.is_empty(),
-        !case.algorithm.starts_with("authenc("),
+        !case.algorithm.starts_with("authenc"),
         "{place}"
     );
     let iv = match case.algorithm.as_str() {
         "ecb(aes)" | "hmac(sha256)" | "hmac(sha512)" => 0,
-        "rfc4106(gcm(aes))" => 8,
+        "rfc4106(gcm(aes))" | "rfc4543(gcm(aes))" => 8,
+        name if name.contains("rfc3686(") => 8,
         "gcm(aes)" | "rfc7539(chacha20,poly1305)" => 12,
         _ => 16,
     };

@@ -54,7 +54,8 @@ pub(crate) struct SpeedArgs {
     /// Take what the options leave open from this TOML file, such as bench/auto-matrix.toml
     #[arg(long, value_name = "FILE")]
     pub(super) definition: Option<PathBuf>,
-    /// Print latency, processor time, context switches and page faults of every cell too
+    /// Print latency, processor time, context switches and page faults of every cell too, as is
+    /// done anyhow where one of the drivers is a device (dma:NAME)
     #[arg(long, short)]
     pub(super) verbose: bool,
     /// Write JSON; '-' is standard output, without the table then

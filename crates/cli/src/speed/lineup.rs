@@ -93,7 +93,7 @@ impl Lineup {
 }
 
 /// A key for measuring; the halves of an XTS key differ.
-fn key(len: usize) -> Vec<u8> {
+pub(crate) fn key(len: usize) -> Vec<u8> {
     (0..len).map(|index| index as u8 ^ 0x5a).collect()
 }
 

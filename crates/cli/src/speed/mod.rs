@@ -16,7 +16,7 @@ mod auto;
 mod lineup;
 mod memory;
 mod names;
-mod outputs;
+pub(crate) mod outputs;
 mod submitting;
 mod table;
 mod waiting;
@@ -36,10 +36,13 @@ pub(crate) use self::arguments::SpeedArgs;
 use self::asked::Asked;
 use self::auto::Promise;
 use self::lineup::Lineup;
+pub(crate) use self::lineup::key;
+pub(crate) use self::names::{Choice, find};
 use self::outputs::Outputs;
-use self::submitting::Submitting;
-use self::waiting::Waiting;
-use self::work::{Cell, Work};
+pub(crate) use self::submitting::Submitting;
+pub(crate) use self::waiting::Waiting;
+use self::work::Cell;
+pub(crate) use self::work::Work;
 use crate::failure::Failure;
 use crate::options::start_learning;
 use crate::output;
@@ -50,7 +53,9 @@ const WARM_UP: Duration = Duration::from_millis(30);
 pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
     // A driver that the user forces is one to look at; `auto` is what happens without force.
     let forced = config.force.take();
-    let asked = Asked::new(args, forced.as_deref())?;
+    let mut asked = Asked::new(args, forced.as_deref())?;
+    // Of a device the bill matters as much as the speed.
+    asked.verbose |= asked.drivers.iter().any(|name| name.starts_with(PREFIX));
     let outputs = Outputs::new(args)?;
     // A model of a device that is named is one to choose from, too.
     let models = asked.drivers.iter().filter(|name| name.starts_with(PREFIX));

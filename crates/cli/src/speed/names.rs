@@ -6,10 +6,10 @@ use crate::failure::Failure;
 
 /// An algorithm with a key length.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Choice {
-    pub(super) algorithm: &'static Algorithm,
+pub(crate) struct Choice {
+    pub(crate) algorithm: &'static Algorithm,
     /// Bytes of the key.
-    pub(super) key_len: usize,
+    pub(crate) key_len: usize,
 }
 
 /// OpenSSL's modes of AES, and what CryptoAPI calls them.
@@ -31,7 +31,7 @@ const OTHERS: [(&str, &str); 3] = [
 
 /// The algorithm of that name, with a key of `bits`, or of those in an OpenSSL name, or else
 /// the shortest.
-pub(super) fn find(name: &str, bits: Option<u32>) -> Result<Choice, Failure> {
+pub(crate) fn find(name: &str, bits: Option<u32>) -> Result<Choice, Failure> {
     let (cryptoapi, bits_of_name) = translate(&name.to_ascii_lowercase()).unwrap_or((name, None));
     let algorithm = Algorithm::find(cryptoapi).map_err(|error| {
         Failure::Usage(format!("{error}; or an OpenSSL name, such as aes-128-gcm"))

@@ -63,29 +63,36 @@ impl Outputs {
                 Format::Csv => record.write_csv(&mut bytes).map_err(failed)?,
                 Format::Html => bytes = report::html(record, title).into_bytes(),
             }
-            if is_stdout(path) {
-                output::print(&String::from_utf8_lossy(&bytes))?;
-            } else if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-                let stream = std::fs::File::options().write(true).open(path);
-                stream
-                    .and_then(|mut stream| stream.write_all(&bytes))
-                    .map_err(failed)?;
-            } else {
-                let target = Target::create(path)?;
-                target.file().write_all(&bytes).map_err(failed)?;
-                target.commit(bytes.len() as u64)?;
-            }
+            write_whole(path, &bytes)?;
         }
         Ok(())
     }
 }
 
-fn is_stdout(path: &Path) -> bool {
+/// Whether `path` stands for standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Writes a file as a whole or not at all; a stream, such as standard output, as it goes.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::path("write", path, &error);
+    if is_stdout(path) {
+        return output::print(&String::from_utf8_lossy(bytes));
+    }
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        let stream = std::fs::File::options().write(true).open(path);
+        return stream
+            .and_then(|mut stream| stream.write_all(bytes))
+            .map_err(failed);
+    }
+    let target = Target::create(path)?;
+    target.file().write_all(bytes).map_err(failed)?;
+    target.commit(bytes.len() as u64)
+}
+
 /// Whether `path` can be written, without writing.
-fn check(path: &Path) -> io::Result<()> {
+pub(crate) fn check(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(_) => Ok(rustix::fs::access(path, Access::WRITE_OK)?),

@@ -22,7 +22,7 @@ const LONGEST_RUN: usize = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One caller thread, with one driver's session.
-pub(super) struct Submitting<'s> {
+pub(crate) struct Submitting<'s> {
     session: &'s Session,
     work: Work,
     depth: usize,
@@ -103,7 +103,7 @@ fn request(work: Work, serial: u64, session: &Session) -> Result<OwnedRequest, F
 }
 
 impl<'s> Submitting<'s> {
-    pub(super) fn new(
+    pub(crate) fn new(
         session: &'s Session,
         work: Work,
         depth: usize,

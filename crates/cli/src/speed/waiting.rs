@@ -10,7 +10,7 @@ use super::memory::{Regions, Shared, shared};
 use super::work::Work;
 
 /// One caller thread, with one driver's session.
-pub(super) struct Waiting<'s> {
+pub(crate) struct Waiting<'s> {
     session: &'s Session,
     work: Work,
     regions: Shared<Regions>,
@@ -19,7 +19,7 @@ pub(super) struct Waiting<'s> {
 }
 
 impl<'s> Waiting<'s> {
-    pub(super) fn new(
+    pub(crate) fn new(
         session: &'s Session,
         work: Work,
         cell: u64,

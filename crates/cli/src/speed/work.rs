@@ -1,6 +1,6 @@
 //! What one operation is, and all the cells to be measured.
 
-use cipherlane::{Aad, Algorithm, Direction, Kind};
+use cipherlane::{Algorithm, Direction, Kind};
 use cipherlane_measure::record::Case;
 
 use super::asked::Asked;
@@ -10,13 +10,13 @@ use crate::units;
 
 /// An operation: a batch of requests of one size.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
-    pub(super) algorithm: &'static Algorithm,
-    pub(super) direction: Direction,
+pub(crate) struct Work {
+    pub(crate) algorithm: &'static Algorithm,
+    pub(crate) direction: Direction,
     /// Bytes of a request.
-    pub(super) size: usize,
+    pub(crate) size: usize,
     /// Requests.
-    pub(super) batch: usize,
+    pub(crate) batch: usize,
 }
 
 /// What is measured at a time, by all drivers in turn.
@@ -42,10 +42,7 @@ pub(super) struct Cells {
 impl Work {
     /// Bytes of additional data: SPI and sequence number, as in ESP.
     pub(super) fn aad_len(self) -> usize {
-        match self.algorithm.aad {
-            Aad::None => 0,
-            Aad::Any | Aad::Esp => 8,
-        }
+        self.algorithm.aad.fit(8)
     }
 
     /// Whether a kept ciphertext is decrypted to memory beside it.
@@ -75,6 +72,21 @@ impl Work {
         bytes.saturating_mul(batches.saturating_mul(copies))
     }
 
+    /// What is done, in the words of a record.
+    pub(crate) fn case(self, keybits: u32, threads: usize, depth: Option<usize>) -> Case {
+        Case {
+            algorithm: self.algorithm.name.to_owned(),
+            keybits,
+            direction: match self.direction {
+                Direction::Encrypt => "encrypt".to_owned(),
+                Direction::Decrypt => "decrypt".to_owned(),
+            },
+            batch: self.batch as u64,
+            threads,
+            depth: depth.map(|depth| depth as u64),
+        }
+    }
+
     /// Whether the algorithm takes requests of this size.
     fn is_taken(self) -> bool {
         let algorithm = self.algorithm;
@@ -86,17 +98,7 @@ impl Work {
 
 impl Cell {
     pub(super) fn case(&self) -> Case {
-        Case {
-            algorithm: self.work.algorithm.name.to_owned(),
-            keybits: self.key_bits,
-            direction: match self.work.direction {
-                Direction::Encrypt => "encrypt".to_owned(),
-                Direction::Decrypt => "decrypt".to_owned(),
-            },
-            batch: self.work.batch as u64,
-            threads: self.threads,
-            depth: self.depth.map(|depth| depth as u64),
-        }
+        self.work.case(self.key_bits, self.threads, self.depth)
     }
 }
 

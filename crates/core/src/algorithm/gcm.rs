@@ -1,4 +1,5 @@
-//! AES-GCM (SP 800-38D): `gcm(aes)`, and for ESP `rfc4106(gcm(aes))`.
+//! AES-GCM (SP 800-38D): `gcm(aes)`, and for ESP `rfc4106(gcm(aes))` and, without
+//! encryption, `rfc4543(gcm(aes))`.
 
 use cipherlane_kernels::gcm::{self, GcmKey, Part};
 use cipherlane_kernels::naive;
@@ -91,6 +92,43 @@ pub(super) static RFC4106_GCM_AES: Algorithm = Algorithm {
     }],
 };
 
+/// `rfc4543(gcm(aes))`, AES-GMAC in ESP: key, IV and additional data as in
+/// `rfc4106(gcm(aes))`. Additional data, IV and payload are authenticated, in this
+/// order (RFC 4543 section 3.3); the payload is not encrypted.
+pub(super) static RFC4543_GCM_AES: Algorithm = Algorithm {
+    name: "rfc4543(gcm(aes))",
+    kind: Kind::Aead,
+    keys: Keys::OneOf(&[(20, 128), (28, 192), (36, 256)]),
+    iv_len: 8,
+    block: 1,
+    least: 0,
+    // The limit on additional data is far above this.
+    most: MOST,
+    tags: &[16],
+    aad: Aad::Esp,
+    kernel: |key| {
+        let (key, salt) = key
+            .split_last_chunk()
+            .expect("the key's length was checked");
+        Box::new(Gmac(Gcm::<true>::new(key, *salt)))
+    },
+    reference: |s| {
+        let (key, salt) = s.key.split_last_chunk::<4>().expect("a key with a salt");
+        let authenticated = [s.aad, s.iv, s.data].concat();
+        let (_, tag) = naive::gcm_seal(key, &[salt, s.iv].concat(), &authenticated, &[]);
+        (s.data.to_vec(), tag.to_vec())
+    },
+    known_answers: &[KnownAnswer {
+        source: "draft-mcgrew-gcm-test-01, ENCR_NULL_AUTH_AES_GMAC; tag also by OpenSSL",
+        key: "4c80cdefbb5d10da906ac73c3613a63422433c64",
+        iv: "0000000000000000",
+        aad: "0000432100000007",
+        plaintext: "45000030da3a00008001df3bc0a80005c0a800010800c6cd020007006162636465666768696a6b6c6d6e6f707172737401020201",
+        ciphertext: "45000030da3a00008001df3bc0a80005c0a800010800c6cd020007006162636465666768696a6b6c6d6e6f707172737401020201",
+        tag: "f2a9a836e155106aa8dcd618e4099aaa",
+    }],
+};
+
 fn reference(key: &[u8], nonce: &[u8], s: Sample<'_>) -> (Vec<u8>, Vec<u8>) {
     let (data, tag) = match s.direction {
         Direction::Encrypt => naive::gcm_seal(key, nonce, s.aad, s.data),
@@ -176,5 +214,25 @@ impl<const SALTED: bool> Split for Gcm<SALTED> {
         let parts: Vec<Part> = states.iter().filter_map(|s| s.part).collect();
         let tag = gcm::join(&self.key, &nonce, request.aad_bytes(), &parts);
         request.finish_tag(direction, &tag);
+    }
+}
+
+/// GMAC with the nonce, and over the pieces, of RFC 4543.
+struct Gmac(Gcm<true>);
+
+impl Transform for Gmac {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        for request in requests {
+            let iv = request.iv_ref();
+            let nonce = self.0.short_nonce(iv);
+            let aad = request.aad_bytes();
+            let mut head = [0; 20];
+            head[..aad.len()].copy_from_slice(aad);
+            head[aad.len()..][..8].copy_from_slice(&iv[..8]);
+            let head = &head[..aad.len() + 8];
+            let tag = gcm::mac(&self.0.key, &nonce, head, request.input());
+            let _ = request.data().into_out_with_copied_in();
+            request.finish_tag(direction, &tag);
+        }
     }
 }

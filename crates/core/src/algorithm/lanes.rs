@@ -97,6 +97,7 @@ pub(super) fn mac<K>(
                 key,
                 head: &[],
                 data: r.input(),
+                suffix: &[],
                 mac: [0; 64],
             })
             .collect();

@@ -7,6 +7,8 @@ mod chacha;
 mod ctr;
 mod ecb;
 mod gcm;
+mod gost28147;
+mod gost34;
 mod hmac;
 mod lanes;
 mod xts;
@@ -15,17 +17,39 @@ use crate::request::{Request, Status};
 use crate::{Direction, Error, Transform};
 
 /// Every algorithm, in the order of lists and tables.
-static TABLE: [&Algorithm; 10] = [
+static TABLE: [&Algorithm; 32] = [
     &ecb::ECB_AES,
     &cbc::CBC_AES,
     &ctr::CTR_AES,
     &xts::XTS_AES,
     &gcm::GCM_AES,
     &gcm::RFC4106_GCM_AES,
+    &gcm::RFC4543_GCM_AES,
     &chacha::RFC7539,
     &hmac::HMAC_SHA256,
     &hmac::HMAC_SHA512,
     &authenc::AUTHENC_SHA256_CBC_AES,
+    &authenc::AUTHENCESN_SHA256_CBC_AES,
+    &authenc::AUTHENC_SHA256_RFC3686,
+    &authenc::AUTHENCESN_SHA256_RFC3686,
+    &authenc::AUTHENC_SHA256_NULL,
+    &authenc::AUTHENCESN_SHA256_NULL,
+    &authenc::AUTHENC_SHA512_CBC_AES,
+    &authenc::AUTHENCESN_SHA512_CBC_AES,
+    &authenc::AUTHENC_SHA512_RFC3686,
+    &authenc::AUTHENCESN_SHA512_RFC3686,
+    &authenc::AUTHENC_SHA512_NULL,
+    &authenc::AUTHENCESN_SHA512_NULL,
+    &gost28147::CNT_PARAM_Z,
+    &gost28147::CNT_CRYPTOPRO_A,
+    &gost28147::IMIT_PARAM_Z,
+    &gost28147::IMIT_CRYPTOPRO_A,
+    &gost34::ECB_KUZNYECHIK,
+    &gost34::CTR_KUZNYECHIK,
+    &gost34::MGM_KUZNYECHIK,
+    &gost34::ECB_MAGMA,
+    &gost34::CTR_MAGMA,
+    &gost34::MGM_MAGMA,
 ];
 
 /// What an algorithm takes, and the software that does it.
@@ -90,6 +114,32 @@ pub enum Aad {
     Any,
     /// 8 or 12 bytes: SPI and sequence number of ESP (RFC 4106 section 5).
     Esp,
+    /// So many bytes: SPI, 64-bit sequence number and the IV of an ESP packet
+    /// (`authencesn`).
+    Exactly(usize),
+}
+
+impl Aad {
+    /// A length that the algorithm takes: `wished` where any will do, and of two
+    /// lengths the one that it is a number of.
+    pub fn fit(self, wished: usize) -> usize {
+        match self {
+            Aad::None => 0,
+            Aad::Any => wished,
+            Aad::Esp => 8 + wished % 2 * 4,
+            Aad::Exactly(len) => len,
+        }
+    }
+
+    /// Whether the algorithm takes so many bytes.
+    pub fn takes(self, len: usize) -> bool {
+        match self {
+            Aad::None => len == 0,
+            Aad::Any => true,
+            Aad::Esp => len == 8 || len == 12,
+            Aad::Exactly(exactly) => len == exactly,
+        }
+    }
 }
 
 /// Input of a reference computation; `data` is plaintext, or ciphertext when decrypting.
@@ -280,6 +330,7 @@ impl Rules {
             Status::TooLong
         } else if request.aad_len() != 0 && matches!(self.aad, Aad::None)
             || matches!(self.aad, Aad::Esp) && !matches!(request.aad_len(), 8 | 12)
+            || matches!(self.aad, Aad::Exactly(len) if request.aad_len() != len)
         {
             Status::AadLength
         } else if self.writes && !request.is_scattered() && request.overlaps() {

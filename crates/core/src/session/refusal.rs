@@ -1,6 +1,7 @@
 //! Why a request was refused or failed, in words.
 
 use super::Inner;
+use crate::algorithm::Aad;
 use crate::request::{Request, Status};
 use crate::{Error, OwnedRequest};
 
@@ -32,8 +33,9 @@ impl Inner {
                 algorithm,
                 given: lengths.aad,
                 expected: match self.algorithm.aad {
-                    crate::algorithm::Aad::Esp => "8, or 12 with extended sequence numbers",
-                    _ => "none",
+                    Aad::Esp => "8, or 12 with extended sequence numbers".to_owned(),
+                    Aad::Exactly(len) => format!("{len}: SPI, 64-bit sequence number and IV"),
+                    Aad::None | Aad::Any => "none".to_owned(),
                 },
             },
             Status::NotBlockMultiple => Error::NotBlockMultiple {

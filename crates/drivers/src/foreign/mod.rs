@@ -2,12 +2,14 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `combination` | what `authenc(..)` and `authencesn(..)` are made of |
 //! | `library` | a shared library, loaded where it is present, and its functions |
 //! | `per_thread` | a context for each thread that uses a session |
 //! | `sessions` | transforms over any library's contexts |
 //!
 //! A library's driver brings contexts: a cipher, an AEAD or a MAC with a key, for one thread.
 
+mod combination;
 pub(crate) mod library;
 mod per_thread;
 mod sessions;
@@ -16,9 +18,10 @@ use cipherlane::{Direction, Request};
 use inout::InOutBuf;
 use zeroize::Zeroizing;
 
+pub(crate) use combination::{Combination, Framing, Half, Hash};
 pub(crate) use library::{SharedLibrary, Wanted, functions};
 pub(crate) use per_thread::PerThread;
-pub(crate) use sessions::{Authenc, Hashing, Plain, Sealing, give_back, wipe};
+pub(crate) use sessions::{Authenc, Authenticating, Hashing, Plain, Sealing, give_back, wipe};
 
 /// The library refused a call that it should take.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use cipherlane::{Direction, Request, Status, Transform};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{AeadContext, CipherContext, Keyed, MacContext, Refused};
+use super::{AeadContext, CipherContext, Framing, Keyed, MacContext, Refused};
 
 /// Nothing was written: the session does these in software.
 #[cold]
@@ -27,7 +27,7 @@ impl<C: CipherContext> Transform for Plain<C> {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         let ran = self.0.with(direction, |context| {
             for request in requests.iter_mut() {
-                let status = plain(context, request);
+                let status = plain(context, &request.iv_block(), request);
                 request.set_status(status);
             }
         });
@@ -39,8 +39,8 @@ impl<C: CipherContext> Transform for Plain<C> {
 
 /// One message through a cipher.
 #[inline]
-fn plain(context: &mut impl CipherContext, request: &mut Request<'_>) -> Status {
-    match context.start(&request.iv_block()) {
+fn plain(context: &mut impl CipherContext, iv: &[u8; 16], request: &mut Request<'_>) -> Status {
+    match context.start(iv) {
         Err(Refused) => Status::Untouched,
         Ok(()) => match context.update(request.data()) {
             Err(Refused) => Status::Failed,
@@ -94,6 +94,43 @@ impl<C: AeadContext> Sealing<C> {
     }
 }
 
+/// AES-GMAC in ESP (RFC 4543): nothing is encrypted; additional data, IV and payload are
+/// authenticated.
+pub(crate) struct Authenticating<C: AeadContext> {
+    pub(crate) cipher: Keyed<C>,
+    /// Stands before the IV of a request in the nonce.
+    pub(crate) salt: Zeroizing<[u8; 4]>,
+}
+
+impl<C: AeadContext> Transform for Authenticating<C> {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        let ran = self.cipher.with(direction, |context| {
+            for request in requests.iter_mut() {
+                let iv = request.iv_block();
+                let mut nonce = [0; 16];
+                nonce[..4].copy_from_slice(&*self.salt);
+                nonce[4..12].copy_from_slice(&iv[..8]);
+                let hashed = context
+                    .start(&nonce)
+                    .and_then(|()| context.aad(request.aad_bytes()))
+                    .and_then(|()| context.aad(&iv[..8]))
+                    .and_then(|()| context.aad(request.input()));
+                if hashed.is_err() {
+                    request.set_status(Status::Untouched);
+                    continue;
+                }
+                let _ = request.data().into_out_with_copied_in();
+                if context.finish(direction, request).is_err() {
+                    wipe(request, Status::Failed);
+                }
+            }
+        });
+        if ran.is_err() {
+            give_back(requests);
+        }
+    }
+}
+
 /// A MAC over the payload.
 pub(crate) struct Hashing<M: MacContext>(pub(crate) Keyed<M>);
 
@@ -117,6 +154,7 @@ impl<M: MacContext> Transform for Hashing<M> {
 pub(crate) struct Authenc<C: CipherContext, M: MacContext> {
     pub(crate) cipher: Keyed<C>,
     pub(crate) mac: Keyed<M>,
+    pub(crate) framing: Framing,
 }
 
 impl<C: CipherContext, M: MacContext> Transform for Authenc<C, M> {
@@ -125,8 +163,8 @@ impl<C: CipherContext, M: MacContext> Transform for Authenc<C, M> {
             self.mac.with(Direction::Encrypt, |mac| {
                 for request in requests.iter_mut() {
                     match direction {
-                        Direction::Encrypt => seal(cipher, mac, request),
-                        Direction::Decrypt => open(cipher, mac, request),
+                        Direction::Encrypt => self.seal(cipher, mac, request),
+                        Direction::Decrypt => self.open(cipher, mac, request),
                     }
                 }
             })
@@ -137,26 +175,31 @@ impl<C: CipherContext, M: MacContext> Transform for Authenc<C, M> {
     }
 }
 
-fn seal(cipher: &mut impl CipherContext, mac: &mut impl MacContext, request: &mut Request<'_>) {
-    match plain(cipher, request) {
-        Status::Done => {}
-        status => return request.set_status(status),
+impl<C: CipherContext, M: MacContext> Authenc<C, M> {
+    fn seal(&self, cipher: &mut C, mac: &mut M, request: &mut Request<'_>) {
+        let iv = self.framing.iv(request.iv_block());
+        match plain(cipher, &iv, request) {
+            Status::Done => {}
+            status => return request.set_status(status),
+        }
+        let [spi, rest, behind] = self.framing.around(request.aad_bytes());
+        match mac.mac(&[spi, rest, request.data().get_out(), behind]) {
+            Ok(computed) => request.finish_tag(Direction::Encrypt, &computed),
+            Err(Refused) => wipe(request, Status::Failed),
+        }
     }
-    let aad = request.aad_bytes();
-    match mac.mac(&[aad, request.data().get_out()]) {
-        Ok(computed) => request.finish_tag(Direction::Encrypt, &computed),
-        Err(Refused) => wipe(request, Status::Failed),
-    }
-}
 
-/// Compares before it decrypts, so that nothing forged is ever decrypted.
-fn open(cipher: &mut impl CipherContext, mac: &mut impl MacContext, request: &mut Request<'_>) {
-    match mac.mac(&[request.aad_bytes(), request.input()]) {
-        Ok(computed) => request.finish_tag(Direction::Decrypt, &computed),
-        Err(Refused) => return request.set_status(Status::Untouched),
-    }
-    if request.status() == Status::Done {
-        let status = plain(cipher, request);
-        request.set_status(status);
+    /// Compares before it decrypts, so that nothing forged is ever decrypted.
+    fn open(&self, cipher: &mut C, mac: &mut M, request: &mut Request<'_>) {
+        let [spi, rest, behind] = self.framing.around(request.aad_bytes());
+        match mac.mac(&[spi, rest, request.input(), behind]) {
+            Ok(computed) => request.finish_tag(Direction::Decrypt, &computed),
+            Err(Refused) => return request.set_status(Status::Untouched),
+        }
+        if request.status() == Status::Done {
+            let iv = self.framing.iv(request.iv_block());
+            let status = plain(cipher, &iv, request);
+            request.set_status(status);
+        }
     }
 }

@@ -26,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 use cipherlane::{Algorithm, Config, Driver, Error, Transform};
 use zeroize::Zeroizing;
 
-use crate::foreign::{Authenc, Hashing, Keyed, Plain, Sealing, Wanted};
+use crate::foreign::{Authenc, Combination, Half, Hash, Hashing, Keyed, Plain, Sealing, Wanted};
 use ffi::{HMAC_SHA256, HMAC_SHA512};
 use handle::{Cipher, LibGcrypt, Mac, Mode};
 
@@ -46,7 +46,7 @@ enum Way {
     /// GCM with the last 4 bytes of the key as salt (RFC 4106).
     Salted,
     Mac(c_int),
-    Authenc,
+    Authenc(Combination),
 }
 
 impl Way {
@@ -61,8 +61,7 @@ impl Way {
             "rfc7539(chacha20,poly1305)" => Way::Aead(Mode::ChaCha20Poly1305),
             "hmac(sha256)" => Way::Mac(HMAC_SHA256),
             "hmac(sha512)" => Way::Mac(HMAC_SHA512),
-            "authenc(hmac(sha256),cbc(aes))" => Way::Authenc,
-            _ => return None,
+            name => Way::Authenc(Combination::of(name)?),
         })
     }
 }
@@ -149,11 +148,20 @@ impl Driver for Gcrypt {
                 })
             }
             Some(Way::Mac(number)) => Box::new(Hashing(mac(number, key)?)),
-            Some(Way::Authenc) => {
-                let (mac_key, key) = key.split_at(key.len().min(32));
+            Some(Way::Authenc(combination)) => {
+                let (mac_key, key, framing) = combination.split_key(key);
+                let mode = match combination.cipher {
+                    Half::Cbc => Mode::Cbc,
+                    Half::Rfc3686 => Mode::Ctr,
+                };
+                let hash = match combination.hash {
+                    Hash::Sha256 => HMAC_SHA256,
+                    Hash::Sha512 => HMAC_SHA512,
+                };
                 Box::new(Authenc {
-                    cipher: cipher(Mode::Cbc, key)?,
-                    mac: mac(HMAC_SHA256, mac_key)?,
+                    cipher: cipher(mode, key)?,
+                    mac: mac(hash, mac_key)?,
+                    framing,
                 })
             }
             None => return Err(format!("{} has no {}", library.version, algorithm.name)),

@@ -30,7 +30,7 @@ use std::sync::{Arc, OnceLock};
 use cipherlane::{Algorithm, Config, Driver, Error, Transform};
 use zeroize::Zeroizing;
 
-use crate::foreign::{Refused, Wanted};
+use crate::foreign::{Combination, Half, Hash, Refused, Wanted};
 use manager::{AesKey, Architecture, GcmKey, HmacHash, HmacKey, LibIpsecMb};
 use sessions::{Authenc, ChaCha, Cipher, Gcm, Hmac, Mode};
 
@@ -42,8 +42,8 @@ const WANTED: Wanted = Wanted {
     settings: &["library", "architecture"],
 };
 
-/// The algorithms of the table that the library has.
-const OFFERED: [&str; 9] = [
+/// The algorithms of the table that the library has, beside [combinations](combination).
+const OFFERED: [&str; 8] = [
     "ecb(aes)",
     "cbc(aes)",
     "ctr(aes)",
@@ -52,7 +52,6 @@ const OFFERED: [&str; 9] = [
     "rfc7539(chacha20,poly1305)",
     "hmac(sha256)",
     "hmac(sha512)",
-    "authenc(hmac(sha256),cbc(aes))",
 ];
 
 /// intel-ipsec-mb on the caller's core.
@@ -119,7 +118,7 @@ impl Driver for IpsecMb {
 
     fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
         let library = self.loaded()?;
-        match OFFERED.contains(&algorithm.name) {
+        match OFFERED.contains(&algorithm.name) || combination(algorithm.name).is_some() {
             true => Ok(()),
             false => Err(format!("{} has no {}", library.version, algorithm.name)),
         }
@@ -148,8 +147,10 @@ impl Driver for IpsecMb {
             "rfc7539(chacha20,poly1305)" => chacha(library, key),
             "hmac(sha256)" => hmac(library, HmacHash::Sha256, key),
             "hmac(sha512)" => hmac(library, HmacHash::Sha512, key),
-            "authenc(hmac(sha256),cbc(aes))" => authenc(library, key),
-            name => return Err(format!("{version} has no {name}")),
+            name => match combination(name) {
+                Some(combination) => authenc(library, combination, key),
+                None => return Err(format!("{version} has no {name}")),
+            },
         };
         made.map_err(refused)
     }
@@ -185,11 +186,21 @@ fn hmac(library: Arc<LibIpsecMb>, hash: HmacHash, key: &[u8]) -> Made {
     Ok(Box::new(Hmac { library, key }))
 }
 
-fn authenc(library: Arc<LibIpsecMb>, key: &[u8]) -> Made {
-    let (mac, key) = key.split_at_checked(32).ok_or(Refused)?;
+/// The combinations with CBC.
+fn combination(algorithm: &str) -> Option<Combination> {
+    Combination::of(algorithm).filter(|combination| combination.cipher == Half::Cbc)
+}
+
+fn authenc(library: Arc<LibIpsecMb>, combination: Combination, key: &[u8]) -> Made {
+    let (mac, key, framing) = combination.split_key(key);
+    let hash = match combination.hash {
+        Hash::Sha256 => HmacHash::Sha256,
+        Hash::Sha512 => HmacHash::Sha512,
+    };
     Ok(Box::new(Authenc {
         cipher: AesKey::new(&library, key)?,
-        hmac: HmacKey::new(&library, HmacHash::Sha256, mac)?,
+        hmac: HmacKey::new(&library, hash, mac)?,
         library,
+        framing,
     }))
 }

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use super::ffi::{CIPHER_CBC, CIPHER_CNTR, CIPHER_ECB, MOST};
 use super::manager::{AesKey, FLIGHT, GcmKey, GcmScratch, HmacKey, Jobs, LibIpsecMb, Manager};
-use crate::foreign::{give_back, wipe};
+use crate::foreign::{Framing, give_back, wipe};
 
 /// Runs `group` on up to [`FLIGHT`] requests at a time.
 fn in_groups(
@@ -224,7 +224,7 @@ impl Transform for Hmac {
     }
 }
 
-/// CBC, and HMAC-SHA-256 over additional data and ciphertext.
+/// CBC, and HMAC over additional data and ciphertext.
 ///
 /// The library hashes a message in one piece, so the two are put together first: a copy of
 /// the ciphertext, which costs a fiftieth of hashing it.
@@ -232,6 +232,7 @@ pub(super) struct Authenc {
     pub(super) library: Arc<LibIpsecMb>,
     pub(super) cipher: AesKey,
     pub(super) hmac: HmacKey,
+    pub(super) framing: Framing,
 }
 
 impl Transform for Authenc {
@@ -272,11 +273,14 @@ impl Authenc {
         let mut scratch = std::mem::take(&mut manager.scratch);
         scratch.clear();
         for request in group.iter_mut().filter(|r| r.status() == status) {
-            scratch.extend_from_slice(request.aad_bytes());
+            let [spi, rest, behind] = self.framing.around(request.aad_bytes());
+            scratch.extend_from_slice(spi);
+            scratch.extend_from_slice(rest);
             match direction {
                 Direction::Encrypt => scratch.extend_from_slice(request.data().get_out()),
                 Direction::Decrypt => scratch.extend_from_slice(request.input()),
             }
+            scratch.extend_from_slice(behind);
         }
         let mut macs: ArrayVec<[u8; 64], FLIGHT> = group.iter().map(|_| self.hmac.empty).collect();
         let mut jobs = Jobs::new();

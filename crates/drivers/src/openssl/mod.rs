@@ -29,7 +29,9 @@ use std::sync::{Arc, OnceLock};
 use cipherlane::{Algorithm, Config, Driver, Error, Transform};
 use zeroize::Zeroizing;
 
-use crate::foreign::{Authenc, Hashing, Keyed, Plain, Sealing, Wanted};
+use crate::foreign::{
+    Authenc, Authenticating, Combination, Half, Hash, Hashing, Keyed, Plain, Sealing, Wanted,
+};
 use evp::{Cipher, CipherContext, Hmac, HmacContext, HmacOf, LibCrypto};
 use xts192::Xts192;
 
@@ -52,10 +54,12 @@ const CIPHERS: [(&str, &[&str]); 8] = [
         "rfc4106(gcm(aes))",
         &["AES-128-GCM", "AES-192-GCM", "AES-256-GCM"],
     ),
+    (
+        "rfc4543(gcm(aes))",
+        &["AES-128-GCM", "AES-192-GCM", "AES-256-GCM"],
+    ),
     ("rfc7539(chacha20,poly1305)", &["ChaCha20-Poly1305"]),
-    (AUTHENC, &["AES-128-CBC", "AES-192-CBC", "AES-256-CBC"]),
 ];
-const AUTHENC: &str = "authenc(hmac(sha256),cbc(aes))";
 
 /// OpenSSL's libcrypto on the caller's core.
 pub struct OpenSsl {
@@ -137,6 +141,14 @@ impl Loaded {
     }
 }
 
+/// The algorithm that a cipher beside an HMAC is alone.
+fn cipher_of(half: Half) -> &'static str {
+    match half {
+        Half::Cbc => "cbc(aes)",
+        Half::Rfc3686 => "ctr(aes)",
+    }
+}
+
 /// Which of three ciphers an AES key of so many bytes chooses.
 fn aes(key: &[u8]) -> usize {
     match key.len() {
@@ -166,15 +178,17 @@ impl Driver for OpenSsl {
 
     fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
         let loaded = self.loaded()?;
-        let macs = ["hmac(sha256)", "hmac(sha512)", AUTHENC];
-        if macs.contains(&algorithm.name) {
+        let combination = Combination::of(algorithm.name);
+        let is_mac = ["hmac(sha256)", "hmac(sha512)"].contains(&algorithm.name);
+        if is_mac || combination.is_some() {
             loaded.hmac.clone()?;
         }
-        match CIPHERS.iter().find(|(name, _)| *name == algorithm.name) {
+        let cipher = combination.map_or(algorithm.name, |c| cipher_of(c.cipher));
+        match CIPHERS.iter().find(|(name, _)| *name == cipher) {
             Some((_, names)) => names
                 .iter()
                 .try_for_each(|name| loaded.cipher(name).map(|_| ())),
-            None if macs.contains(&algorithm.name) => Ok(()),
+            None if is_mac => Ok(()),
             None => Err(format!("{} has no {}", loaded.version, algorithm.name)),
         }
     }
@@ -211,20 +225,35 @@ impl Driver for OpenSsl {
                     salt: Zeroizing::new(salt.to_vec()),
                 })
             }
+            "rfc4543(gcm(aes))" => {
+                let (key, salt) = key
+                    .split_last_chunk()
+                    .ok_or_else(|| loaded.refused(name, key))?;
+                Box::new(Authenticating {
+                    cipher: loaded.keyed(name, aes(key), key)?,
+                    salt: Zeroizing::new(*salt),
+                })
+            }
             "rfc7539(chacha20,poly1305)" => Box::new(Sealing {
                 cipher: loaded.keyed(name, 0, key)?,
                 salt: Zeroizing::default(),
             }),
             "hmac(sha256)" => Box::new(Hashing(loaded.keyed_hmac(c"SHA256", key)?)),
             "hmac(sha512)" => Box::new(Hashing(loaded.keyed_hmac(c"SHA512", key)?)),
-            AUTHENC => {
-                let (mac, key) = key.split_at(key.len().min(32));
+            _ => {
+                let combination = Combination::of(name)
+                    .ok_or_else(|| format!("{} has no {name}", loaded.version))?;
+                let digest = match combination.hash {
+                    Hash::Sha256 => c"SHA256",
+                    Hash::Sha512 => c"SHA512",
+                };
+                let (mac, key, framing) = combination.split_key(key);
                 Box::new(Authenc {
-                    cipher: loaded.keyed(name, aes(key), key)?,
-                    mac: loaded.keyed_hmac(c"SHA256", mac)?,
+                    cipher: loaded.keyed(cipher_of(combination.cipher), aes(key), key)?,
+                    mac: loaded.keyed_hmac(digest, mac)?,
+                    framing,
                 })
             }
-            _ => return Err(format!("{} has no {name}", loaded.version)),
         })
     }
 

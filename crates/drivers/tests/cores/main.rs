@@ -9,9 +9,7 @@ mod tickets;
 
 use std::sync::Arc;
 
-use cipherlane::{
-    Aad, Algorithm, Config, Direction, Framework, Kind, OwnedRequest, Payload, Session,
-};
+use cipherlane::{Algorithm, Config, Direction, Framework, Kind, OwnedRequest, Payload, Session};
 use cipherlane_drivers::cores::{Cores, Fault, Settings};
 use cipherlane_drivers::software::Software;
 
@@ -60,14 +58,9 @@ fn request(algorithm: &Algorithm, len: usize, copy: bool, random: &mut Random) -
             input: data,
         },
     };
-    let aad = match algorithm.aad {
-        Aad::None => 0,
-        Aad::Any => len % 40,
-        Aad::Esp => 8,
-    };
     OwnedRequest::new(payload)
         .iv(random.bytes(algorithm.iv_len))
-        .aad(random.bytes(aad))
+        .aad(random.bytes(algorithm.aad.fit(len % 40)))
         .tag(vec![0; algorithm.tag_len()])
 }
 

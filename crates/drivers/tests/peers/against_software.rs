@@ -1,6 +1,6 @@
 //! What every driver over a foreign library must do: the same as software.
 
-use cipherlane::{Aad, Algorithm, Config, Direction, Error, Framework, Kind, Request, Status};
+use cipherlane::{Algorithm, Config, Direction, Error, Framework, Kind, Request, Status};
 
 use crate::skip::skip;
 
@@ -63,11 +63,7 @@ impl Message {
         len: usize,
     ) -> Self {
         let len = len.max(algorithm.least).next_multiple_of(algorithm.block);
-        let aad_len = match algorithm.aad {
-            Aad::None => 0,
-            Aad::Any => random.below(70),
-            Aad::Esp => 8 + 4 * random.below(2),
-        };
+        let aad_len = algorithm.aad.fit(random.below(70));
         let mut iv = random.bytes(algorithm.iv_len);
         // Counters that carry, as far as the front of the block.
         if random.below(4) == 0 {

@@ -9,15 +9,15 @@ use cipherlane::{Algorithm, Config, Direction, Framework, SelfTest};
 
 use against_software::{Message, Random, process};
 
-/// Checks a driver against software in every algorithm but `lacking`, which it must refuse
-/// with a reason.
+/// Checks a driver against software in every algorithm but those with one of `lacking` in
+/// their names, which it must refuse with a reason.
 fn check(driver: &str, lacking: &[&str]) {
     let Some(framework) = against_software::with(driver) else {
         return;
     };
     for row in framework.rows().iter().filter(|row| row.driver == driver) {
         let reason = row.not_used_because.as_deref().unwrap_or_default();
-        if lacking.contains(&row.algorithm) {
+        if lacking.iter().any(|part| row.algorithm.contains(part)) {
             assert_eq!(
                 row.self_test,
                 SelfTest::NotRun,
@@ -87,7 +87,7 @@ fn check_reasons(driver: &str, package: &str, function: &str) {
 
 #[test]
 fn openssl_gives_what_software_gives() {
-    check("openssl", &[]);
+    check("openssl", &["cipher_null"]);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn openssl_refuses_a_misspelt_setting_by_name() {
 
 #[test]
 fn gcrypt_gives_what_software_gives() {
-    check("gcrypt", &[]);
+    check("gcrypt", &["cipher_null", "rfc4543"]);
 }
 
 #[test]
@@ -117,7 +117,8 @@ fn gcrypt_refuses_a_misspelt_setting_by_name() {
 
 #[test]
 fn ipsec_mb_gives_what_software_gives() {
-    check("ipsec_mb", &["xts(aes)"]);
+    let lacking = ["xts(aes)", "cipher_null", "rfc4543", "rfc3686"];
+    check("ipsec_mb", &lacking);
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | whole messages with nonces of 12 bytes, a batch at a time | [`seal`], [`open`] |
 //! | one large message on several cores | [`part`] on each, then [`join`] |
-//! | data in pieces as they come, nonces of any length | [`GcmStream`] |
+//! | data in pieces as they come, nonces of any length | [`GcmStream`], [`GcmState`] |
+//! | a message that is authenticated only (GMAC) | [`mac`] |
 //!
 //! A message is at most 2^36 - 32 bytes (SP 800-38D section 5.2.1.1); behind that
 //! the counter repeats. The caller keeps to it, and to one use of each nonce.
@@ -12,12 +13,12 @@
 mod stream;
 
 use inout::InOutBuf;
-use zeroize::Zeroize;
 
-pub use self::stream::GcmStream;
+pub use self::stream::{GcmState, GcmStream};
 use crate::aes::{AesKey, Block};
 use crate::job::{AeadJob, Direction};
 use crate::portable;
+use crate::wipe::wipe;
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
@@ -25,6 +26,7 @@ use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
 use crate::x86_64::gcm as x86;
 
 /// An expanded key of AES-GCM: the round keys of AES and the powers of H. Wiped on drop.
+#[derive(Clone)]
 #[repr(C, align(64))]
 pub struct GcmKey {
     pub(crate) aes: AesKey,
@@ -42,22 +44,37 @@ impl GcmKey {
 
     fn on(backend: Backend, key: &[u8]) -> Option<GcmKey> {
         let mut new = GcmKey {
-            aes: AesKey::new(key)?,
+            aes: AesKey::unset(key.len())?,
             #[cfg(target_arch = "x86_64")]
             table: crate::x86_64::ghash::Table::new(),
             hash_key: [0; 16],
             backend,
         };
-        new.hash_key = match backend {
-            Backend::Portable => portable::gcm::hash_key(&new.aes),
-            #[cfg(target_arch = "x86_64")]
-            Backend::AesNi(token) => x86::x128::fill_table(token, &new.aes, &mut new.table),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes(token) => x86::x256::fill_table(token, &new.aes, &mut new.table),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes512(token) => x86::x512::fill_table(token, &new.aes, &mut new.table),
-        };
+        new.fill(key);
         Some(new)
+    }
+
+    /// Takes another key in place of this one, of 16, 24 or 32 bytes; `None` for any
+    /// other length, and then the old one stays. It costs half of a new one, for which
+    /// memory is cleared, moved and wiped: for those who change keys with every message.
+    pub fn rekey(&mut self, key: &[u8]) -> Option<()> {
+        self.aes.reset(key.len())?;
+        self.fill(key);
+        Some(())
+    }
+
+    fn fill(&mut self, key: &[u8]) {
+        // Counter mode has no use for decryption.
+        self.aes.expand(key);
+        self.hash_key = match self.backend {
+            Backend::Portable => portable::gcm::hash_key(&self.aes),
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86::x128::fill_table(token, &self.aes, &mut self.table),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes(token) => x86::x256::fill_table(token, &self.aes, &mut self.table),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512(token) => x86::x512::fill_table(token, &self.aes, &mut self.table),
+        };
     }
 
     /// H, the encrypted block of zeros.
@@ -70,8 +87,8 @@ impl Drop for GcmKey {
     fn drop(&mut self) {
         // AesKey wipes itself.
         #[cfg(target_arch = "x86_64")]
-        self.table.wipe();
-        self.hash_key.zeroize();
+        wipe(&mut self.table, crate::x86_64::ghash::Table::new());
+        wipe(&mut self.hash_key, [0; 16]);
     }
 }
 
@@ -182,6 +199,28 @@ pub fn join(key: &GcmKey, nonce: &[u8; 12], aad: &[u8], parts: &[Part]) -> [u8; 
     }
     let len = parts.iter().map(|part| part.len).sum();
     hash(key, &mut y, &lengths(aad.len() as u64, len));
+    xor(&y, &encrypt(key, &first_counter(nonce)))
+}
+
+/// GMAC (section 3): the tag of `head` and `data` as one piece of additional data,
+/// without plaintext.
+pub fn mac(key: &GcmKey, nonce: &[u8; 12], head: &[u8], data: &[u8]) -> [u8; 16] {
+    let mut y = [0; 16];
+    let (whole, pending) = head.split_at(head.len() - head.len() % 16);
+    hash(key, &mut y, whole);
+    // The block in which both meet.
+    let taken = if pending.is_empty() {
+        0
+    } else {
+        data.len().min(16 - pending.len())
+    };
+    let (first, rest) = data.split_at(taken);
+    let mut block = [0; 16];
+    block[..pending.len()].copy_from_slice(pending);
+    block[pending.len()..][..taken].copy_from_slice(first);
+    hash(key, &mut y, &block[..pending.len() + taken]);
+    hash(key, &mut y, rest);
+    hash(key, &mut y, &lengths((head.len() + data.len()) as u64, 0));
     xor(&y, &encrypt(key, &first_counter(nonce)))
 }
 

@@ -1,19 +1,58 @@
 //! GCM over data that comes in pieces.
 
 use inout::InOutBuf;
-use zeroize::Zeroize;
 
 use super::{GcmKey, counter_from, crypt, encrypt, first_counter, hash, lengths, xor};
 use crate::aes::Block;
 use crate::job::Direction;
+use crate::wipe::wipe;
 
 /// One message of AES-GCM in pieces of any length: the additional data first, then
-/// the data, then the tag. What is not yet a whole block waits here; it is wiped on
-/// drop.
+/// the data, then the tag.
 pub struct GcmStream<'k> {
     key: &'k GcmKey,
+    state: GcmState,
+}
+
+impl<'k> GcmStream<'k> {
+    /// Begins a message, as [`GcmState::new`].
+    pub fn new(dir: Direction, key: &'k GcmKey, iv: &[u8]) -> GcmStream<'k> {
+        let state = GcmState::new(dir, key, iv);
+        GcmStream { key, state }
+    }
+
+    /// The next piece of additional data.
+    ///
+    /// # Panics
+    /// If data has been given already.
+    pub fn aad(&mut self, aad: &[u8]) {
+        self.state.aad(self.key, aad);
+    }
+
+    /// Encrypts or decrypts the next piece of data.
+    pub fn update(&mut self, data: InOutBuf<'_, '_, u8>) {
+        self.state.update(self.key, data);
+    }
+
+    /// The tag: of the data encrypted, or the one that the data decrypted should
+    /// have. Comparing it in constant time is the caller's duty.
+    pub fn finish(self) -> [u8; 16] {
+        self.state.finish(self.key)
+    }
+
+    #[cfg(test)]
+    pub(super) fn first_counter(&self) -> Block {
+        self.state.j0
+    }
+}
+
+/// A [`GcmStream`] without its key, for those who keep both in one place: every call must
+/// be given the key of the first. What is not yet a whole block waits here; it is wiped on
+/// drop.
+#[derive(Clone)]
+pub struct GcmState {
     dir: Direction,
-    pub(super) j0: Block,
+    j0: Block,
     /// The counter of the next block of data.
     counter: Block,
     /// GHASH over all whole blocks.
@@ -28,11 +67,11 @@ pub struct GcmStream<'k> {
     in_data: bool,
 }
 
-impl<'k> GcmStream<'k> {
+impl GcmState {
     /// Begins a message. The IV has any length from one byte on; with other lengths
     /// than 12 bytes it is hashed (section 7.1, step 2). An empty one, which the
     /// standard does not know, gives the counter block of zeros.
-    pub fn new(dir: Direction, key: &'k GcmKey, iv: &[u8]) -> GcmStream<'k> {
+    pub fn new(dir: Direction, key: &GcmKey, iv: &[u8]) -> GcmState {
         let j0 = match iv.try_into() {
             Ok(nonce) => first_counter(nonce),
             Err(_) => {
@@ -42,8 +81,7 @@ impl<'k> GcmStream<'k> {
                 y
             }
         };
-        GcmStream {
-            key,
+        GcmState {
             dir,
             j0,
             counter: counter_from(&j0, 1),
@@ -60,7 +98,7 @@ impl<'k> GcmStream<'k> {
     ///
     /// # Panics
     /// If data has been given already.
-    pub fn aad(&mut self, mut aad: &[u8]) {
+    pub fn aad(&mut self, key: &GcmKey, mut aad: &[u8]) {
         assert!(!self.in_data, "additional data comes before the data");
         let used = (self.aad_len % 16) as usize;
         self.aad_len = self.aad_len.wrapping_add(aad.len() as u64);
@@ -71,19 +109,19 @@ impl<'k> GcmStream<'k> {
             if used + taken < 16 {
                 return;
             }
-            self.hash_block();
+            self.hash_block(key);
         }
         let (blocks, rest) = aad.split_at(aad.len() & !15);
-        hash(self.key, &mut self.y, blocks);
+        hash(key, &mut self.y, blocks);
         self.block[..rest.len()].copy_from_slice(rest);
     }
 
     /// Encrypts or decrypts the next piece of data.
-    pub fn update(&mut self, mut data: InOutBuf<'_, '_, u8>) {
+    pub fn update(&mut self, key: &GcmKey, mut data: InOutBuf<'_, '_, u8>) {
         if !self.in_data {
             self.in_data = true;
             if !self.aad_len.is_multiple_of(16) {
-                self.hash_block();
+                self.hash_block(key);
             }
         }
         let used = (self.data_len % 16) as usize;
@@ -95,17 +133,17 @@ impl<'k> GcmStream<'k> {
             if used + taken < 16 {
                 return;
             }
-            self.hash_block();
+            self.hash_block(key);
             data = tail;
         }
         let whole = data.len() & !15;
         let (blocks, rest) = data.split_at(whole);
         if whole > 0 {
-            crypt(self.dir, self.key, &self.counter, &mut self.y, blocks);
+            crypt(self.dir, key, &self.counter, &mut self.y, blocks);
             self.counter = counter_from(&self.counter, (whole / 16) as u32);
         }
         if !rest.is_empty() {
-            self.stream = encrypt(self.key, &self.counter);
+            self.stream = encrypt(key, &self.counter);
             self.counter = counter_from(&self.counter, 1);
             self.crypt_bytes(0, rest);
         }
@@ -113,7 +151,7 @@ impl<'k> GcmStream<'k> {
 
     /// The tag: of the data encrypted, or the one that the data decrypted should
     /// have. Comparing it in constant time is the caller's duty.
-    pub fn finish(self) -> [u8; 16] {
+    pub fn finish(self, key: &GcmKey) -> [u8; 16] {
         let open = if self.in_data {
             self.data_len
         } else {
@@ -122,10 +160,10 @@ impl<'k> GcmStream<'k> {
         let mut last = [self.block, lengths(self.aad_len, self.data_len)];
         let from = usize::from(open.is_multiple_of(16));
         let mut y = self.y;
-        hash(self.key, &mut y, last[from..].as_flattened());
-        let tag = xor(&y, &encrypt(self.key, &self.j0));
-        y.zeroize();
-        last.zeroize();
+        hash(key, &mut y, last[from..].as_flattened());
+        let tag = xor(&y, &encrypt(key, &self.j0));
+        wipe(&mut y, [0; 16]);
+        wipe(&mut last, [[0; 16]; 2]);
         tag
     }
 
@@ -142,16 +180,16 @@ impl<'k> GcmStream<'k> {
     }
 
     /// The block begun is whole, or the last of its kind.
-    fn hash_block(&mut self) {
-        hash(self.key, &mut self.y, &self.block);
+    fn hash_block(&mut self, key: &GcmKey) {
+        hash(key, &mut self.y, &self.block);
         self.block = [0; 16];
     }
 }
 
-impl Drop for GcmStream<'_> {
+impl Drop for GcmState {
     fn drop(&mut self) {
-        self.y.zeroize();
-        self.block.zeroize();
-        self.stream.zeroize();
+        wipe(&mut self.y, [0; 16]);
+        wipe(&mut self.block, [0; 16]);
+        wipe(&mut self.stream, [0; 16]);
     }
 }

@@ -417,7 +417,7 @@ fn counter_wraps_in_32_bits() {
                 let data = bytes(len, 1);
                 let expected = naive::gcm_seal(&bytes_of_key, &iv, b"aad", &data);
                 let mut stream = GcmStream::new(Direction::Encrypt, &key, &iv);
-                assert_eq!(stream.j0, j0);
+                assert_eq!(stream.first_counter(), j0);
                 stream.aad(b"aad");
                 let mut out = data;
                 stream.update(InOutBuf::from(&mut out[..]));
@@ -465,6 +465,35 @@ fn batches_may_be_empty() {
 fn other_key_lengths_are_refused() {
     for len in (0..80).filter(|len| ![16, 24, 32].contains(len)) {
         assert!(GcmKey::new(&vec![0; len]).is_none());
+        let mut key = GcmKey::new(&[7; 24]).unwrap();
+        let before = (*key.aes.enc(), key.hash_key);
+        assert!(key.rekey(&vec![0; len]).is_none());
+        assert_eq!((*key.aes.enc(), key.hash_key), before);
+    }
+}
+
+#[test]
+fn a_replaced_key_is_as_good_as_new() {
+    for backend in backends() {
+        let mut key = GcmKey::on(backend, &[0x5a; 32]).unwrap();
+        for (len, seed) in [(24, 1), (16, 2), (16, 3), (32, 4), (16, 5), (24, 6)] {
+            let bytes = bytes(len, seed);
+            key.rekey(&bytes).unwrap();
+            let fresh = GcmKey::on(backend, &bytes).unwrap();
+            // Nothing of a longer one is left behind a shorter one.
+            assert_eq!(key.aes.enc(), fresh.aes.enc());
+            let mut data = [0x33; 700];
+            let hash = part(
+                Direction::Encrypt,
+                &key,
+                &[1; 12],
+                0,
+                (&mut data[..]).into(),
+            );
+            let (expected, tag) = naive::gcm_seal(&bytes, &[1; 12], b"aad", &[0x33; 700]);
+            assert_eq!(data[..], expected, "{backend:?}");
+            assert_eq!(join(&key, &[1; 12], b"aad", &[hash]), tag, "{backend:?}");
+        }
     }
 }
 
@@ -504,6 +533,24 @@ fn drop_wipes_the_key() {
                 offset_of!(GcmKey, table),
                 size_of::<crate::x86_64::ghash::Table>()
             ));
+        }
+    }
+}
+
+/// Heads that end anywhere in a block, with data that fills it up or does not.
+#[test]
+fn macs_are_tags_of_additional_data() {
+    let (key, nonce) = (bytes(32, 3), [7; 12]);
+    for backend in backends() {
+        let expanded = GcmKey::on(backend, &key).unwrap();
+        for head in [0, 1, 8, 15, 16, 20, 31, 32, 40] {
+            for len in (0..70).chain([127, 128, 129, 400, 1399, 1400]) {
+                let (head, data) = (bytes(head, 5), bytes(len, 9));
+                let both = [&head[..], &data].concat();
+                let (_, expected) = naive::gcm_seal(&key, &nonce, &both, &[]);
+                let tag = mac(&expanded, &nonce, &head, &data);
+                assert_eq!(tag, expected, "{backend:?}, {} and {len} bytes", head.len());
+            }
         }
     }
 }

@@ -12,6 +12,41 @@ fn blocks(data: &[u8]) -> impl Iterator<Item = &Block> {
     data.chunks(16).map(|block| block.try_into().unwrap())
 }
 
+/// Each whole block of `N` bytes by itself, for the ciphers of other standards.
+pub(super) fn per_block<const N: usize>(
+    data: &[u8],
+    crypt: impl Fn(&[u8; N]) -> [u8; N],
+) -> Vec<u8> {
+    assert!(
+        data.len().is_multiple_of(N),
+        "{} bytes are not a whole number of blocks",
+        data.len()
+    );
+    let blocks = data.chunks(N).map(|block| block.try_into().unwrap());
+    blocks.flat_map(|block| crypt(&block)).collect()
+}
+
+/// A counter block of `N` bytes, all of it a big-endian number, for the ciphers of
+/// other standards.
+pub(super) fn counter_mode<const N: usize>(
+    counter: &[u8; N],
+    data: &[u8],
+    encrypt: impl Fn(&[u8; N]) -> [u8; N],
+) -> Vec<u8> {
+    let mut counter = *counter;
+    let mut out = Vec::new();
+    for block in data.chunks(N) {
+        out.extend(block.iter().zip(encrypt(&counter)).map(|(a, b)| a ^ b));
+        for byte in counter.iter_mut().rev() {
+            *byte = byte.wrapping_add(1);
+            if *byte != 0 {
+                break;
+            }
+        }
+    }
+    out
+}
+
 /// Section 6.1. `data` is a whole number of blocks.
 pub fn ecb_encrypt(key: &[u8], data: &[u8]) -> Vec<u8> {
     let keys = expand(key);

@@ -3,21 +3,8 @@
 
 use crate::aes::RoundKeys;
 
-/// Fills both schedules from a key of 16, 24 or 32 bytes.
-pub(crate) fn expand(key: &[u8], enc: &mut RoundKeys, dec: &mut RoundKeys) {
-    schedule(key, enc, sub_word);
-    inverse(key.len() / 4 + 6, enc, dec, |block| {
-        let mut out = [0; 16];
-        for (to, from) in out.chunks_exact_mut(4).zip(block.chunks_exact(4)) {
-            to.copy_from_slice(&inv_mix_column(word(from)).to_le_bytes());
-        }
-        out
-    });
-}
-
-/// The schedule of encryption, over any way to apply the S-box to four bytes.
-#[inline(always)]
-pub(crate) fn schedule(key: &[u8], enc: &mut RoundKeys, sub_word: impl Fn(u32) -> u32) {
+/// Fills the schedule of encryption from a key of 16, 24 or 32 bytes.
+pub(crate) fn expand(key: &[u8], enc: &mut RoundKeys) {
     let words = enc.as_flattened_mut();
     words[..key.len()].copy_from_slice(key);
     let nk = key.len() / 4;
@@ -36,18 +23,14 @@ pub(crate) fn schedule(key: &[u8], enc: &mut RoundKeys, sub_word: impl Fn(u32) -
     }
 }
 
-/// The schedule of the equivalent inverse cipher (section 5.3.5), in order of use,
-/// over any InvMixColumns of a block.
-#[inline(always)]
-pub(crate) fn inverse(
-    rounds: usize,
-    enc: &RoundKeys,
-    dec: &mut RoundKeys,
-    inv_mix_columns: impl Fn(&[u8; 16]) -> [u8; 16],
-) {
+/// Fills the schedule of the equivalent inverse cipher (section 5.3.5), in order of use.
+pub(crate) fn inverse(rounds: usize, enc: &RoundKeys, dec: &mut RoundKeys) {
     dec[0] = enc[rounds];
     for i in 1..rounds {
-        dec[i] = inv_mix_columns(&enc[rounds - i]);
+        let from = enc[rounds - i].chunks_exact(4);
+        for (to, from) in dec[i].chunks_exact_mut(4).zip(from) {
+            to.copy_from_slice(&inv_mix_column(word(from)).to_le_bytes());
+        }
     }
     dec[rounds] = enc[0];
 }

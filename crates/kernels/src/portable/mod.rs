@@ -1,4 +1,4 @@
-//! Constant-time implementations for every machine, over the RustCrypto crates.
+//! Constant-time implementations for every machine, most over the RustCrypto crates.
 
 pub(crate) mod aes;
 pub(crate) mod cbc;
@@ -6,6 +6,9 @@ pub(crate) mod chacha;
 pub(crate) mod ctr;
 pub(crate) mod ecb;
 pub(crate) mod gcm;
+pub(crate) mod gost28147;
 pub(crate) mod key;
+pub(crate) mod kuznyechik;
+mod planes;
 pub(crate) mod sha2;
 pub(crate) mod xts;

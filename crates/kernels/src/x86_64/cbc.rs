@@ -6,6 +6,7 @@ use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle};
+use super::short;
 use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
@@ -20,6 +21,15 @@ pub(super) unsafe fn decrypt<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
     let mut slots = Slots::new(&mut store);
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
     unsafe {
+        if let [job] = jobs
+            && short::takes(job.data.len(), 240)
+        {
+            let key = Schedule::new::<true>(job.key);
+            let mut chain = Chain(__m128i::load(job.iv.as_ptr()));
+            short::crypt::<true>(Cursor::new(&mut job.data), key, &mut chain);
+            chain.0.store(job.iv.as_mut_ptr());
+            return;
+        }
         for job in jobs {
             let key = Schedule::new::<true>(job.key);
             let mut at = Cursor::new(&mut job.data);

@@ -5,6 +5,7 @@ use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle};
+use super::short;
 use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
@@ -17,6 +18,7 @@ use crate::job::CipherJob;
 pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
     let mut store = MaybeUninit::uninit();
     let mut slots = Slots::new(&mut store);
+    let alone = jobs.len() == 1;
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
     unsafe {
         for job in jobs {
@@ -28,10 +30,14 @@ pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
             let first = __m128i::load(job.iv.as_ptr()).reverse();
             let next = counter.wrapping_add(u128::from(blocks));
             job.iv = next.to_be_bytes();
-            slots.begin::<T, false>(key);
             // Vectors count in the lower half alone: stop where it wraps.
             let until_wrap = (counter as u64).wrapping_neg();
-            if until_wrap != 0 && until_wrap < blocks {
+            let wraps = until_wrap != 0 && until_wrap < blocks;
+            if alone && short::takes(at.len, 240) && !wraps {
+                return short::crypt::<false>(at, key, &mut Counters(first));
+            }
+            slots.begin::<T, false>(key);
+            if wraps {
                 let len = at.len;
                 at.len = 16 * until_wrap as usize;
                 segment::<T>(&mut slots, &mut at, key, first);

@@ -5,6 +5,7 @@ use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle};
+use super::short;
 use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
@@ -19,6 +20,12 @@ pub(super) unsafe fn crypt<T: Tier, const DECRYPT: bool>(jobs: &mut [CipherJob<'
     let mut slots = Slots::new(&mut store);
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
     unsafe {
+        if let [job] = jobs
+            && short::takes(job.data.len(), 240)
+        {
+            let key = Schedule::new::<DECRYPT>(job.key);
+            return short::crypt::<DECRYPT>(Cursor::new(&mut job.data), key, &mut Plain);
+        }
         for job in jobs {
             let key = Schedule::new::<DECRYPT>(job.key);
             let mut at = Cursor::new(&mut job.data);

@@ -12,7 +12,6 @@
 //! H, so a group that ends anywhere inside a vector finds its powers at one
 //! address, and lanes behind the group are multiplied by zero.
 
-use core::arch::asm;
 use core::arch::x86_64::*;
 
 use super::gcm::Lane;
@@ -29,6 +28,7 @@ const SLACK: usize = 4;
 /// H^36 to H, each times x, then zeros; and the sum of both halves of each.
 // The multiplication of Karatsuba takes three products instead of four, and one of
 // the three is of the sums.
+#[derive(Clone)]
 #[repr(C, align(64))]
 pub(crate) struct Table {
     powers: [Block; POWERS + SLACK],
@@ -41,15 +41,6 @@ impl Table {
             powers: [[0; 16]; POWERS + SLACK],
             sums: [[0; 16]; POWERS + SLACK],
         }
-    }
-
-    /// Overwrites the table with zeros that the compiler must keep, in wide stores:
-    /// byte by byte it would take longer than making the table.
-    pub(crate) fn wipe(&mut self) {
-        *self = Table::new();
-        // SAFETY: an empty statement. The compiler has to assume that it reads the
-        // table, and so keeps the stores.
-        unsafe { asm!("/* {0} */", in(reg) self, options(nostack, preserves_flags)) }
     }
 
     /// Where the powers from H^n down start.
@@ -249,10 +240,14 @@ pub(super) unsafe fn fill<V: Lane>(table: &mut Table, h: &Block) {
     unsafe {
         let h = block(times_x(u128::from_be_bytes(*h)));
         table.put(1, h);
-        let mut power = h;
-        for n in 2..=lanes {
-            power = multiply(power, h);
-            table.put(n, power);
+        // Each product waits for the one before: H^4 does not wait for H^3.
+        if lanes >= 2 {
+            let square = multiply(h, h);
+            table.put(2, square);
+            if lanes == 4 {
+                table.put(3, multiply(square, h));
+                table.put(4, multiply(square, square));
+            }
         }
         // H^n times H^n .. H, vector by vector: each turn doubles the table.
         let mut n = lanes;

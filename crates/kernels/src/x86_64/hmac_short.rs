@@ -6,6 +6,7 @@ use core::arch::x86_64::*;
 
 use crate::cpu::{HaveAvx2, HaveShaNi};
 use crate::hash_lanes::Message;
+use crate::job::SUFFIX;
 use crate::sha2::Sha256;
 
 use crate::x86_64::{sha256, wipe};
@@ -16,34 +17,38 @@ const MOST: usize = 128 - 9;
 /// Whether [`mac`] takes a message.
 #[inline(always)]
 pub(crate) fn takes(message: &Message<'_, Sha256>) -> bool {
-    message.states.is_some() && message.head.len() + message.data.len() <= MOST
+    message.states.is_some() && message.len() <= MOST && message.suffix.len() <= SUFFIX
 }
 
 /// The MAC of a message that [`takes`] says yes to.
 #[inline]
 pub(crate) fn mac(_: HaveShaNi, message: Message<'_, Sha256>) {
+    let len = message.len();
     let Message {
         states: Some((inner, outer)),
         before,
         head,
         data,
+        suffix,
         digest,
     } = message
     else {
         panic!("a message without a key");
     };
-    let bits = 8 * (before + head.len() + data.len()) as u64;
+    let bits = 8 * (before + len) as u64;
     let (mac, behind) = digest
         .split_first_chunk_mut()
         .expect("32 bytes for the MAC");
     behind.fill(0);
     let mut joined = [0; MOST];
-    let message = if head.is_empty() {
+    let message = if data.len() == len {
         data
     } else {
-        let len = head.len() + data.len();
-        joined[..head.len()].copy_from_slice(head);
-        joined[head.len()..len].copy_from_slice(data);
+        let (to_head, rest) = joined.split_at_mut(head.len());
+        let (to_data, rest) = rest.split_at_mut(data.len());
+        to_head.copy_from_slice(head);
+        to_data.copy_from_slice(data);
+        rest[..suffix.len()].copy_from_slice(suffix);
         &joined[..len]
     };
     // SAFETY: the token is made only where the instructions are present.

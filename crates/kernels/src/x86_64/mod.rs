@@ -5,8 +5,11 @@ pub(crate) mod authenc;
 pub(crate) mod chacha;
 pub(crate) mod gcm;
 pub(crate) mod ghash;
+pub(crate) mod gost28147;
 pub(crate) mod hmac_short;
 pub(crate) mod key;
+pub(crate) mod kuznyechik;
+pub(crate) mod mgm;
 pub(crate) mod rounds;
 pub(crate) mod sha2;
 pub(crate) mod slots;
@@ -16,7 +19,7 @@ pub(crate) mod wipe;
 
 mod cbc;
 mod cbc_lanes;
-mod chacha_lanes;
+pub(crate) mod chacha_lanes;
 mod ctr;
 mod cursor;
 mod ecb;
@@ -25,6 +28,7 @@ mod poly1305_lanes;
 mod rows;
 mod sha256;
 mod sha2_wide;
+mod short;
 mod xts;
 
 pub(crate) use tier::{aes_ni, vaes, vaes512};

@@ -4,6 +4,7 @@
 //! A vector holds the same word of every message; the rounds are those of the
 //! standard. Lanes without a message do the work of the last one over again.
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 
 use crate::cpu::{HaveAvx2, HaveAvx512};
@@ -78,10 +79,13 @@ macro_rules! compress {
                         }
                         let sum1 = xor3(ror::<$t0>($e), ror::<$t1>($e), ror::<$t2>($e));
                         let sum0 = xor3(ror::<$s0>($a), ror::<$s1>($a), ror::<$s2>($a));
-                        let known = add(add($h, w[$i]), splat($k[$base + $i]));
-                        let t1 = add(add(known, choose($e, $f, $g)), sum1);
-                        $d = add($d, t1);
-                        $h = add(t1, add(majority($a, $b, $c), sum0));
+                        // Three operations from e to the next e, and from a to the next a.
+                        let known = in_order(add(add($h, w[$i]), splat($k[$base + $i])));
+                        let chosen = choose($e, $f, $g);
+                        $d = in_order(add($d, known));
+                        let t1 = in_order(add(in_order(add(known, chosen)), sum1));
+                        $d = add(in_order(add($d, chosen)), sum1);
+                        $h = add(in_order(add(t1, majority($a, $b, $c))), sum0);
                     };
                 }
                 for sixteen in 0..$sixteens {
@@ -132,6 +136,18 @@ macro_rules! logic512 {
         #[target_feature(enable = "avx512f")]
         fn majority(x: V, y: V, z: V) -> V {
             _mm512_ternarylogic_epi32::<0xe8>(x, y, z)
+        }
+
+        /// A sum that the compiler must not take apart: it would add up the operands of
+        /// a round in an order of its own, and a round's latency is all that counts.
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        fn in_order(mut x: V) -> V {
+            // SAFETY: no instruction at all.
+            unsafe {
+                asm!("/* {0} */", inout(zmm_reg) x, options(pure, nomem, nostack, preserves_flags));
+            }
+            x
         }
     };
 }
@@ -315,6 +331,17 @@ mod x4 {
     compress! {
         "avx2", 4 x u64, K512, state: [0, 1, 2, 3, 4, 5, 6, 7], rounds / 16: 5,
         Sum0: 28 34 39, Sum1: 14 18 41, sigma0: 1 8 >> 7, sigma1: 19 61 >> 6
+    }
+
+    /// As that of `logic512`.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn in_order(mut x: V) -> V {
+        // SAFETY: no instruction at all.
+        unsafe {
+            asm!("/* {0} */", inout(ymm_reg) x, options(pure, nomem, nostack, preserves_flags));
+        }
+        x
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use core::mem::MaybeUninit;
 use super::cursor::Cursor;
 use super::ecb::Plain;
 use super::rounds::{Keys, Schedule, middle};
+use super::short;
 use super::slots::{Feed, Slots, copy_short};
 use super::tier::Tier;
 use super::wide::Wide;
@@ -22,6 +23,14 @@ const GROUP: usize = 32;
 /// The instructions of `T` are there; every job has 16 bytes or more.
 #[inline(always)]
 pub(super) unsafe fn crypt<T: Tier, const DECRYPT: bool>(jobs: &mut [CipherJob<'_, XtsKey>]) {
+    if let [job] = jobs {
+        // SAFETY: as for this function.
+        unsafe {
+            let key = Schedule::new::<false>(job.key.tweak());
+            let tweak = single::<false>(key, __m128i::load(job.iv.as_ptr()), __m128i::zero());
+            return alone::<T, DECRYPT>(job, tweak);
+        }
+    }
     let mut store = MaybeUninit::uninit();
     let mut slots = Slots::new(&mut store);
     let group = jobs.len().min(GROUP);
@@ -62,12 +71,24 @@ pub(super) unsafe fn crypt_from<T: Tier, const DECRYPT: bool>(
     job: &mut CipherJob<'_, XtsKey>,
     tweak: &Block,
 ) {
+    // SAFETY: as for this function.
+    unsafe { alone::<T, DECRYPT>(job, __m128i::load(tweak.as_ptr())) }
+}
+
+/// # Safety
+/// As for [`crypt_from`].
+#[inline(always)]
+unsafe fn alone<T: Tier, const DECRYPT: bool>(job: &mut CipherJob<'_, XtsKey>, tweak: __m128i) {
     let mut store = MaybeUninit::uninit();
     let mut slots = Slots::new(&mut store);
     // SAFETY: the cursor stays within the data of the job.
     unsafe {
         let mut at = Cursor::new(&mut job.data);
-        one::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), T::V::splat(tweak));
+        if short::takes(at.len, 96) {
+            let key = Schedule::new::<DECRYPT>(job.key.data());
+            return short::crypt::<DECRYPT>(at, key, &mut Tweaks(tweak));
+        }
+        one::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), T::V::broadcast(tweak));
         slots.flush::<T, DECRYPT>();
         slots.wipe::<T>();
     }

@@ -1,7 +1,7 @@
 //! Text into HTML.
 
 /// `text` fit for an element's content and for an attribute in double quotes.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -12,17 +12,39 @@ mod table;
 use crate::machine::Machine;
 use crate::record::{Case, Record};
 use crate::units;
-use html::escape;
+pub use html::escape;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page for `record`. `title` stands at its head.
 pub fn html(record: &Record, title: &str) -> String {
+    html_with(record, title, "")
+}
+
+/// The same page, with `lead` above all else: HTML in `section` elements of its own.
+pub fn html_with(record: &Record, title: &str, lead: &str) -> String {
     let cases = cases(record);
     let drivers = drivers(record);
+    let mut main = lead.to_owned() + &summary(record, &cases);
+    main += "<noscript><p class=\"note\">The charts are drawn by a script, which is switched \
+             off here. All figures stand in the tables.</p></noscript>\n";
+    for (number, case) in cases.iter().enumerate() {
+        main += &chart_section::html(record, case, number, &drivers);
+    }
+    main += &format!(
+        "<section class=\"method\"><h2>How this was measured</h2>\n<p>{METHOD}</p>\n<p>{}</p>\
+         </section>\n",
+        table::LEGEND
+    );
+    page(title, &record.machine, &main)
+}
+
+/// A page with the look of all reports, for figures of another kind: `title` and the machine
+/// at its head, and below them `main`, which is HTML and takes its own `section` elements.
+pub fn page(title: &str, of: &Machine, main: &str) -> String {
     let title = escape(title);
-    let mut page = format!(
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; \
@@ -31,22 +53,10 @@ pub fn html(record: &Record, title: &str) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <header>\n<div class=\"head\"><h1>{title}</h1>\
-         <button id=\"theme\" type=\"button\" hidden>Dark</button></div>\n{}</header>\n<main>\n",
-        machine(&record.machine)
-    );
-    page += &summary(record, &cases);
-    page += "<noscript><p class=\"note\">The charts are drawn by a script, which is switched \
-             off here. All figures stand in the tables.</p></noscript>\n";
-    for (number, case) in cases.iter().enumerate() {
-        page += &chart_section::html(record, case, number, &drivers);
-    }
-    page += &format!(
-        "<section class=\"method\"><h2>How this was measured</h2>\n<p>{METHOD}</p>\n<p>{}</p>\
-         </section>\n",
-        table::LEGEND
-    );
-    page += &format!("</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
-    page
+         <button id=\"theme\" type=\"button\" hidden>Dark</button></div>\n{}</header>\n<main>\n\
+         {main}</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        machine(of)
+    )
 }
 
 /// What a reader has to know to believe the figures.

@@ -1,6 +1,6 @@
 //! The engine: keys, the rules, and the work itself by the software kernels.
 
-use cipherlane::{Aad, Algorithm, Direction, Keys, Kind, Request, Status, Transform};
+use cipherlane::{Algorithm, Direction, Keys, Kind, Request, Status, Transform};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::Model;
@@ -124,11 +124,7 @@ impl Model {
                 tags => tags.contains(&usize::from(operation.tag_len)),
             })
             && usize::from(operation.tag_len) <= TAG
-            && match algorithm.aad {
-                Aad::None => aad == 0,
-                Aad::Any => true,
-                Aad::Esp => aad == 8 || aad == 12,
-            }
+            && algorithm.aad.takes(aad)
             && total(inputs) == u64::from(operation.len)
             && total(outputs) == output
             && (0..inputs.len()).all(|i| piece_is_right(inputs, i))

@@ -1,0 +1,47 @@
+//! Results as text: a block a transform and direction.
+
+use comfy_table::ContentArrangement;
+
+use super::cells::{Cell, Results};
+use crate::output;
+use crate::units::digits;
+
+/// A table for each transform, direction and size: a row a number of threads.
+pub(super) fn text(results: &Results) -> String {
+    let machine = &results.machine;
+    let mut text = format!("{}, {} processors\n", machine.cpu, machine.cpus);
+    for group in results.groups() {
+        text += &format!("\n{}, {}\n", group[0].transform, group[0].direction);
+        text += &block(group);
+        text.push('\n');
+    }
+    text += "\nMpps and Gbit/s of packets carried. eff: threads as one thread's work alone is 1, and \
+             \npackets a call as one packet a call is 1. ~ is noisy.\n";
+    text
+}
+
+fn block(cells: &[Cell]) -> String {
+    let heads = [
+        "size",
+        "threads",
+        "packets",
+        "Mpps",
+        "Gbit/s",
+        "eff. threads",
+        "eff. packets",
+    ];
+    let mut table = output::table(&heads, &[0, 1, 2, 3, 4, 5, 6]);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    for cell in cells {
+        table.add_row([
+            cell.size.clone(),
+            cell.threads.to_string(),
+            cell.multipacket.to_string(),
+            digits((cell.packets_per_second / 1e6) as f32),
+            digits((cell.bytes_per_second * 8.0 / 1e9) as f32) + if cell.noisy { "~" } else { "" },
+            digits(cell.effective_threads as f32),
+            digits(cell.multipacket_efficiency as f32),
+        ]);
+    }
+    table.trim_fmt()
+}

@@ -1,0 +1,89 @@
+//! What this machine has now: software on the caller's core, and dedicated cores if any.
+
+use std::time::Duration;
+
+use cipherlane::{Error, Framework, Session};
+use cipherlane_measure::interleave::{Plan, measure};
+use cipherlane_measure::run::Measurement;
+use cipherlane_measure::stats::FEWEST_PAIRS;
+use cipherlane_measure::subject::Candidate;
+
+use crate::failure::Failure;
+use crate::speed::{Choice, Submitting, Waiting, Work, key};
+
+/// What the accelerator is compared with.
+pub(super) const BASE: &str = "software";
+/// The workers of dedicated cores.
+const CORES: &str = "cores";
+/// The longest warm-up.
+const WARM_UP: Duration = Duration::from_millis(30);
+/// The longest block: short enough that others leave some of them alone on a busy machine.
+const BLOCK: Duration = Duration::from_millis(2);
+
+/// The machine's own ways.
+#[derive(Debug)]
+pub(super) struct Host {
+    sessions: Vec<(&'static str, Session)>,
+}
+
+impl Host {
+    pub(super) fn new(framework: &Framework, choice: &Choice) -> Result<Host, Failure> {
+        let mut sessions = Vec::new();
+        for name in [BASE, CORES] {
+            let builder = framework.session(choice.algorithm.name, &key(choice.key_len))?;
+            match builder.driver(name).open() {
+                Ok(session) => sessions.push((name, session)),
+                // No core is dedicated.
+                Err(Error::DriverUnusable { .. }) if name != BASE => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Host { sessions })
+    }
+
+    /// Measures each of them for `time`. `serial` is another for every call.
+    pub(super) fn measure(
+        &self,
+        work: Work,
+        depth: Option<usize>,
+        time: Duration,
+        serial: u64,
+    ) -> Result<Measurement, Failure> {
+        let plan = Plan {
+            time,
+            block: (time / 50).min(BLOCK),
+            warm_up: time.min(WARM_UP),
+            ..Plan::default()
+        };
+        let candidates: Vec<Candidate<'_>> = self
+            .sessions
+            .iter()
+            .map(|(name, session)| match depth {
+                None => Candidate::new(*name, move |thread| {
+                    Waiting::new(session, work, serial, thread)
+                }),
+                Some(depth) => Candidate::new(*name, move |thread| {
+                    Submitting::new(session, work, depth, serial, thread)
+                }),
+            })
+            .collect();
+        let mut measured = measure(&plan, &candidates, |_| ())
+            .map_err(|error| Failure::Runtime(error.to_string()))?;
+        leave_out_disturbed(&mut measured);
+        Ok(measured)
+    }
+}
+
+/// Leaves out the rounds in which others had the processor for a while, if enough are left: the
+/// device of the model shares its machine with nobody either.
+fn leave_out_disturbed(measured: &mut Measurement) {
+    let rounds = measured.runs.iter().map(|run| run.blocks.len()).min();
+    let quiet: Vec<usize> = (0..rounds.unwrap_or(0))
+        .filter(|&round| measured.runs.iter().all(|run| !run.blocks[round].disturbed))
+        .collect();
+    if quiet.len() >= FEWEST_PAIRS {
+        for run in &mut measured.runs {
+            run.blocks = quiet.iter().map(|&round| run.blocks[round]).collect();
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Encrypt-then-MAC as in the Linux CryptoAPI templates `authenc` and `authencesn`,
+//! which ESP is made of (RFC 4303, RFC 4868).
+//!
+//! The key is that of the HMAC, as long as its digest (RFC 4868 section 2.1.1), then
+//! that of the cipher. The MAC covers additional data and ciphertext. ESP puts SPI,
+//! sequence number and the IV as it stands in the packet into the additional data.
+//!
+//! In `authencesn` the additional data is SPI, the 64-bit sequence number and the IV,
+//! and the MAC covers SPI, lower half, IV, ciphertext, upper half: the upper half is
+//! not in the packet, and stands at its end where the MAC is concerned (RFC 4303
+//! section 2.2.1).
+
+mod entries;
+
+use arrayvec::ArrayVec;
+use cipherlane_kernels::authenc::{self, AuthencKey, CbcAes, CipherNull, CtrAes};
+use cipherlane_kernels::hmac::{HmacSha256Key, HmacSha512Key};
+use cipherlane_kernels::job::AuthencJob;
+use cipherlane_kernels::naive;
+use zeroize::Zeroizing;
+
+pub(super) use self::entries::*;
+use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample};
+use crate::{Direction, Request, Transform};
+
+/// Requests that are made jobs at a time: as many as the kernel takes through the
+/// cipher before the first MAC.
+const GROUP: usize = 32;
+
+/// Bytes of SPI and half of a sequence number, and of the longest IV behind them.
+const LONGEST_HEAD: usize = 8 + 16;
+
+/// The HMAC of a combination.
+trait Mac {
+    type Key: authenc::Mac + Send + Sync;
+    /// Bytes of the key.
+    const KEY: usize;
+    /// Lengths of the tag: truncated to a half (RFC 4868 section 2.3) and whole.
+    const TAGS: &'static [usize];
+
+    fn naive(key: &[u8], message: &[u8]) -> Vec<u8>;
+}
+
+/// HMAC-SHA-256; ICVs of 12 bytes were in use before RFC 4868.
+struct Sha256;
+
+impl Mac for Sha256 {
+    type Key = HmacSha256Key;
+    const KEY: usize = 32;
+    const TAGS: &'static [usize] = &[12, 16, 32];
+
+    fn naive(key: &[u8], message: &[u8]) -> Vec<u8> {
+        naive::hmac_sha256(key, message).to_vec()
+    }
+}
+
+/// HMAC-SHA-512.
+struct Sha512;
+
+impl Mac for Sha512 {
+    type Key = HmacSha512Key;
+    const KEY: usize = 64;
+    const TAGS: &'static [usize] = &[32, 64];
+
+    fn naive(key: &[u8], message: &[u8]) -> Vec<u8> {
+        naive::hmac_sha512(key, message).to_vec()
+    }
+}
+
+/// The cipher of a combination.
+trait Cipher {
+    type Kernel: authenc::Cipher<Key: Send + Sync>;
+    /// Bytes of the nonce at the end of the key.
+    const NONCE: usize;
+    /// Bytes of the IV in each request and, for ESP, in the packet.
+    const IV: usize;
+    const BLOCK: usize;
+    /// The most payload in bytes under one IV.
+    const MOST: u64;
+
+    /// What the kernel takes for an IV. The nonce is padded with zeros.
+    fn iv(nonce: &[u8; 4], iv: &[u8; 16]) -> [u8; 16];
+
+    fn naive(direction: Direction, key: &[u8], iv: &[u8; 16], data: &[u8]) -> Vec<u8>;
+}
+
+/// AES-CBC (RFC 3602).
+struct Cbc;
+
+impl Cipher for Cbc {
+    type Kernel = CbcAes;
+    const NONCE: usize = 0;
+    const IV: usize = 16;
+    const BLOCK: usize = 16;
+    const MOST: u64 = u64::MAX >> 4;
+
+    fn iv(_: &[u8; 4], iv: &[u8; 16]) -> [u8; 16] {
+        *iv
+    }
+
+    fn naive(direction: Direction, key: &[u8], iv: &[u8; 16], data: &[u8]) -> Vec<u8> {
+        match direction {
+            Direction::Encrypt => naive::cbc_encrypt(key, iv, data),
+            Direction::Decrypt => naive::cbc_decrypt(key, iv, data),
+        }
+    }
+}
+
+/// AES in counter mode as in RFC 3686: the key ends with 4 bytes of nonce, the IV has
+/// 8, and behind both the counter begins with 1.
+struct Rfc3686;
+
+impl Cipher for Rfc3686 {
+    type Kernel = CtrAes;
+    const NONCE: usize = 4;
+    const IV: usize = 8;
+    const BLOCK: usize = 1;
+    /// What 32 bits count, from 1 on.
+    const MOST: u64 = ((1 << 32) - 1) * 16;
+
+    fn iv(nonce: &[u8; 4], iv: &[u8; 16]) -> [u8; 16] {
+        let mut counter = [0; 16];
+        counter[..4].copy_from_slice(nonce);
+        counter[4..12].copy_from_slice(&iv[..8]);
+        counter[15] = 1;
+        counter
+    }
+
+    fn naive(_: Direction, key: &[u8], iv: &[u8; 16], data: &[u8]) -> Vec<u8> {
+        naive::ctr_apply(key, iv, data)
+    }
+}
+
+/// No encryption (RFC 2410): for ESP that only authenticates, with the sequence number
+/// and its upper half where `hmac` alone could not have them. In place nothing is
+/// written but the tag.
+struct Null;
+
+impl Cipher for Null {
+    type Kernel = CipherNull;
+    const NONCE: usize = 0;
+    const IV: usize = 0;
+    const BLOCK: usize = 1;
+    const MOST: u64 = u64::MAX >> 4;
+
+    fn iv(_: &[u8; 4], iv: &[u8; 16]) -> [u8; 16] {
+        *iv
+    }
+
+    fn naive(_: Direction, _: &[u8], _: &[u8; 16], data: &[u8]) -> Vec<u8> {
+        data.to_vec()
+    }
+}
+
+/// The entry of a combination; `ESN`: `authencesn`.
+const fn entry<M: Mac + 'static, C: Cipher + 'static, const ESN: bool>(
+    name: &'static str,
+    keys: &'static [(usize, u32)],
+    known_answers: &'static [KnownAnswer],
+) -> Algorithm {
+    Algorithm {
+        name,
+        kind: Kind::Aead,
+        keys: Keys::OneOf(keys),
+        iv_len: C::IV,
+        block: C::BLOCK,
+        least: 0,
+        most: C::MOST,
+        tags: M::TAGS,
+        aad: if ESN {
+            Aad::Exactly(12 + C::IV)
+        } else {
+            Aad::Any
+        },
+        kernel: |key| Box::new(Authenc::<M, C, ESN>::new(key)),
+        reference: reference::<M, C, ESN>,
+        known_answers,
+    }
+}
+
+/// The key of the MAC, that of the cipher, and the nonce, padded with zeros.
+fn split_key<M: Mac, C: Cipher>(key: &[u8]) -> (&[u8], &[u8], [u8; 4]) {
+    let (mac, rest) = key.split_at(M::KEY);
+    let (cipher, end) = rest.split_at(rest.len() - C::NONCE);
+    let mut nonce = [0; 4];
+    nonce[..C::NONCE].copy_from_slice(end);
+    (mac, cipher, nonce)
+}
+
+fn reference<M: Mac, C: Cipher, const ESN: bool>(s: Sample<'_>) -> (Vec<u8>, Vec<u8>) {
+    let (mac, cipher, nonce) = split_key::<M, C>(s.key);
+    let mut iv = [0; 16];
+    iv[..C::IV].copy_from_slice(s.iv);
+    let iv = C::iv(&nonce, &iv);
+    let (aad, suffix) = match ESN {
+        true => ([&s.aad[..4], &s.aad[8..]].concat(), &s.aad[4..8]),
+        false => (s.aad.to_vec(), &[][..]),
+    };
+    naive::authenc(
+        s.direction,
+        |data| C::naive(s.direction, cipher, &iv, data),
+        |message| M::naive(mac, message),
+        &aad,
+        s.data,
+        suffix,
+    )
+}
+
+struct Authenc<M: Mac, C: Cipher, const ESN: bool> {
+    key: AuthencKey<M::Key, C::Kernel>,
+    nonce: Zeroizing<[u8; 4]>,
+}
+
+impl<M: Mac, C: Cipher, const ESN: bool> Authenc<M, C, ESN> {
+    fn new(key: &[u8]) -> Self {
+        let (mac, cipher, nonce) = split_key::<M, C>(key);
+        Authenc {
+            key: AuthencKey::new(mac, cipher).expect("the key's length was checked"),
+            nonce: Zeroizing::new(nonce),
+        }
+    }
+
+    /// Runs at most `N` requests.
+    #[inline]
+    fn group<const N: usize>(&self, direction: Direction, group: &mut [Request<'_>]) {
+        let mut heads = [[0; LONGEST_HEAD]; N];
+        let mut jobs = ArrayVec::<_, N>::new();
+        for (request, head) in group.iter_mut().zip(&mut heads) {
+            let iv = C::iv(&self.nonce, request.iv_ref());
+            let (aad, suffix) = if ESN {
+                packet_order(request.aad_bytes(), head)
+            } else {
+                (request.aad_bytes(), &[][..])
+            };
+            let (data, tag) = request.data_and_tag();
+            jobs.push(AuthencJob {
+                key: &self.key,
+                iv,
+                aad,
+                data,
+                suffix,
+                tag,
+                right: false,
+            });
+        }
+        let right: ArrayVec<bool, N> = match direction {
+            Direction::Encrypt => {
+                authenc::seal(&mut jobs);
+                jobs.iter().map(|_| true).collect()
+            }
+            Direction::Decrypt => {
+                authenc::open(&mut jobs);
+                jobs.iter().map(|job| job.right).collect()
+            }
+        };
+        drop(jobs);
+        for (request, right) in group.iter_mut().zip(right) {
+            request.finish(right);
+        }
+    }
+}
+
+impl<M: Mac, C: Cipher, const ESN: bool> Transform for Authenc<M, C, ESN> {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        if requests.len() == 1 {
+            return self.group::<1>(direction, requests);
+        }
+        for group in requests.chunks_mut(GROUP) {
+            self.group::<GROUP>(direction, group);
+        }
+    }
+}
+
+/// What the MAC covers before the ciphertext and behind it, from SPI, 64-bit sequence
+/// number and IV.
+fn packet_order<'h, 'a: 'h>(
+    aad: &'a [u8],
+    head: &'h mut [u8; LONGEST_HEAD],
+) -> (&'h [u8], &'h [u8]) {
+    let (spi, rest) = aad.split_at(4);
+    let (upper_half, rest) = rest.split_at(4);
+    let head = &mut head[..4 + rest.len()];
+    head[..4].copy_from_slice(spi);
+    head[4..].copy_from_slice(rest);
+    (head, upper_half)
+}

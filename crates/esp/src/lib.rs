@@ -1,0 +1,59 @@
+//! ESP (RFC 4303): one security association (SA) used by every core at once, without a lock.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`Packet`] (`packet`) | a buffer of the caller's with head and tail room, and what became of it |
+//! | [`Verdict`], [`Refusal`], [`Malformed`] (`verdict`) | the results a packet |
+//! | [`SaParameters`], [`Transform`], [`Keys`] (`parameters`) | what IKE or a file says of an SA |
+//! | [`OutboundSa`] (`outbound`, `sequence`) | seals: numbers, frames, protects |
+//! | [`InboundSa`] (`inbound`) | opens: parses, checks, opens, accepts once |
+//! | `trailer` | padding, pad length, next header; lengths of tunnelled packets |
+//! | `protection/` | what a transform does with a batch of framed packets |
+//! | [`Event`] (`lifetime`) | soft and hard lifetimes, and who hears of them |
+//! | [`headers`] | IP and UDP headers around ESP: tunnel and transport mode, DF, DSCP, ECN |
+//! | [`database`] | SAs by SPI and destination, looked up while others come and go |
+//! | [`order`] | results in the order of their tickets, from workers that do not wait |
+//! | [`replay`] | the anti-replay window, and the upper half of extended sequence numbers |
+//! | [`statistics`] | counters an SA, sharded by thread |
+//!
+//! # The way of a multipacket
+//! [`OutboundSa::seal`] checks every packet, takes the sequence numbers of all with one
+//! addition, and puts header and trailer around each; the transform's protection writes IV,
+//! ciphertext and ICV, all packets as one batch of a session. [`InboundSa::open`] parses
+//! every packet and looks its number up in the replay window, which refuses most that is not
+//! wanted before any cryptography; the protection checks and decrypts the rest as one batch;
+//! then the trailers are read, and at last the window accepts each number once. Counters are
+//! added up at the end of the batch. Nothing waits and nothing is allocated.
+//!
+//! A packet that is refused leaves the SA's state as it was. What was decrypted and then
+//! refused is wiped.
+
+#![deny(unsafe_code)]
+
+pub mod database;
+mod error;
+pub mod headers;
+mod inbound;
+mod lifetime;
+pub mod order;
+mod outbound;
+mod packet;
+mod parameters;
+mod protection;
+pub mod replay;
+mod sequence;
+pub mod statistics;
+mod sync;
+mod trailer;
+mod verdict;
+
+pub use error::Error;
+pub use inbound::InboundSa;
+pub use lifetime::{Event, Measure, Observer};
+pub use outbound::OutboundSa;
+pub use packet::Packet;
+pub use parameters::{
+    Encapsulation, GostSbox, Integrity, IvOrigin, Keys, Lifetime, Lifetimes, Mode, SaParameters,
+    Transform,
+};
+pub use verdict::{Malformed, Refusal, Verdict};

@@ -1,0 +1,298 @@
+//! Kuznyechik and Magma in MGM with a key tree (RFC 9227), encrypted or only authenticated.
+
+use std::marker::PhantomData;
+
+use arrayvec::ArrayVec;
+use cipherlane_kernels::job::{AeadJob, Direction};
+use cipherlane_kernels::kuznyechik::KuznyechikKey;
+use cipherlane_kernels::magma::MagmaKey;
+use cipherlane_kernels::mgm;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use super::ktree::{Branch, KeyTree};
+use super::{pending, pending_mut};
+use crate::protection::combined::no_integrity_key;
+use crate::protection::{HEADER, LANES, LONGEST, Layout, Protection};
+use crate::{Error, Packet, Refusal, SaParameters};
+
+/// Bytes of IV: `i1(1) | i2(2) | i3(2) | pnum(3)`.
+const IV: usize = 8;
+
+/// Bits of `pnum`.
+const PNUM: u32 = 24;
+
+/// The longest salt and the longest ICV, in bytes.
+const MOST: usize = 12;
+
+/// Bytes of the upper half of an extended sequence number.
+const UPPER: usize = 4;
+
+/// A cipher of RFC 9227.
+pub(in crate::protection) trait Cipher:
+    mgm::Cipher + Sized + Send + Sync
+{
+    const NAME: &str;
+    const KEYMAT: &str;
+    /// Bytes, and of the ICV as well as of the salt.
+    const SALT: usize;
+    const ICV: usize;
+    /// A sender moves on to the next leaf after 2^this packets: of the longest packets so
+    /// many are within the limit of a leaf's key (RFC 9227 section 4.2).
+    const LEAF_BITS: u32;
+
+    fn expand(key: &[u8; 32]) -> Self;
+}
+
+impl Cipher for KuznyechikKey {
+    const NAME: &str = "ENCR_KUZNYECHIK_MGM";
+    const KEYMAT: &str = "44 (the last 12 are the salt)";
+    const SALT: usize = 12;
+    const ICV: usize = 12;
+    /// Of 2^41 bytes: up to 2^32 of them, as a key used less tells less.
+    const LEAF_BITS: u32 = 16;
+
+    fn expand(key: &[u8; 32]) -> Self {
+        KuznyechikKey::new(key).expect("32 bytes")
+    }
+}
+
+impl Cipher for MagmaKey {
+    const NAME: &str = "ENCR_MAGMA_MGM";
+    const KEYMAT: &str = "36 (the last 4 are the salt)";
+    const SALT: usize = 4;
+    const ICV: usize = 8;
+    /// Up to 2^28 bytes.
+    const LEAF_BITS: u32 = 12;
+
+    fn expand(key: &[u8; 32]) -> Self {
+        MagmaKey::new(key).expect("32 bytes")
+    }
+}
+
+/// One of the four transforms.
+pub(in crate::protection) struct Mgm<K> {
+    tree: KeyTree,
+    salt: Zeroizing<[u8; MOST]>,
+    esn: bool,
+    /// Otherwise it only authenticates.
+    encrypts: bool,
+    cipher: PhantomData<K>,
+}
+
+/// A key of packets.
+struct Leaf<K> {
+    branch: Branch,
+    key: K,
+}
+
+/// The leaves of a batch, and which is whose, by the packet's place.
+struct Leaves<K> {
+    all: ArrayVec<Leaf<K>, LANES>,
+    of: [usize; LANES],
+}
+
+type Icv = [u8; MOST];
+
+impl<K: Cipher> Mgm<K> {
+    pub(in crate::protection) fn new(
+        parameters: &SaParameters,
+        encrypts: bool,
+    ) -> Result<Self, Error> {
+        let keymat = &parameters.keys.encryption;
+        let Some((root, given)) = keymat
+            .split_first_chunk()
+            .filter(|(_, salt)| salt.len() == K::SALT)
+        else {
+            return Err(Error::EncryptionKey {
+                transform: K::NAME,
+                given: keymat.len(),
+                expected: K::KEYMAT,
+            });
+        };
+        no_integrity_key(K::NAME, &parameters.keys)?;
+        let mut salt = Zeroizing::new([0; MOST]);
+        salt[..K::SALT].copy_from_slice(given);
+        Ok(Mgm {
+            tree: KeyTree::new(root),
+            salt,
+            esn: parameters.esn,
+            encrypts,
+            cipher: PhantomData,
+        })
+    }
+
+    fn leaves(&self, batch: &[Packet<'_>]) -> Leaves<K> {
+        let mut leaves = Leaves {
+            all: ArrayVec::new(),
+            of: [0; LANES],
+        };
+        for (place, packet) in pending(batch) {
+            let path = u64::from_be_bytes(iv(packet.content())) >> PNUM;
+            let mut known = leaves.all.iter();
+            let known = known.rposition(|leaf| leaf.branch.path() == path);
+            leaves.of[place] = known.unwrap_or_else(|| {
+                let branch = self.tree.branch(path);
+                let key = K::expand(branch.leaf());
+                leaves.all.push(Leaf { branch, key });
+                leaves.all.len() - 1
+            });
+        }
+        leaves
+    }
+
+    /// Encrypts or decrypts the pending packets, whose IVs stand; the ICV each should have.
+    fn run(
+        &self,
+        direction: Direction,
+        batch: &mut [Packet<'_>],
+        leaves: &Leaves<K>,
+    ) -> [Icv; LANES] {
+        // SPI and the whole sequence number.
+        let mut headers: ArrayVec<[u8; HEADER + UPPER], LANES> = ArrayVec::new();
+        for (_, packet) in pending(batch) {
+            let mut header = [0; HEADER + UPPER];
+            header[..4].copy_from_slice(&packet.content()[..4]);
+            header[4..].copy_from_slice(&packet.sequence().to_be_bytes());
+            headers.push(header);
+        }
+        let mut jobs: ArrayVec<AeadJob<'_, K>, LANES> = ArrayVec::new();
+        for ((place, packet), header) in pending_mut(batch).zip(&headers) {
+            let len = packet.len() - K::ICV;
+            let nonce = self.nonce(&iv(packet.content()));
+            let (aad, data): (&[u8], &mut [u8]) = match (self.encrypts, self.esn) {
+                (true, esn) => {
+                    let (head, data) = packet.content_mut()[..len].split_at_mut(HEADER + IV);
+                    (if esn { header } else { &head[..HEADER] }, data)
+                }
+                (false, false) => (&packet.content()[..len], &mut []),
+                (false, true) => (&packet.content()[..len + UPPER], &mut []),
+            };
+            jobs.push(AeadJob {
+                key: &leaves.all[leaves.of[place]].key,
+                iv: nonce,
+                aad,
+                data: data.into(),
+                tag: [0; 32],
+            });
+        }
+        match direction {
+            Direction::Encrypt => mgm::seal(&mut jobs),
+            Direction::Decrypt => mgm::open(&mut jobs),
+        }
+        let tags: ArrayVec<[u8; 32], LANES> = jobs.iter().map(|job| job.tag).collect();
+        drop(jobs);
+        let mut icvs = [[0; MOST]; LANES];
+        for ((place, _), tag) in pending(batch).zip(&tags) {
+            icvs[place][..K::ICV].copy_from_slice(&tag[..K::ICV]);
+        }
+        icvs
+    }
+
+    fn nonce(&self, iv: &[u8; IV]) -> [u8; 16] {
+        let mut nonce = [0; 16];
+        nonce[1..4].copy_from_slice(&iv[5..]);
+        nonce[4..].copy_from_slice(&*self.salt);
+        nonce
+    }
+
+    /// Whether the upper half of the sequence number, which is not sent, has to stand between
+    /// the header and what is authenticated with it.
+    fn is_widened(&self) -> bool {
+        self.esn && !self.encrypts
+    }
+
+    /// As [`Protection::seal`], with the IVs in their places.
+    pub(super) fn seal_with_ivs(&self, batch: &mut [Packet<'_>]) {
+        let mut leaves = self.leaves(batch);
+        if self.is_widened() {
+            pending_mut(batch).for_each(|(_, packet)| widen::<K>(packet));
+        }
+        let icvs = self.run(Direction::Encrypt, batch, &leaves);
+        for (place, packet) in pending_mut(batch) {
+            if self.is_widened() {
+                narrow::<K>(packet);
+            }
+            let at = packet.len() - K::ICV;
+            packet.content_mut()[at..].copy_from_slice(&icvs[place][..K::ICV]);
+        }
+        self.publish(batch, &mut leaves);
+    }
+
+    /// Keeps the keys of the pending packets.
+    fn publish(&self, batch: &[Packet<'_>], leaves: &mut Leaves<K>) {
+        for (place, _) in pending(batch) {
+            self.tree.publish(&mut leaves.all[leaves.of[place]].branch);
+        }
+    }
+}
+
+fn iv(packet: &[u8]) -> [u8; IV] {
+    let iv = packet[HEADER..].first_chunk();
+    *iv.expect("a packet of sufficient length")
+}
+
+/// Puts the upper half of the sequence number before the lower one. What is behind moves on,
+/// into the room of the ICV.
+fn widen<K: Cipher>(packet: &mut Packet<'_>) {
+    let upper = (packet.sequence() >> 32) as u32;
+    let end = packet.len() - K::ICV;
+    let content = packet.content_mut();
+    content.copy_within(4..end, 4 + UPPER);
+    content[4..][..UPPER].copy_from_slice(&upper.to_be_bytes());
+}
+
+/// Undoes [`widen`], but for the ICV.
+fn narrow<K: Cipher>(packet: &mut Packet<'_>) {
+    let end = packet.len() - K::ICV;
+    packet.content_mut().copy_within(4 + UPPER..end + UPPER, 4);
+}
+
+impl<K: Cipher> Protection for Mgm<K> {
+    fn layout(&self) -> Layout {
+        Layout {
+            iv: IV,
+            icv: K::ICV,
+            block: 4,
+            zero_padding: false,
+            longest: LONGEST,
+        }
+    }
+
+    /// The indexes count the packets as the sequence number does, which no other thread has.
+    fn seal(&self, batch: &mut [Packet<'_>]) {
+        for (_, packet) in pending_mut(batch) {
+            let number = packet.sequence() - 1;
+            let path = number >> K::LEAF_BITS;
+            if path >> (64 - PNUM) != 0 {
+                packet.refuse(Refusal::SequenceExhausted);
+                continue;
+            }
+            let pnum = number & ((1 << K::LEAF_BITS) - 1);
+            let iv = path << PNUM | pnum;
+            packet.content_mut()[HEADER..][..IV].copy_from_slice(&iv.to_be_bytes());
+        }
+        self.seal_with_ivs(batch);
+    }
+
+    fn open(&self, batch: &mut [Packet<'_>]) {
+        let mut leaves = self.leaves(batch);
+        let mut received = [[0; MOST]; LANES];
+        for (place, packet) in pending_mut(batch) {
+            let at = packet.len() - K::ICV;
+            received[place][..K::ICV].copy_from_slice(&packet.content()[at..]);
+            if self.is_widened() {
+                widen::<K>(packet);
+            }
+        }
+        let icvs = self.run(Direction::Decrypt, batch, &leaves);
+        for (place, packet) in pending_mut(batch) {
+            if !bool::from(icvs[place].ct_eq(&received[place])) {
+                packet.refuse_and_wipe(Refusal::BadIcv);
+            } else if self.is_widened() {
+                narrow::<K>(packet);
+            }
+        }
+        self.publish(batch, &mut leaves);
+    }
+}

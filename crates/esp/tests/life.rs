@@ -1,0 +1,249 @@
+//! Sequence numbers to their end, ESN over the end of a half, lifetimes, many threads.
+
+mod support;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use cipherlane_esp::{
+    Event, InboundSa, IvOrigin, Keys, Lifetime, Measure, OutboundSa, Refusal, SaParameters,
+    Transform, Verdict,
+};
+use support::{SPI, framework, ipv4, with_packets};
+
+fn gcm(esn: bool) -> SaParameters {
+    let iv = IvOrigin::Explicit;
+    let transform = Transform::AesGcm { icv: 16, iv };
+    let mut parameters = SaParameters::new(SPI, transform, Keys::combined(&[9; 20]));
+    parameters.esn = esn;
+    parameters
+}
+
+fn verdicts(results: &[(Verdict, Vec<u8>)]) -> Vec<Verdict> {
+    results.iter().map(|(verdict, _)| *verdict).collect()
+}
+
+fn contents(results: Vec<(Verdict, Vec<u8>)>) -> Vec<Vec<u8>> {
+    results.into_iter().map(|(_, content)| content).collect()
+}
+
+/// Events as they were told.
+fn heard() -> (Arc<Mutex<Vec<Event>>>, cipherlane_esp::Observer) {
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&events);
+    (
+        events,
+        Box::new(move |event| told.lock().unwrap().push(event)),
+    )
+}
+
+#[test]
+fn it_stops_before_the_number_wraps() {
+    for (esn, last) in [(false, u64::from(u32::MAX)), (true, u64::MAX << 32)] {
+        let mut parameters = gcm(esn);
+        parameters.first_sequence = last - 2;
+        let (events, observer) = heard();
+        let sa = OutboundSa::new(&framework(), &parameters).unwrap();
+        let sa = sa.with_observer(observer);
+        let batch = vec![ipv4(40, 0); 5];
+        let results = with_packets(&batch, |packets| sa.seal(packets));
+        let exhausted = Verdict::Refused(Refusal::SequenceExhausted);
+        let sealed = Verdict::Sealed;
+        let expected = [sealed, sealed, sealed, exhausted, exhausted];
+        assert_eq!(verdicts(&results), expected);
+        assert_eq!(results[2].1[4..8], (last as u32).to_be_bytes());
+        assert_eq!(results[3].1, batch[3], "what was refused is as it was");
+        assert!(sa.is_over());
+        let results = with_packets(&batch[..1], |packets| sa.seal(packets));
+        assert_eq!(verdicts(&results), [Verdict::Refused(Refusal::Expired)]);
+        assert_eq!(*events.lock().unwrap(), [Event::SequenceExhausted]);
+    }
+}
+
+#[test]
+fn with_esn_a_batch_goes_over_the_end_of_a_half_in_any_order() {
+    let framework = framework();
+    let mut parameters = gcm(true);
+    parameters.first_sequence = 0x7_ffff_ffe0;
+    let outbound = OutboundSa::new(&framework, &parameters).unwrap();
+    let inbound = InboundSa::new(&framework, &parameters).unwrap();
+    let inner: Vec<_> = (0..64).map(|i| ipv4(60, i)).collect();
+    let mut sealed = contents(with_packets(&inner, |packets| outbound.seal(packets)));
+    assert_eq!(sealed[32][4..8], [0; 4], "the lower half 0 is sent");
+    sealed.reverse();
+    let opened = with_packets(&sealed, |packets| inbound.open(packets));
+    for (opened, inner) in opened.into_iter().zip(inner.iter().rev()) {
+        assert_eq!(opened, (Verdict::Accepted, inner.clone()));
+    }
+    assert_eq!(inbound.highest_sequence(), 0x8_0000_001f);
+    let again = with_packets(&sealed, |packets| inbound.open(packets));
+    let replayed = Verdict::Refused(Refusal::Replayed);
+    assert_eq!(verdicts(&again), [replayed; 64]);
+}
+
+#[test]
+fn a_wrong_upper_half_is_not_authentic() {
+    let framework = framework();
+    let mut parameters = gcm(true);
+    let inbound = InboundSa::new(&framework, &parameters).unwrap();
+    parameters.first_sequence = 1 << 32 | 5;
+    let outbound = OutboundSa::new(&framework, &parameters).unwrap();
+    let sealed = contents(with_packets(&[ipv4(40, 0)], |p| outbound.seal(p)));
+    let opened = with_packets(&sealed, |packets| inbound.open(packets));
+    assert_eq!(verdicts(&opened), [Verdict::Refused(Refusal::BadIcv)]);
+}
+
+#[test]
+fn lifetimes_by_packets_and_bytes_both_ways() {
+    let framework = framework();
+    for (measure, soft, hard) in [(Measure::Packets, 3, 5), (Measure::Bytes, 300, 500)] {
+        let limit = Lifetime {
+            soft: Some(soft),
+            hard: Some(hard),
+        };
+        let mut parameters = gcm(true);
+        match measure {
+            Measure::Packets => parameters.lifetimes.packets = limit,
+            Measure::Bytes => parameters.lifetimes.bytes = limit,
+        }
+        let batch = vec![ipv4(100, 0); 4];
+        let expired = Verdict::Refused(Refusal::Expired);
+        let all = [Event::Soft(measure), Event::Hard(measure)];
+
+        let (events, observer) = heard();
+        let outbound = OutboundSa::new(&framework, &parameters).unwrap();
+        let outbound = outbound.with_observer(observer);
+        let first = with_packets(&batch, |packets| outbound.seal(packets));
+        assert_eq!(verdicts(&first), [Verdict::Sealed; 4]);
+        assert_eq!(*events.lock().unwrap(), all[..1]);
+        let second = with_packets(&batch, |packets| outbound.seal(packets));
+        assert_eq!(
+            verdicts(&second),
+            [Verdict::Sealed, expired, expired, expired]
+        );
+        assert_eq!(*events.lock().unwrap(), all);
+        assert!(outbound.is_over());
+        let third = with_packets(&batch, |packets| outbound.seal(packets));
+        assert_eq!(verdicts(&third), [expired; 4]);
+        assert_eq!(outbound.statistics().packets, 5);
+        assert_eq!(outbound.statistics().bytes, 500);
+
+        let (events, observer) = heard();
+        let inbound = InboundSa::new(&framework, &parameters).unwrap();
+        let inbound = inbound.with_observer(observer);
+        let unlimited = OutboundSa::new(&framework, &gcm(true)).unwrap();
+        let sealed = vec![ipv4(100, 0); 8];
+        let sealed = contents(with_packets(&sealed, |packets| unlimited.seal(packets)));
+        // What is not accepted does not count.
+        let mut damaged = sealed[..4].to_vec();
+        damaged.iter_mut().for_each(|packet| packet[20] ^= 1);
+        with_packets(&damaged, |packets| inbound.open(packets));
+        let first = with_packets(&sealed[..4], |packets| inbound.open(packets));
+        assert_eq!(verdicts(&first), [Verdict::Accepted; 4]);
+        with_packets(&sealed[..4], |packets| inbound.open(packets));
+        assert_eq!(*events.lock().unwrap(), all[..1]);
+        let second = with_packets(&sealed[4..], |packets| inbound.open(packets));
+        assert_eq!(
+            verdicts(&second),
+            [Verdict::Accepted, expired, expired, expired]
+        );
+        assert!(
+            second[1..]
+                .iter()
+                .all(|(_, content)| content.iter().all(|&b| b == 0))
+        );
+        assert_eq!(*events.lock().unwrap(), all);
+        let third = with_packets(&sealed[..1], |packets| inbound.open(packets));
+        assert_eq!(verdicts(&third), [expired]);
+    }
+}
+
+#[test]
+fn threads_on_one_sa_send_no_number_and_no_iv_twice_and_accept_everything_once() {
+    const THREADS: usize = 8;
+    const BATCHES: usize = 40;
+    let framework = framework();
+    let mut parameters = gcm(true);
+    parameters.replay_window = Some(65_536);
+    let outbound = OutboundSa::new(&framework, &parameters).unwrap();
+    let inbound = InboundSa::new(&framework, &parameters).unwrap();
+    let seal = |thread: usize| {
+        let lengths = (0..BATCHES).map(|batch| 1 + (thread * 7 + batch * 13) % 64);
+        lengths
+            .map(|len| {
+                let batch = vec![ipv4(40 + len, thread as u8); len];
+                contents(with_packets(&batch, |packets| outbound.seal(packets)))
+            })
+            .collect::<Vec<_>>()
+    };
+    let seal = &seal;
+    let sealed: Vec<Vec<Vec<u8>>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| scope.spawn(move || seal(thread)))
+            .collect();
+        threads
+            .into_iter()
+            .flat_map(|t| t.join().unwrap())
+            .collect()
+    });
+    let total: usize = sealed.iter().map(Vec::len).sum();
+    let packets = || sealed.iter().flatten();
+    let numbers: HashSet<_> = packets().map(|packet| &packet[4..8]).collect();
+    let ivs: HashSet<_> = packets().map(|packet| &packet[8..16]).collect();
+    assert_eq!((numbers.len(), ivs.len()), (total, total));
+
+    // Every thread offers every batch, each in its own order.
+    let accepted: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (sealed, inbound) = (&sealed, &inbound);
+                scope.spawn(move || {
+                    let batches = (0..sealed.len()).map(|i| (i * 7 + thread * 31) % sealed.len());
+                    let opened = batches.map(|i| with_packets(&sealed[i], |p| inbound.open(p)));
+                    let opened = opened.flatten();
+                    opened.filter(|(v, _)| *v == Verdict::Accepted).count()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|t| t.join().unwrap()).sum()
+    });
+    assert_eq!(accepted, total);
+    let statistics = inbound.statistics();
+    assert_eq!(statistics.packets, total as u64);
+    let replayed = statistics.refused[Refusal::Replayed.index()];
+    assert_eq!(replayed, ((THREADS - 1) * total) as u64);
+}
+
+#[test]
+fn cbc_ivs_do_not_repeat_and_do_not_tell_the_number() {
+    let keys = Keys::pair(&[1; 16], &[2; 32]);
+    let transform = Transform::AesCbc(cipherlane_esp::Integrity::HmacSha256);
+    let parameters = SaParameters::new(SPI, transform, keys);
+    let framework = framework();
+    let mut ivs = HashSet::new();
+    // Two SAs of the same key and the same numbers: their IVs differ all the same.
+    for _ in 0..2 {
+        let sa = OutboundSa::new(&framework, &parameters).unwrap();
+        let batch = vec![ipv4(40, 0); 200];
+        let sealed = contents(with_packets(&batch, |packets| sa.seal(packets)));
+        ivs.extend(sealed.iter().map(|packet| packet[8..24].to_vec()));
+    }
+    assert_eq!(ivs.len(), 400);
+    // Of 400 x 128 bits about half are set.
+    let ones: u32 = ivs.iter().flatten().map(|byte| byte.count_ones()).sum();
+    assert!((24_000..27_200).contains(&ones), "{ones}");
+}
+
+#[test]
+fn lost_numbers_are_counted_once_they_have_left_the_window() {
+    let framework = framework();
+    let mut parameters = gcm(true);
+    parameters.replay_window = Some(32);
+    let outbound = OutboundSa::new(&framework, &parameters).unwrap();
+    let inbound = InboundSa::new(&framework, &parameters).unwrap();
+    let batch = vec![ipv4(40, 0); 200];
+    let sealed = contents(with_packets(&batch, |packets| outbound.seal(packets)));
+    with_packets(&sealed[..10], |packets| inbound.open(packets));
+    with_packets(&sealed[20..], |packets| inbound.open(packets));
+    assert_eq!(inbound.statistics().lost, 10);
+}

@@ -1,0 +1,86 @@
+//! What an implementation of the rounds offers: many blocks side by side, a block to
+//! a lane, each lane with a key of its own, all with one S-box.
+
+use super::{Block, Tables, Words};
+
+/// The most blocks that any engine takes at once.
+pub(crate) const MOST: usize = 128;
+
+/// The most registers of any engine.
+pub(crate) const MOST_REGISTERS: usize = 8;
+
+/// Bytes of a message that [`Engine::mac`] takes at once from each lane.
+pub(crate) const CHUNK: usize = 64;
+
+/// A sequence of rounds. A pass is eight rounds, with the subkeys from first to last
+/// (`true`) or from last to first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rounds {
+    /// 32 rounds (RFC 5830 section 5).
+    Encrypt,
+    /// The inverse.
+    Decrypt,
+    /// The first 16 rounds of encryption, halves not exchanged (RFC 5830 section 8).
+    Mac,
+    /// The first eight rounds of encryption (RFC 4357 section 7).
+    First,
+}
+
+impl Rounds {
+    /// The passes.
+    #[inline(always)]
+    pub(crate) fn passes(self) -> &'static [bool] {
+        match self {
+            Rounds::Encrypt => &[true, true, true, false],
+            Rounds::Decrypt => &[true, false, false, false],
+            Rounds::Mac => &[true, true],
+            Rounds::First => &[true],
+        }
+    }
+
+    /// Whether the word changed last comes first in the output.
+    #[inline(always)]
+    pub(crate) fn exchanged(self) -> bool {
+        self != Rounds::Mac
+    }
+}
+
+/// An implementation of the rounds. Blocks stand in registers of `LANES` blocks, of
+/// which up to `REGISTERS` run side by side.
+pub(crate) trait Engine: Copy {
+    /// Blocks of a register.
+    const LANES: usize;
+    /// Registers that keep the units busy; with `LANES` at most [`MOST`] blocks.
+    const REGISTERS: usize;
+    /// Blocks at once.
+    const BLOCKS: usize = Self::LANES * Self::REGISTERS;
+
+    /// Subkeys of the lanes of one register, in the engine's layout.
+    type Keys: Copy + Default;
+
+    /// One key in every lane.
+    fn splat(self, key: &Words, keys: &mut Self::Keys);
+
+    /// A key for each of the `LANES` lanes.
+    fn gather(self, lanes: &[&Words], keys: &mut Self::Keys);
+
+    /// Runs whole registers of blocks in place, as many as there are of `keys`.
+    fn crypt(self, sbox: &Tables, rounds: Rounds, blocks: &mut [Block], keys: &[Self::Keys]);
+
+    /// Goes on with the MACs of whole registers of lanes, as many as there are of `keys`:
+    /// `states` take in the first `blocks[lane]` blocks, at most eight, of `data[lane]`.
+    fn mac(
+        self,
+        sbox: &Tables,
+        states: &mut [Block],
+        data: &[&[u8; CHUNK]],
+        blocks: &[u8],
+        keys: &[Self::Keys],
+    );
+
+    /// One block, at the least latency.
+    fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block;
+
+    /// Goes on with the MAC of one message by whole blocks, at the least latency.
+    fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]);
+}

@@ -1,0 +1,131 @@
+//! GOST 28147-89 (RFC 5830), with CryptoPro key meshing and diversification (RFC 4357).
+//!
+//! | module | what stands there |
+//! |---|---|
+//! | [`ecb`], [`cfb`], [`cnt`] | the cipher modes |
+//! | [`imit`] | the MAC |
+//! | [`divers`] | CryptoPro key diversification |
+//! | `engine` | what an implementation of the rounds offers, many blocks side by side |
+//! | `lanes` | the rounds for Magma |
+//! | `packed` | independent blocks of many jobs in common registers |
+//! | `mesh` | CryptoPro key meshing of many keys at once |
+//!
+//! Jobs of a batch may have keys with different S-boxes; those with copies of one set
+//! share registers.
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+pub mod cfb;
+pub mod cnt;
+pub mod divers;
+pub mod ecb;
+pub mod imit;
+
+pub(crate) mod engine;
+pub(crate) mod lanes;
+mod mesh;
+mod packed;
+mod sbox;
+
+pub(crate) use sbox::Tables;
+
+#[cfg(test)]
+mod tests;
+pub use sbox::{Sbox, SboxError};
+
+/// A block, the word N1 in its first four bytes, both little-endian.
+pub(crate) type Block = [u8; 8];
+
+/// The eight subkeys.
+pub(crate) type Words = [u32; 8];
+
+/// A key of 256 bits, with the S-box it is used with. Wiped on drop.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Key {
+    words: Words,
+    #[zeroize(skip)]
+    sbox: Sbox,
+}
+
+impl Key {
+    /// Takes a key of 32 bytes, little-endian subkeys first to last; `None` for any
+    /// other length.
+    pub fn new(key: &[u8], sbox: &Sbox) -> Option<Key> {
+        let key: &[u8; 32] = key.try_into().ok()?;
+        Some(Key {
+            words: words(key),
+            sbox: sbox.clone(),
+        })
+    }
+
+    /// The bytes of the key, as [`new`](Self::new) takes them. A secret: wipe the copy.
+    pub fn bytes(&self) -> [u8; 32] {
+        core::array::from_fn(|i| self.words[i / 4].to_le_bytes()[i % 4])
+    }
+
+    /// The S-box.
+    pub fn sbox(&self) -> &Sbox {
+        &self.sbox
+    }
+
+    /// Whether the key is for this S-box.
+    #[inline(always)]
+    fn has(&self, sbox: &Tables) -> bool {
+        core::ptr::eq(self.tables(), sbox)
+    }
+
+    #[inline(always)]
+    fn tables(&self) -> &Tables {
+        self.sbox.tables()
+    }
+}
+
+/// The subkeys in 32 bytes.
+#[inline(always)]
+fn words(key: &[u8; 32]) -> Words {
+    core::array::from_fn(|i| {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|j| key[4 * i + j]);
+        u32::from_le_bytes([a, b, c, d])
+    })
+}
+
+/// Overwrites what was secret with zeros.
+#[inline(always)]
+pub(crate) fn wipe<T: Copy + Default>(secret: &mut [T]) {
+    secret.fill(T::default());
+    zeroize::optimization_barrier(secret);
+}
+
+/// Runs a scheduler for each S-box of the jobs, over the best engine of this
+/// processor: first the entry of the x86-64 engines, then the portable function.
+macro_rules! choose {
+    ($entry:ident, $run:path, $jobs:ident $(, $arg:expr)*) => {
+        $crate::gost28147::each_sbox($jobs, |job| job.key, |jobs, sbox| {
+            #[cfg(target_arch = "x86_64")]
+            {
+                use crate::cpu;
+                use crate::x86_64::gost28147::{byte_planes, wide_words};
+                if let Some(token) = cpu::HaveAvx512Vbmi::new() {
+                    return wide_words::$entry(token, sbox, jobs $(, $arg)*);
+                }
+                if let Some(token) = cpu::HaveAvx2::new() {
+                    return byte_planes::$entry(token, sbox, jobs $(, $arg)*);
+                }
+            }
+            $run(crate::portable::gost28147::Scalar, sbox, jobs $(, $arg)*)
+        })
+    };
+}
+use choose;
+
+/// Calls `run` once for each S-box of the jobs.
+#[inline(always)]
+fn each_sbox<J>(jobs: &mut [J], key: fn(&J) -> &Key, mut run: impl FnMut(&mut [J], &Tables)) {
+    for i in 0..jobs.len() {
+        let sbox = key(&jobs[i]).sbox.clone();
+        let same = |job: &J| key(job).has(sbox.tables());
+        if !jobs[..i].iter().any(same) {
+            run(jobs, sbox.tables());
+        }
+    }
+}

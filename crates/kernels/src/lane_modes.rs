@@ -1,0 +1,207 @@
+//! ECB and CTR of GOST R 34.13-2015 over ciphers that encrypt many blocks at once, each
+//! under a key of its own: the blocks of all jobs are put into lanes one after the
+//! other, so a short job does not pay for a whole set.
+
+use inout::InOutBuf;
+use zeroize::Zeroize;
+
+use crate::job::{CipherJob, Direction};
+
+/// Blocks put side by side at a time: whole sets of every kernel.
+pub(crate) const LANES: usize = 192;
+
+/// The expanded key of a cipher with blocks of `N` bytes.
+pub(crate) trait LaneCipher<const N: usize>: Sized {
+    /// What an implementation keeps from one call to the next, as long as the keys it
+    /// was given live.
+    type Kept: Default;
+
+    /// Encrypts or decrypts each block under the key of the same place.
+    fn crypt(kept: &mut Self::Kept, dir: Direction, keys: &[&Self], blocks: &mut [[u8; N]]);
+}
+
+/// Blocks on their way through the lanes.
+pub(crate) struct Lanes<'a, K: LaneCipher<N>, const N: usize> {
+    keys: [&'a K; LANES],
+    blocks: [[u8; N]; LANES],
+    len: usize,
+    kept: K::Kept,
+}
+
+impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
+    /// Empty; `key` may be any.
+    pub(crate) fn new(key: &'a K) -> Self {
+        Lanes {
+            keys: [key; LANES],
+            blocks: [[0; N]; LANES],
+            len: 0,
+            kept: K::Kept::default(),
+        }
+    }
+
+    pub(crate) fn room(&self) -> usize {
+        LANES - self.len
+    }
+
+    /// The next `count` blocks, to be filled.
+    pub(crate) fn push(&mut self, key: &'a K, count: usize) -> &mut [[u8; N]] {
+        let range = self.len..self.len + count;
+        self.len = range.end;
+        self.keys[range.clone()].fill(key);
+        &mut self.blocks[range]
+    }
+
+    /// Encrypts or decrypts what was pushed, gives it and is empty again.
+    pub(crate) fn run(&mut self, dir: Direction) -> &[[u8; N]] {
+        let len = core::mem::take(&mut self.len);
+        K::crypt(
+            &mut self.kept,
+            dir,
+            &self.keys[..len],
+            &mut self.blocks[..len],
+        );
+        &self.blocks[..len]
+    }
+}
+
+impl<K: LaneCipher<N>, const N: usize> Drop for Lanes<'_, K, N> {
+    fn drop(&mut self) {
+        self.blocks.as_flattened_mut().zeroize();
+    }
+}
+
+/// A place in the row of all blocks of all jobs.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Place {
+    pub(crate) job: usize,
+    pub(crate) block: usize,
+}
+
+impl Place {
+    /// Moves over at most `most` of the blocks of the present job, which has `blocks`,
+    /// and says how many.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, most: usize, blocks: usize) -> usize {
+        let count = most.min(blocks - self.block);
+        self.block += count;
+        if self.block == blocks {
+            *self = Place {
+                job: self.job + 1,
+                block: 0,
+            };
+        }
+        count
+    }
+}
+
+/// A stretch of `data`, cut where it ends.
+#[inline(always)]
+pub(crate) fn stretch<'b>(
+    data: &'b mut InOutBuf<'_, '_, u8>,
+    start: usize,
+    len: usize,
+) -> InOutBuf<'b, 'b, u8> {
+    let len = len.min(data.len() - start);
+    data.reborrow().split_at(start).1.split_at(len).0
+}
+
+/// Fills lanes from all jobs, and gives the results back to them.
+#[inline(always)]
+fn stream<K: LaneCipher<N>, const N: usize>(
+    dir: Direction,
+    jobs: &mut [CipherJob<'_, K>],
+    mut fill: impl FnMut(&mut [u8; 16], InOutBuf<'_, '_, u8>, &mut [[u8; N]]),
+    mut drain: impl FnMut(InOutBuf<'_, '_, u8>, &[[u8; N]]),
+) {
+    let Some(first) = jobs.first() else {
+        return;
+    };
+    let mut lanes = Lanes::new(first.key);
+    let (mut filled, mut drained) = (Place::default(), Place::default());
+    while filled.job < jobs.len() {
+        while lanes.room() > 0 && filled.job < jobs.len() {
+            let CipherJob { key, iv, data } = &mut jobs[filled.job];
+            let start = filled.block * N;
+            let count = filled.step(lanes.room(), data.len().div_ceil(N));
+            fill(iv, stretch(data, start, count * N), lanes.push(key, count));
+        }
+        let mut blocks = lanes.run(dir);
+        while !blocks.is_empty() {
+            let data = &mut jobs[drained.job].data;
+            let start = drained.block * N;
+            let count = drained.step(blocks.len(), data.len().div_ceil(N));
+            let (own, others) = blocks.split_at(count);
+            blocks = others;
+            drain(stretch(data, start, count * N), own);
+        }
+    }
+}
+
+/// Every job's blocks by themselves. Panics if one is not a whole number of blocks.
+pub(crate) fn ecb<K: LaneCipher<N>, const N: usize>(dir: Direction, jobs: &mut [CipherJob<'_, K>]) {
+    for job in jobs.iter() {
+        let len = job.data.len();
+        assert!(len.is_multiple_of(N), "{len} bytes are not whole blocks");
+    }
+    stream(
+        dir,
+        jobs,
+        |_, data, blocks| blocks.as_flattened_mut().copy_from_slice(data.get_in()),
+        |mut data, blocks| data.get_out().copy_from_slice(blocks.as_flattened()),
+    );
+}
+
+/// A key stream from a counter block of `N` bytes, all of it a number that wraps.
+pub(crate) fn ctr<K: LaneCipher<N>, const N: usize>(jobs: &mut [CipherJob<'_, K>]) {
+    stream(
+        Direction::Encrypt,
+        jobs,
+        |iv, _, blocks| {
+            let (counter, _) = iv.split_first_chunk_mut().expect("N is 16 at most");
+            count(counter, blocks);
+        },
+        |data, blocks| xor(data, blocks.as_flattened()),
+    );
+}
+
+/// Adds as much of a key stream as there is data.
+#[inline(always)]
+pub(crate) fn xor(mut data: InOutBuf<'_, '_, u8>, stream: &[u8]) {
+    // In place, the compiler would go byte by byte.
+    #[cfg(target_arch = "x86_64")]
+    if let Some(token) = crate::cpu::HaveAvx2::new() {
+        return crate::x86_64::chacha_lanes::xor(token, data, stream);
+    }
+    let len = data.len();
+    data.xor_in2out(&stream[..len]);
+}
+
+/// Counter blocks from one on, which is left at the next.
+#[inline(always)]
+fn count<const N: usize>(counter: &mut [u8; N], blocks: &mut [[u8; N]]) {
+    // The last eight bytes count in a register, and carry rarely.
+    let (head, tail) = counter.split_at_mut(N - 8);
+    let mut low = u64::from_be_bytes(tail.as_ref().try_into().expect("8 bytes"));
+    for block in blocks {
+        block[..N - 8].copy_from_slice(head);
+        block[N - 8..].copy_from_slice(&low.to_be_bytes());
+        low = low.wrapping_add(1);
+        if low == 0 {
+            carry(head);
+        }
+    }
+    tail.copy_from_slice(&low.to_be_bytes());
+}
+
+#[cold]
+fn carry(head: &mut [u8]) {
+    for byte in head.iter_mut().rev() {
+        *byte = byte.wrapping_add(1);
+        if *byte != 0 {
+            break;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

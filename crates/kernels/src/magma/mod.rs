@@ -1,0 +1,72 @@
+//! Magma (GOST R 34.12-2015, RFC 8891), with ECB and CTR of GOST R 34.13-2015. It is
+//! [GOST 28147-89](crate::gost28147) with one S-box and all bytes the other way round,
+//! and runs in the same lanes.
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::gost28147::engine::Rounds;
+use crate::gost28147::{Sbox, lanes};
+use crate::job::{CipherJob, Direction};
+use crate::lane_modes::{self, LANES, LaneCipher};
+
+pub(crate) type Block = [u8; 8];
+
+/// A key of Magma. Wiped on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct MagmaKey {
+    words: [u32; 8],
+}
+
+impl MagmaKey {
+    /// Takes a key of 32 bytes; `None` for any other length.
+    pub fn new(key: &[u8]) -> Option<MagmaKey> {
+        let key: &[u8; 32] = key.try_into().ok()?;
+        let mut new = MagmaKey { words: [0; 8] };
+        for (word, bytes) in new.words.iter_mut().zip(key.as_chunks().0) {
+            *word = u32::from_be_bytes(*bytes);
+        }
+        Some(new)
+    }
+}
+
+impl LaneCipher<8> for MagmaKey {
+    type Kept = ();
+
+    fn crypt((): &mut (), dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
+        let rounds = match dir {
+            Direction::Encrypt => Rounds::Encrypt,
+            Direction::Decrypt => Rounds::Decrypt,
+        };
+        let sbox = Sbox::param_z();
+        for (keys, blocks) in keys.chunks(LANES).zip(blocks.chunks_mut(LANES)) {
+            let mut words = [&keys[0].words; LANES];
+            for (words, key) in words.iter_mut().zip(keys) {
+                *words = &key.words;
+            }
+            blocks.iter_mut().for_each(turn);
+            lanes::crypt(sbox.tables(), rounds, &words[..keys.len()], blocks);
+            blocks.iter_mut().for_each(turn);
+        }
+    }
+}
+
+/// From the order of bytes of RFC 8891 to that of RFC 5830, or back.
+#[inline(always)]
+fn turn(block: &mut Block) {
+    *block = u64::from_be_bytes(*block).to_le_bytes();
+}
+
+/// ECB over every job; lengths are multiples of 8 bytes, else it panics.
+pub fn ecb(dir: Direction, jobs: &mut [CipherJob<'_, MagmaKey>]) {
+    lane_modes::ecb(dir, jobs);
+}
+
+/// CTR (GOST R 34.13-2015 section 5.2) over every job, of any length. The first 8 bytes
+/// of `iv` are the whole counter block: an IV of 4 bytes on the left, over zeros. They
+/// are left at the first counter not used.
+pub fn ctr(jobs: &mut [CipherJob<'_, MagmaKey>]) {
+    lane_modes::ctr(jobs);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! AES in ECB and CBC: data in pieces, with PKCS #7 padding unless it is turned off, and
+//! CBC records of TLS 1.0 to 1.2.
+
+use cipherlane_kernels::aes::AesKey;
+use cipherlane_kernels::job::{CipherJob, Direction};
+use cipherlane_kernels::{cbc, ecb};
+use inout::InOutBuf;
+use subtle::{ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::buffers::Buffers;
+use crate::context::Context;
+use crate::error::Reason;
+use crate::ffi::{Param, data_type};
+use crate::params::Name;
+use crate::spec::{Mode, Spec};
+use crate::tls_record;
+
+const BLOCK: usize = 16;
+
+#[derive(Clone)]
+pub(crate) struct Block {
+    spec: &'static Spec,
+    key: Option<AesKey>,
+    direction: Direction,
+    pad: bool,
+    /// The IV as given, and as it is now.
+    given_iv: [u8; BLOCK],
+    iv: [u8; BLOCK],
+    iv_set: bool,
+    /// Input that is not a block yet, or, decrypting, a block that may be the last.
+    held: Held,
+    /// `num`, which these modes only keep.
+    number: u64,
+    /// 0, or the version of the TLS records that come.
+    tls_version: u64,
+    tls_mac_size: usize,
+    /// The MAC of the last TLS record.
+    tls_mac: tls_record::Mac,
+}
+
+#[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
+struct Held {
+    bytes: [u8; BLOCK],
+    len: usize,
+}
+
+impl Block {
+    fn crypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
+        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
+        let mut jobs = [CipherJob {
+            key,
+            iv: self.iv,
+            data,
+        }];
+        match (self.spec.mode, self.direction) {
+            (Mode::Ecb, direction) => ecb::crypt(direction, &mut jobs),
+            (_, Direction::Encrypt) => cbc::encrypt(&mut jobs),
+            (_, Direction::Decrypt) => cbc::decrypt(&mut jobs),
+        }
+        self.iv = jobs[0].iv;
+        Ok(())
+    }
+
+    /// The block that is held goes out.
+    fn crypt_held(&mut self, buffers: &mut Buffers<'_>) -> Result<usize, Reason> {
+        buffers.need_room(BLOCK)?;
+        let mut block = self.held.bytes;
+        self.crypt((&mut block[..]).into())?;
+        self.held.zeroize();
+        buffers.write(&block)?;
+        block.zeroize();
+        Ok(BLOCK)
+    }
+
+    fn hold(&mut self, bytes: &[u8]) {
+        self.held.bytes[self.held.len..][..bytes.len()].copy_from_slice(bytes);
+        self.held.len += bytes.len();
+    }
+
+    /// A whole record of TLS, in place.
+    fn tls_record(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
+        let len = buffers.len();
+        // A record may be empty: TLS 1.0 sends one before each other, against guessed IVs.
+        if !buffers.has_input() || !buffers.is_in_place() || !self.pad {
+            return Err(Reason::CipherOperationFailed);
+        }
+        buffers.need_room(len)?;
+        match self.direction {
+            Direction::Encrypt => {
+                let padded = (len / BLOCK + 1) * BLOCK;
+                buffers.need_room(padded)?;
+                let record = &mut buffers.output()[..padded];
+                tls_record::pad(self.tls_version, &mut record[len..]);
+                self.crypt(record.into())?;
+                Ok(padded)
+            }
+            Direction::Decrypt => {
+                if len == 0 || !len.is_multiple_of(BLOCK) {
+                    return Err(Reason::CipherOperationFailed);
+                }
+                let record = &mut buffers.output()[..len];
+                self.crypt((&mut *record).into())?;
+                let (left, mac) =
+                    tls_record::unpad(self.tls_version, record, BLOCK, self.tls_mac_size)
+                        .ok_or(Reason::CipherOperationFailed)?;
+                self.tls_mac = mac;
+                Ok(left)
+            }
+        }
+    }
+}
+
+impl Context for Block {
+    const GETTABLE: &'static [Param] = &[
+        Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
+        Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
+        Param::describe(c"padding", data_type::UNSIGNED_INTEGER),
+        Param::describe(c"num", data_type::UNSIGNED_INTEGER),
+        Param::describe(c"iv", data_type::OCTET_STRING),
+        Param::describe(c"updated-iv", data_type::OCTET_STRING),
+        Param::describe(c"tls-mac", data_type::OCTET_PTR),
+        Param::END,
+    ];
+    const SETTABLE: &'static [Param] = &[
+        Param::describe(c"padding", data_type::UNSIGNED_INTEGER),
+        Param::describe(c"num", data_type::UNSIGNED_INTEGER),
+        Param::describe(c"tls-version", data_type::UNSIGNED_INTEGER),
+        Param::describe(c"tls-mac-size", data_type::UNSIGNED_INTEGER),
+        Param::END,
+    ];
+
+    fn new(spec: &'static Spec) -> Self {
+        Block {
+            spec,
+            key: None,
+            direction: Direction::Encrypt,
+            pad: true,
+            given_iv: [0; BLOCK],
+            iv: [0; BLOCK],
+            iv_set: false,
+            held: Held::default(),
+            number: 0,
+            tls_version: 0,
+            tls_mac_size: 0,
+            tls_mac: tls_record::Mac::default(),
+        }
+    }
+
+    fn spec(&self) -> &'static Spec {
+        self.spec
+    }
+
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason> {
+        self.direction = direction;
+        self.held.zeroize();
+        self.number = 0;
+        if self.spec.mode == Mode::Cbc {
+            if let Some(iv) = iv {
+                self.given_iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
+                self.iv_set = true;
+            }
+            if self.iv_set {
+                self.iv = self.given_iv;
+            }
+        }
+        if let Some(key) = key {
+            if key.len() != self.spec.key_len {
+                return Err(Reason::InvalidKeyLength);
+            }
+            self.key = AesKey::new(key);
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
+        if self.key.is_none() {
+            return Err(Reason::NoKeySet);
+        }
+        if self.tls_version > 0 {
+            return self.tls_record(buffers);
+        }
+        let mut done = 0;
+        if self.held.len > 0 {
+            let taken = buffers.len().min(BLOCK - self.held.len);
+            let piece: [u8; BLOCK] = {
+                let mut piece = [0; BLOCK];
+                piece[..taken].copy_from_slice(buffers.read(taken));
+                piece
+            };
+            self.hold(&piece[..taken]);
+            let may_be_last = self.direction == Direction::Decrypt && self.pad;
+            if self.held.len == BLOCK && !(may_be_last && buffers.is_empty()) {
+                done += self.crypt_held(&mut buffers)?;
+            }
+        }
+        let mut whole = buffers.len() / BLOCK * BLOCK;
+        // The last block of a padded message is only known at its end.
+        if self.direction == Direction::Decrypt && self.pad && whole == buffers.len() {
+            whole = whole.saturating_sub(BLOCK);
+        }
+        if whole > 0 {
+            self.crypt(buffers.work(whole)?)?;
+            done += whole;
+        }
+        let rest = buffers.len();
+        if rest > 0 {
+            self.hold(buffers.read(rest));
+        }
+        Ok(done)
+    }
+
+    fn finish(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
+        if self.key.is_none() {
+            return Err(Reason::NoKeySet);
+        }
+        // Every record of TLS is whole.
+        if self.tls_version > 0 {
+            return Err(Reason::CipherOperationFailed);
+        }
+        let held = self.held.len;
+        match (self.direction, self.pad) {
+            (_, false) if held == 0 => Ok(0),
+            (_, false) if held < BLOCK => Err(Reason::WrongFinalBlockLength),
+            (Direction::Encrypt, true) => {
+                self.hold(&[(BLOCK - held) as u8; BLOCK][held..]);
+                self.crypt_held(&mut buffers)
+            }
+            (_, false) => self.crypt_held(&mut buffers),
+            (Direction::Decrypt, true) if held < BLOCK => Err(Reason::WrongFinalBlockLength),
+            (Direction::Decrypt, true) => {
+                let mut block = self.held.bytes;
+                self.held.zeroize();
+                self.crypt((&mut block[..]).into())?;
+                let left = unpadded(&block).ok_or(Reason::BadDecrypt)?;
+                let written = buffers.write(&block[..left]);
+                block.zeroize();
+                written.map(|()| left)
+            }
+        }
+    }
+
+    fn cipher(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
+        let len = buffers.len();
+        if !len.is_multiple_of(BLOCK) {
+            return Err(Reason::WrongFinalBlockLength);
+        }
+        self.crypt(buffers.work(len)?)?;
+        Ok(len)
+    }
+
+    fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
+        let iv = |iv| match self.spec.iv_len {
+            0 => &[][..],
+            _ => iv,
+        };
+        match name {
+            Name::KeyLength => param.give_number(self.spec.key_len as u64),
+            Name::IvLength => param.give_number(self.spec.iv_len as u64),
+            Name::Padding => param.give_number(self.pad.into()),
+            Name::Number => param.give_number(self.number),
+            Name::Iv => param.give_octets(iv(&self.given_iv)),
+            Name::UpdatedIv => param.give_octets(iv(&self.iv)),
+            Name::TlsMac => param.give_octets(self.tls_mac.bytes()),
+            _ => Ok(()),
+        }
+    }
+
+    fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
+        let number = || param.number().ok_or(Reason::FailedToGetParameter);
+        match name {
+            Name::Padding => self.pad = number()? != 0,
+            Name::Number => self.number = number()?,
+            Name::TlsVersion => self.tls_version = number()?,
+            Name::TlsMacSize => {
+                let size = number()? as usize;
+                if size > tls_record::LONGEST_MAC {
+                    return Err(Reason::FailedToGetParameter);
+                }
+                self.tls_mac_size = size;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// How much of a padded block is data; `None` if the padding is wrong. Which byte of it is
+/// wrong does not show in the time.
+fn unpadded(block: &[u8; BLOCK]) -> Option<usize> {
+    let padding = block[BLOCK - 1];
+    let mut good = !padding.ct_eq(&0) & !padding.ct_gt(&(BLOCK as u8));
+    for (i, byte) in block.iter().rev().enumerate() {
+        let inside = padding.ct_gt(&(i as u8));
+        good &= !inside | byte.ct_eq(&padding);
+    }
+    let left = u8::conditional_select(&0xff, &(BLOCK as u8).wrapping_sub(padding), good);
+    (left <= BLOCK as u8).then_some(left.into())
+}

@@ -1,0 +1,135 @@
+//! The memory of one call: where data comes from, and where it goes.
+
+use std::marker::PhantomData;
+use std::slice;
+
+use inout::InOutBuf;
+
+use crate::error::Reason;
+
+/// What a program handed to one call. Nothing here is read or written until a method is
+/// called, and each part at most once.
+pub(crate) struct Buffers<'a> {
+    input: *const u8,
+    len: usize,
+    output: *mut u8,
+    room: usize,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl Buffers<'_> {
+    /// # Safety
+    /// `input` is null or readable for `len` bytes, `output` null or writable for `room`
+    /// bytes, while this lives. They may overlap in any way.
+    pub(crate) unsafe fn new(input: *const u8, len: usize, output: *mut u8, room: usize) -> Self {
+        Buffers {
+            input,
+            len: if input.is_null() { 0 } else { len },
+            output,
+            room: if output.is_null() { 0 } else { room },
+            memory: PhantomData,
+        }
+    }
+
+    /// Bytes of input left.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn has_input(&self) -> bool {
+        !self.input.is_null()
+    }
+
+    /// A program that wants no output gives additional data.
+    pub(crate) fn has_output(&self) -> bool {
+        !self.output.is_null()
+    }
+
+    pub(crate) fn is_in_place(&self) -> bool {
+        std::ptr::eq(self.input, self.output)
+    }
+
+    /// Refuses an output for less than `len` bytes.
+    pub(crate) fn need_room(&self, len: usize) -> Result<(), Reason> {
+        match len <= self.room {
+            true => Ok(()),
+            false => Err(Reason::OutputBufferTooSmall),
+        }
+    }
+
+    /// The next `len` bytes of input, to be read only.
+    pub(crate) fn read(&mut self, len: usize) -> &[u8] {
+        assert!(len <= self.len, "there is so much input");
+        let from = self.input;
+        self.skip_input(len);
+        if len == 0 {
+            return &[];
+        }
+        // SAFETY: input is readable, and nothing is written while this is borrowed.
+        unsafe { slice::from_raw_parts(from, len) }
+    }
+
+    /// The next `len` bytes of input and of output, to work on. An input that overlaps its
+    /// output in part is moved there first.
+    pub(crate) fn work(&mut self, len: usize) -> Result<InOutBuf<'_, '_, u8>, Reason> {
+        self.need_room(len)?;
+        assert!(len <= self.len, "there is so much input");
+        let (from, to) = (self.input, self.output);
+        self.skip_input(len);
+        self.skip_output(len);
+        if len == 0 {
+            return Ok(InOutBuf::from(&mut [][..]));
+        }
+        let apart = from.addr().abs_diff(to.addr()) >= len;
+        if apart {
+            // SAFETY: both are valid for `len` bytes and disjoint.
+            return Ok(unsafe { InOutBuf::from_raw(from, to, len) });
+        }
+        if !std::ptr::eq(from, to) {
+            // SAFETY: both are valid for `len` bytes; they may overlap.
+            unsafe { from.copy_to(to, len) };
+        }
+        // SAFETY: the output is valid for `len` bytes, and nobody else has it.
+        Ok(unsafe { InOutBuf::from_raw(to, to, len) })
+    }
+
+    /// Writes to the output.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Reason> {
+        self.need_room(bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: there is room, and `bytes` are not of the output: they are borrowed, and
+        // this is the only way to the output.
+        unsafe {
+            bytes
+                .as_ptr()
+                .copy_to_nonoverlapping(self.output, bytes.len())
+        };
+        self.skip_output(bytes.len());
+        Ok(())
+    }
+
+    /// All of the output that is left, to be read and written.
+    pub(crate) fn output(&mut self) -> &mut [u8] {
+        if self.room == 0 {
+            return &mut [];
+        }
+        // SAFETY: the output is writable, and borrowed from here alone.
+        unsafe { slice::from_raw_parts_mut(self.output, self.room) }
+    }
+
+    fn skip_input(&mut self, len: usize) {
+        self.len -= len;
+        self.input = self.input.wrapping_add(len);
+    }
+
+    fn skip_output(&mut self, len: usize) {
+        self.room -= len;
+        self.output = self.output.wrapping_add(len);
+    }
+}

@@ -1,0 +1,318 @@
+//! A cipher in use, and the C functions by which OpenSSL uses it.
+//!
+//! Each function is generic over the cipher, catches every panic, and turns an error into
+//! an entry of OpenSSL's error queue and a return value of 0.
+
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
+
+use cipherlane_kernels::job::Direction;
+
+use crate::buffers::Buffers;
+use crate::error::{self, Core, Reason};
+use crate::ffi::{Dispatch, Function, Param, cipher};
+use crate::params::{self, Name};
+use crate::spec::{self, Spec};
+use crate::statistics;
+
+/// A cipher's context, in the order of OpenSSL's calls.
+pub(crate) trait Context: Clone {
+    /// Parameters that [`get`](Self::get) knows.
+    const GETTABLE: &'static [Param];
+    /// Parameters that [`set`](Self::set) knows.
+    const SETTABLE: &'static [Param];
+
+    fn new(spec: &'static Spec) -> Self;
+
+    fn spec(&self) -> &'static Spec;
+
+    /// Begins a message. A key or an IV that is not given is the one from before.
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason>;
+
+    /// The next piece; gives the bytes of output.
+    fn update(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason>;
+
+    /// Ends the message; gives the bytes of output.
+    fn finish(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason>;
+
+    /// `EVP_Cipher`: a piece, or the end where there is no input.
+    fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason>;
+
+    fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason>;
+
+    fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason>;
+}
+
+/// What OpenSSL holds: a cipher's context, and whom its errors are told.
+struct InUse<C> {
+    core: Core,
+    context: C,
+}
+
+/// Runs `work` on the context behind a pointer of OpenSSL's; what goes wrong, panics too, is
+/// an error of OpenSSL's and 0.
+///
+/// # Safety
+/// `context` is null or came from `newctx` or `dupctx` of the same cipher, and is used by
+/// one thread at a time.
+unsafe fn guarded<C>(
+    context: *mut c_void,
+    work: impl FnOnce(&mut C) -> Result<(), Reason>,
+) -> c_int {
+    // SAFETY: promised by the caller.
+    let Some(InUse { core, context }) = (unsafe { context.cast::<InUse<C>>().as_mut() }) else {
+        return 0;
+    };
+    // A context in which a panic left something half done is only dropped or begun anew by
+    // its program; nothing in it is unsafe to use.
+    match catch_unwind(AssertUnwindSafe(|| work(context))) {
+        Ok(Ok(())) => 1,
+        Ok(Err(reason)) => {
+            error::raise(*core, reason);
+            0
+        }
+        Err(_) => {
+            error::raise(*core, Reason::InternalError);
+            0
+        }
+    }
+}
+
+fn boxed<C>(make: impl FnOnce() -> InUse<C>) -> *mut c_void {
+    match catch_unwind(AssertUnwindSafe(|| Box::into_raw(Box::new(make())))) {
+        Ok(context) => context.cast(),
+        Err(_) => std::ptr::null_mut(),
+    }
+}
+
+/// For `newctx`: a context of a provider, whose pointer is the core's handle.
+pub(crate) fn new<C: Context>(spec: &'static Spec, provider: *mut c_void) -> *mut c_void {
+    statistics::count_context(spec);
+    boxed(|| InUse {
+        core: Core(provider),
+        context: C::new(spec),
+    })
+}
+
+unsafe extern "C" fn freectx<C>(context: *mut c_void) {
+    if !context.is_null() {
+        // SAFETY: the context came from `boxed`, and OpenSSL frees it once. Dropping wipes.
+        let context = unsafe { Box::from_raw(context.cast::<InUse<C>>()) };
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(context)));
+    }
+}
+
+unsafe extern "C" fn dupctx<C: Context>(context: *mut c_void) -> *mut c_void {
+    // SAFETY: OpenSSL's promise about contexts.
+    match unsafe { context.cast::<InUse<C>>().as_ref() } {
+        Some(InUse { core, context }) => boxed(|| InUse {
+            core: *core,
+            context: context.clone(),
+        }),
+        None => std::ptr::null_mut(),
+    }
+}
+
+type Init = unsafe extern "C" fn(
+    context: *mut c_void,
+    key: *const u8,
+    key_len: usize,
+    iv: *const u8,
+    iv_len: usize,
+    params: *mut Param,
+) -> c_int;
+
+macro_rules! inits {
+    ($($name:ident $direction:expr;)*) => {$(
+        unsafe extern "C" fn $name<C: Context>(
+            context: *mut c_void,
+            key: *const u8,
+            key_len: usize,
+            iv: *const u8,
+            iv_len: usize,
+            params: *mut Param,
+        ) -> c_int {
+            // SAFETY: OpenSSL's promises: the context is ours, key and IV are null or
+            // as long as said, and the parameters are an array.
+            unsafe {
+                guarded::<C>(context, |context| {
+                    let some = |bytes: *const u8, len| {
+                        (!bytes.is_null()).then(|| slice::from_raw_parts(bytes, len))
+                    };
+                    context.init($direction, some(key, key_len), some(iv, iv_len))?;
+                    params::each(params, |name, param| context.set(name, param))
+                })
+            }
+        }
+    )*};
+}
+
+inits! {
+    encrypt_init Direction::Encrypt;
+    decrypt_init Direction::Decrypt;
+}
+
+type Update = unsafe extern "C" fn(
+    context: *mut c_void,
+    output: *mut u8,
+    written: *mut usize,
+    room: usize,
+    input: *const u8,
+    len: usize,
+) -> c_int;
+
+macro_rules! updates {
+    ($($name:ident $method:ident;)*) => {$(
+        unsafe extern "C" fn $name<C: Context>(
+            context: *mut c_void,
+            output: *mut u8,
+            written: *mut usize,
+            room: usize,
+            input: *const u8,
+            len: usize,
+        ) -> c_int {
+            // SAFETY: OpenSSL's promises: the context is ours, input and output are
+            // null or as long as said, and the length has a place.
+            unsafe {
+                guarded::<C>(context, |context| {
+                    statistics::count(context.spec(), len);
+                    let done = context.$method(Buffers::new(input, len, output, room))?;
+                    if let Some(written) = written.as_mut() {
+                        *written = done;
+                    }
+                    Ok(())
+                })
+            }
+        }
+    )*};
+}
+
+updates! {
+    update update;
+    cipher_once cipher;
+}
+
+type Final = unsafe extern "C" fn(
+    context: *mut c_void,
+    output: *mut u8,
+    written: *mut usize,
+    room: usize,
+) -> c_int;
+
+unsafe extern "C" fn finish<C: Context>(
+    context: *mut c_void,
+    output: *mut u8,
+    written: *mut usize,
+    room: usize,
+) -> c_int {
+    // SAFETY: OpenSSL's promises, as for an update.
+    unsafe {
+        guarded::<C>(context, |context| {
+            let done = context.finish(Buffers::new(std::ptr::null(), 0, output, room))?;
+            if let Some(written) = written.as_mut() {
+                *written = done;
+            }
+            Ok(())
+        })
+    }
+}
+
+type Params = unsafe extern "C" fn(context: *mut c_void, params: *mut Param) -> c_int;
+
+unsafe extern "C" fn get_ctx_params<C: Context>(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: OpenSSL's promises about contexts and parameters.
+    unsafe {
+        guarded::<C>(context, |context| {
+            params::each(params, |name, param| context.get(name, param))
+        })
+    }
+}
+
+unsafe extern "C" fn set_ctx_params<C: Context>(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: OpenSSL's promises about contexts and parameters.
+    unsafe {
+        guarded::<C>(context, |context| {
+            params::each(params, |name, param| context.set(name, param))
+        })
+    }
+}
+
+type Described = unsafe extern "C" fn(*mut c_void, *mut c_void) -> *const Param;
+
+extern "C" fn gettable_ctx<C: Context>(_: *mut c_void, _: *mut c_void) -> *const Param {
+    C::GETTABLE.as_ptr()
+}
+
+extern "C" fn settable_ctx<C: Context>(_: *mut c_void, _: *mut c_void) -> *const Param {
+    C::SETTABLE.as_ptr()
+}
+
+extern "C" fn gettable(_: *mut c_void) -> *const Param {
+    spec::GETTABLE.as_ptr()
+}
+
+/// For [`functions`]: the two that are a cipher's own, for they have no context to ask.
+pub(crate) type NewContext = unsafe extern "C" fn(provider: *mut c_void) -> *mut c_void;
+pub(crate) type GetParams = unsafe extern "C" fn(params: *mut Param) -> c_int;
+
+/// For a cipher's `get_params`.
+///
+/// # Safety
+/// As [`params::each`].
+pub(crate) unsafe fn answer(spec: &Spec, params: *mut Param) -> c_int {
+    // There is no context, and so nobody to tell more than that it failed.
+    // SAFETY: promised by the caller.
+    let answered = catch_unwind(AssertUnwindSafe(|| unsafe { spec.answer(params) }));
+    matches!(answered, Ok(Ok(()))).into()
+}
+
+/// The dispatch table of a cipher.
+pub(crate) const fn functions<C: Context>(new: NewContext, params: GetParams) -> [Dispatch; 15] {
+    /// # Safety
+    /// `F` is a function pointer.
+    const unsafe fn untyped<F: Copy>(function: F) -> Option<Function> {
+        // SAFETY: function pointers are of one size, and OpenSSL calls each by its number
+        // as the type that it has.
+        Some(unsafe { std::mem::transmute_copy::<F, Function>(&function) })
+    }
+    macro_rules! entry {
+        ($id:ident, $function:expr, $type:ty) => {
+            Dispatch {
+                id: cipher::$id,
+                // SAFETY: the type says that it is a function.
+                function: unsafe { untyped::<$type>($function) },
+            }
+        };
+    }
+    [
+        entry!(NEWCTX, new, NewContext),
+        entry!(ENCRYPT_INIT, encrypt_init::<C>, Init),
+        entry!(DECRYPT_INIT, decrypt_init::<C>, Init),
+        entry!(UPDATE, update::<C>, Update),
+        entry!(FINAL, finish::<C>, Final),
+        entry!(CIPHER, cipher_once::<C>, Update),
+        entry!(FREECTX, freectx::<C>, unsafe extern "C" fn(*mut c_void)),
+        entry!(
+            DUPCTX,
+            dupctx::<C>,
+            unsafe extern "C" fn(*mut c_void) -> *mut c_void
+        ),
+        entry!(GET_PARAMS, params, GetParams),
+        entry!(GET_CTX_PARAMS, get_ctx_params::<C>, Params),
+        entry!(SET_CTX_PARAMS, set_ctx_params::<C>, Params),
+        entry!(
+            GETTABLE_PARAMS,
+            gettable,
+            unsafe extern "C" fn(*mut c_void) -> *const Param
+        ),
+        entry!(GETTABLE_CTX_PARAMS, gettable_ctx::<C>, Described),
+        entry!(SETTABLE_CTX_PARAMS, settable_ctx::<C>, Described),
+        Dispatch::END,
+    ]
+}

@@ -1,0 +1,93 @@
+//! Errors: reasons with a number and words, put onto OpenSSL's error queue.
+
+use std::ffi::{CStr, c_void};
+use std::ptr::null;
+use std::sync::OnceLock;
+
+use crate::ffi::{Dispatch, Function, Item, core};
+
+macro_rules! reasons {
+    ($($name:ident = $number:literal, $text:literal;)*) => {
+        /// Why something was refused. Numbers are those of OpenSSL's own providers
+        /// (proverr.h), so that programs which look at them find what they know.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub(crate) enum Reason { $($name = $number,)* }
+
+        /// For error messages: all reasons in words.
+        pub(crate) static REASONS: &[Item] = &[
+            $(Item { id: $number, text: ($text as &CStr).as_ptr() },)*
+            Item { id: 0, text: null() },
+        ];
+    };
+}
+
+reasons! {
+    BadDecrypt = 100, c"bad decrypt";
+    CipherOperationFailed = 102, c"cipher operation failed";
+    FailedToGetParameter = 103, c"failed to get parameter";
+    FailedToSetParameter = 104, c"failed to set parameter";
+    InvalidKeyLength = 105, c"invalid key length";
+    OutputBufferTooSmall = 106, c"output buffer too small";
+    InvalidIvLength = 109, c"invalid iv length";
+    WrongFinalBlockLength = 107, c"wrong final block length";
+    InvalidTag = 110, c"invalid tag";
+    NoKeySet = 114, c"no key set";
+    InvalidData = 115, c"invalid data";
+    XtsDuplicatedKeys = 149, c"xts duplicated keys";
+    XtsDataUnitIsTooLarge = 148, c"xts data unit is too large";
+    NoIvSet = 152, c"cipherlane: no iv set, or it was used up: give a new one";
+    InternalError = 153, c"cipherlane: internal error, please report it";
+}
+
+/// The core's handle of a provider in one library context: whom errors are told.
+#[derive(Clone, Copy)]
+pub(crate) struct Core(pub(crate) *const c_void);
+
+/// The core's functions for its error queue, which are the same in every library context.
+struct Queue {
+    new: core::NewError,
+    set: core::SetError,
+}
+
+static QUEUE: OnceLock<Queue> = OnceLock::new();
+
+/// Takes note of where errors go.
+///
+/// # Safety
+/// `functions` is the core's dispatch table, or null.
+pub(crate) unsafe fn listen(mut functions: *const Dispatch) {
+    let (mut new, mut set) = (None, None);
+    // SAFETY: the table ends with an entry of number 0.
+    while let Some(entry) = unsafe { functions.as_ref() }.filter(|entry| entry.id != 0) {
+        match (entry.id, entry.function) {
+            (core::NEW_ERROR, Some(function)) => {
+                // SAFETY: the function of this number has this type.
+                new = Some(unsafe { std::mem::transmute::<Function, core::NewError>(function) });
+            }
+            (core::VSET_ERROR, Some(function)) => {
+                // SAFETY: the function of this number has this type.
+                set = Some(unsafe { std::mem::transmute::<Function, core::SetError>(function) });
+            }
+            _ => {}
+        }
+        // SAFETY: this was not the last.
+        functions = unsafe { functions.add(1) };
+    }
+    if let (Some(new), Some(set)) = (new, set) {
+        let _ = QUEUE.set(Queue { new, set });
+    }
+}
+
+/// Puts a reason onto the error queue of this thread.
+#[cold]
+pub(crate) fn raise(Core(handle): Core, reason: Reason) {
+    if let Some(queue) = QUEUE.get() {
+        // SAFETY: the core's own functions with its own handle, which lives as long as the
+        // contexts that were made under it; there is no format.
+        unsafe {
+            (queue.new)(handle);
+            (queue.set)(handle, reason as u32, core::NO_FORMAT, core::NO_ARGUMENTS);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What core.h and core_dispatch.h of OpenSSL 3 say that a provider of ciphers needs.
+//! The numbers and layouts are OpenSSL's ABI and have not changed since 3.0.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+/// A function pointer of any type, as dispatch tables hold it.
+pub(crate) type Function = unsafe extern "C" fn();
+
+/// `OSSL_DISPATCH`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Dispatch {
+    pub(crate) id: c_int,
+    pub(crate) function: Option<Function>,
+}
+
+impl Dispatch {
+    /// What ends every table.
+    pub(crate) const END: Dispatch = Dispatch {
+        id: 0,
+        function: None,
+    };
+}
+
+/// `OSSL_ALGORITHM`
+#[repr(C)]
+pub(crate) struct Offer {
+    pub(crate) names: *const c_char,
+    pub(crate) properties: *const c_char,
+    pub(crate) functions: *const Dispatch,
+    pub(crate) description: *const c_char,
+}
+
+// SAFETY: all four point to constants.
+unsafe impl Sync for Offer {}
+
+/// `OSSL_ITEM`
+#[repr(C)]
+pub(crate) struct Item {
+    pub(crate) id: c_uint,
+    pub(crate) text: *const c_char,
+}
+
+// SAFETY: the text is a constant.
+unsafe impl Sync for Item {}
+
+/// `OSSL_PARAM`
+#[repr(C)]
+pub(crate) struct Param {
+    pub(crate) key: *const c_char,
+    pub(crate) data_type: c_uint,
+    pub(crate) data: *mut c_void,
+    pub(crate) data_size: usize,
+    pub(crate) return_size: usize,
+}
+
+// SAFETY: those that are shared describe parameters: constant keys, and no data.
+unsafe impl Sync for Param {}
+
+impl Param {
+    pub(crate) const END: Param = Param {
+        key: std::ptr::null(),
+        data_type: 0,
+        data: std::ptr::null_mut(),
+        data_size: 0,
+        return_size: 0,
+    };
+
+    /// For lists of what can be got or set.
+    pub(crate) const fn describe(key: &'static CStr, data_type: c_uint) -> Param {
+        Param {
+            key: key.as_ptr(),
+            data_type,
+            ..Param::END
+        }
+    }
+}
+
+/// Types of an `OSSL_PARAM`.
+pub(crate) mod data_type {
+    use std::ffi::c_uint;
+
+    pub(crate) const INTEGER: c_uint = 1;
+    pub(crate) const UNSIGNED_INTEGER: c_uint = 2;
+    pub(crate) const UTF8_STRING: c_uint = 4;
+    pub(crate) const OCTET_STRING: c_uint = 5;
+    pub(crate) const UTF8_PTR: c_uint = 6;
+    pub(crate) const OCTET_PTR: c_uint = 7;
+}
+
+/// Functions that a provider offers.
+pub(crate) mod provider {
+    use std::ffi::c_int;
+
+    pub(crate) const TEARDOWN: c_int = 1024;
+    pub(crate) const GETTABLE_PARAMS: c_int = 1025;
+    pub(crate) const GET_PARAMS: c_int = 1026;
+    pub(crate) const QUERY_OPERATION: c_int = 1027;
+    pub(crate) const GET_REASON_STRINGS: c_int = 1029;
+
+    /// `OSSL_OP_CIPHER`
+    pub(crate) const CIPHERS: c_int = 2;
+}
+
+/// Functions of a cipher.
+pub(crate) mod cipher {
+    use std::ffi::c_int;
+
+    pub(crate) const NEWCTX: c_int = 1;
+    pub(crate) const ENCRYPT_INIT: c_int = 2;
+    pub(crate) const DECRYPT_INIT: c_int = 3;
+    pub(crate) const UPDATE: c_int = 4;
+    pub(crate) const FINAL: c_int = 5;
+    pub(crate) const CIPHER: c_int = 6;
+    pub(crate) const FREECTX: c_int = 7;
+    pub(crate) const DUPCTX: c_int = 8;
+    pub(crate) const GET_PARAMS: c_int = 9;
+    pub(crate) const GET_CTX_PARAMS: c_int = 10;
+    pub(crate) const SET_CTX_PARAMS: c_int = 11;
+    pub(crate) const GETTABLE_PARAMS: c_int = 12;
+    pub(crate) const GETTABLE_CTX_PARAMS: c_int = 13;
+    pub(crate) const SETTABLE_CTX_PARAMS: c_int = 14;
+}
+
+/// Functions that the core offers.
+pub(crate) mod core {
+    use std::ffi::{c_char, c_int, c_uint, c_void};
+
+    pub(crate) const NEW_ERROR: c_int = 5;
+    pub(crate) const VSET_ERROR: c_int = 7;
+
+    pub(crate) type NewError = unsafe extern "C" fn(handle: *const c_void);
+    /// The last argument is a `va_list`, which is not read where there is no format.
+    pub(crate) type SetError = unsafe extern "C" fn(
+        handle: *const c_void,
+        reason: c_uint,
+        format: *const c_char,
+        arguments: *mut c_void,
+    );
+    pub(crate) const NO_FORMAT: *const c_char = std::ptr::null();
+    pub(crate) const NO_ARGUMENTS: *mut c_void = std::ptr::null_mut();
+}

@@ -1,0 +1,64 @@
+//! What OpenSSL asks of a cipher before there is a context.
+
+use crate::error::Reason;
+use crate::ffi::{Param, data_type};
+use crate::params::{self, Name};
+use crate::statistics::Counters;
+
+/// A cipher's constants.
+pub(crate) struct Spec {
+    /// For statistics.
+    pub(crate) name: &'static str,
+    pub(crate) mode: Mode,
+    /// Bytes of the key.
+    pub(crate) key_len: usize,
+    /// Bytes of the IV, unless another length is set.
+    pub(crate) iv_len: usize,
+    /// 1 where data need not come in blocks.
+    pub(crate) block: usize,
+    pub(crate) counters: Counters,
+}
+
+/// Modes with OpenSSL's numbers (evp.h, `EVP_CIPH_*_MODE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Mode {
+    Ecb = 1,
+    Cbc = 2,
+    Ctr = 5,
+    Gcm = 6,
+    Xts = 0x10001,
+}
+
+pub(crate) static GETTABLE: [Param; 10] = [
+    Param::describe(c"mode", data_type::UNSIGNED_INTEGER),
+    Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
+    Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
+    Param::describe(c"blocksize", data_type::UNSIGNED_INTEGER),
+    Param::describe(c"aead", data_type::INTEGER),
+    Param::describe(c"custom-iv", data_type::INTEGER),
+    Param::describe(c"cts", data_type::INTEGER),
+    Param::describe(c"tls-multi", data_type::INTEGER),
+    Param::describe(c"has-randkey", data_type::INTEGER),
+    Param::END,
+];
+
+impl Spec {
+    /// # Safety
+    /// As [`params::each`].
+    pub(crate) unsafe fn answer(&self, params: *mut Param) -> Result<(), Reason> {
+        let aead = self.mode == Mode::Gcm;
+        // SAFETY: promised by the caller.
+        unsafe {
+            params::each(params, |name, param| match name {
+                Name::Mode => param.give_number(self.mode as u64),
+                Name::KeyLength => param.give_number(self.key_len as u64),
+                Name::IvLength => param.give_number(self.iv_len as u64),
+                Name::BlockSize => param.give_number(self.block as u64),
+                Name::Aead | Name::CustomIv => param.give_number(aead.into()),
+                Name::Cts | Name::TlsMultiblock | Name::HasRandomKey => param.give_number(0),
+                _ => Ok(()),
+            })
+        }
+    }
+}

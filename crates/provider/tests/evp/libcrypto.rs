@@ -1,0 +1,280 @@
+//! libcrypto with a library context that has the provider, or only the default one.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::LazyLock;
+
+use libloading::Library;
+
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        /// As OpenSSL's headers declare them.
+        #[allow(non_snake_case)]
+        struct Functions {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+            _library: Library,
+        }
+
+        static LIBCRYPTO: LazyLock<Functions> = LazyLock::new(|| {
+            let expected = "libcrypto.so.3 is installed by scripts/needs test";
+            // SAFETY: libcrypto may be loaded, and its functions have these types.
+            unsafe {
+                let library = Library::new("libcrypto.so.3").expect(expected);
+                Functions {
+                    $($name: *library.get(stringify!($name)).unwrap(),)*
+                    _library: library,
+                }
+            }
+        });
+    };
+}
+
+functions! {
+    OSSL_LIB_CTX_new: fn() -> *mut c_void;
+    OSSL_LIB_CTX_free: fn(*mut c_void);
+    OSSL_PROVIDER_add_builtin: fn(*mut c_void, *const c_char, *const c_void) -> c_int;
+    OSSL_PROVIDER_load: fn(*mut c_void, *const c_char) -> *mut c_void;
+    OSSL_PROVIDER_unload: fn(*mut c_void) -> c_int;
+    EVP_CIPHER_fetch: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+    EVP_CIPHER_free: fn(*mut c_void);
+    EVP_CIPHER_get_key_length: fn(*const c_void) -> c_int;
+    EVP_CIPHER_get_iv_length: fn(*const c_void) -> c_int;
+    EVP_CIPHER_CTX_new: fn() -> *mut c_void;
+    EVP_CIPHER_CTX_free: fn(*mut c_void);
+    EVP_CIPHER_CTX_copy: fn(*mut c_void, *const c_void) -> c_int;
+    EVP_CIPHER_CTX_ctrl: fn(*mut c_void, c_int, c_int, *mut c_void) -> c_int;
+    EVP_CIPHER_CTX_set_padding: fn(*mut c_void, c_int) -> c_int;
+    EVP_CipherInit_ex2: fn(*mut c_void, *const c_void, *const u8, *const u8, c_int, *const c_void) -> c_int;
+    EVP_CipherUpdate: fn(*mut c_void, *mut u8, *mut c_int, *const u8, c_int) -> c_int;
+    EVP_CipherFinal_ex: fn(*mut c_void, *mut u8, *mut c_int) -> c_int;
+    ERR_clear_error: fn();
+    ERR_peek_last_error: fn() -> u64;
+    ERR_error_string_n: fn(u64, *mut c_char, usize);
+}
+
+const SET_IV_LENGTH: c_int = 0x9;
+const GET_TAG: c_int = 0x10;
+const SET_TAG: c_int = 0x11;
+
+/// A library context, which threads share.
+pub(crate) struct Lib {
+    raw: *mut c_void,
+    providers: Vec<*mut c_void>,
+}
+
+// SAFETY: OpenSSL's library contexts may be used from any number of threads at once.
+unsafe impl Send for Lib {}
+// SAFETY: as above.
+unsafe impl Sync for Lib {}
+
+impl Lib {
+    fn with(names: &[&CStr]) -> Lib {
+        // SAFETY: the provider's function has the type that OpenSSL wants.
+        unsafe {
+            let raw = (LIBCRYPTO.OSSL_LIB_CTX_new)();
+            let init = cipherlane_provider::OSSL_provider_init as *const c_void;
+            assert_eq!(
+                (LIBCRYPTO.OSSL_PROVIDER_add_builtin)(raw, c"cipherlane".as_ptr(), init),
+                1
+            );
+            let load = |name: &&CStr| (LIBCRYPTO.OSSL_PROVIDER_load)(raw, name.as_ptr());
+            let providers: Vec<_> = names.iter().map(load).collect();
+            assert!(providers.iter().all(|provider| !provider.is_null()));
+            Lib { raw, providers }
+        }
+    }
+
+    /// One that has nothing but the provider.
+    pub(crate) fn ours() -> Lib {
+        Lib::with(&[c"cipherlane"])
+    }
+
+    pub(crate) fn default() -> Lib {
+        Lib::with(&[c"default"])
+    }
+
+    pub(crate) fn cipher(&self, name: &str) -> Cipher {
+        let name = CString::new(name).unwrap();
+        // SAFETY: the context lives; the name is a string.
+        let raw = unsafe { (LIBCRYPTO.EVP_CIPHER_fetch)(self.raw, name.as_ptr(), null()) };
+        assert!(!raw.is_null(), "{name:?}");
+        Cipher { raw }
+    }
+}
+
+impl Drop for Lib {
+    fn drop(&mut self) {
+        // SAFETY: the providers and the context are ours; ciphers hold on to what they need.
+        unsafe {
+            for &provider in &self.providers {
+                (LIBCRYPTO.OSSL_PROVIDER_unload)(provider);
+            }
+            (LIBCRYPTO.OSSL_LIB_CTX_free)(self.raw);
+        }
+    }
+}
+
+pub(crate) struct Cipher {
+    raw: *mut c_void,
+}
+
+// SAFETY: fetched ciphers do not change.
+unsafe impl Send for Cipher {}
+// SAFETY: as above.
+unsafe impl Sync for Cipher {}
+
+impl Cipher {
+    pub(crate) fn key_len(&self) -> usize {
+        // SAFETY: a fetched cipher.
+        unsafe { (LIBCRYPTO.EVP_CIPHER_get_key_length)(self.raw) as usize }
+    }
+
+    pub(crate) fn iv_len(&self) -> usize {
+        // SAFETY: a fetched cipher.
+        unsafe { (LIBCRYPTO.EVP_CIPHER_get_iv_length)(self.raw) as usize }
+    }
+
+    /// A context with the cipher, and nothing set.
+    pub(crate) fn context(&self) -> Context {
+        // SAFETY: a fetched cipher; neither key nor IV.
+        unsafe {
+            let raw = (LIBCRYPTO.EVP_CIPHER_CTX_new)();
+            assert!(!raw.is_null());
+            let init = LIBCRYPTO.EVP_CipherInit_ex2;
+            assert_eq!(init(raw, self.raw, null(), null(), 1, null()), 1);
+            Context { raw }
+        }
+    }
+}
+
+impl Drop for Cipher {
+    fn drop(&mut self) {
+        // SAFETY: fetched, and freed once.
+        unsafe { (LIBCRYPTO.EVP_CIPHER_free)(self.raw) };
+    }
+}
+
+/// What was refused, in the words of OpenSSL's error queue; empty if it has none.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused(pub(crate) String);
+
+pub(crate) type Done = Result<Vec<u8>, Refused>;
+
+/// `EVP_CIPHER_CTX`.
+pub(crate) struct Context {
+    raw: *mut c_void,
+}
+
+impl Context {
+    /// Runs a call, with the error queue empty before it.
+    fn call(&mut self, work: impl FnOnce(*mut c_void) -> c_int) -> Result<(), Refused> {
+        // SAFETY: no preconditions.
+        unsafe { (LIBCRYPTO.ERR_clear_error)() };
+        match work(self.raw) {
+            1.. => Ok(()),
+            _ => {
+                let mut text = [0u8; 256];
+                // SAFETY: there is room for the text, which ends with a zero.
+                unsafe {
+                    let error = (LIBCRYPTO.ERR_peek_last_error)();
+                    if error == 0 {
+                        return Err(Refused(String::new()));
+                    }
+                    (LIBCRYPTO.ERR_error_string_n)(error, text.as_mut_ptr().cast(), text.len());
+                }
+                let text = CStr::from_bytes_until_nul(&text).unwrap();
+                Err(Refused(text.to_str().unwrap().to_owned()))
+            }
+        }
+    }
+
+    /// Key and IV must be as long as the context says.
+    pub(crate) fn init(
+        &mut self,
+        encrypt: bool,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Refused> {
+        let pointer = |bytes: Option<&[u8]>| bytes.map_or(null(), <[u8]>::as_ptr);
+        // SAFETY: as promised.
+        self.call(|raw| unsafe {
+            let (key, iv) = (pointer(key), pointer(iv));
+            (LIBCRYPTO.EVP_CipherInit_ex2)(raw, null(), key, iv, encrypt.into(), null())
+        })
+    }
+
+    pub(crate) fn update(&mut self, input: &[u8]) -> Done {
+        let mut output = vec![0; input.len() + 32];
+        let mut len = 0;
+        // SAFETY: there is room for the input and a block.
+        self.call(|raw| unsafe {
+            let (to, from) = (output.as_mut_ptr(), input.as_ptr());
+            (LIBCRYPTO.EVP_CipherUpdate)(raw, to, &mut len, from, input.len() as c_int)
+        })?;
+        output.truncate(len as usize);
+        Ok(output)
+    }
+
+    pub(crate) fn aad(&mut self, aad: &[u8]) -> Result<(), Refused> {
+        let mut len = 0;
+        // SAFETY: no output is what tells additional data.
+        self.call(|raw| unsafe {
+            let from = aad.as_ptr();
+            (LIBCRYPTO.EVP_CipherUpdate)(raw, null_mut(), &mut len, from, aad.len() as c_int)
+        })
+    }
+
+    pub(crate) fn finish(&mut self) -> Done {
+        let mut output = vec![0; 32];
+        let mut len = 0;
+        // SAFETY: there is room for a block.
+        self.call(|raw| unsafe {
+            (LIBCRYPTO.EVP_CipherFinal_ex)(raw, output.as_mut_ptr(), &mut len)
+        })?;
+        output.truncate(len as usize);
+        Ok(output)
+    }
+
+    fn control(&mut self, what: c_int, len: usize, at: *mut u8) -> Result<(), Refused> {
+        // SAFETY: callers give memory as long as they say.
+        self.call(|raw| unsafe {
+            (LIBCRYPTO.EVP_CIPHER_CTX_ctrl)(raw, what, len as c_int, at.cast())
+        })
+    }
+
+    pub(crate) fn set_iv_length(&mut self, len: usize) -> Result<(), Refused> {
+        self.control(SET_IV_LENGTH, len, null_mut())
+    }
+
+    pub(crate) fn set_tag(&mut self, tag: &[u8]) -> Result<(), Refused> {
+        self.control(SET_TAG, tag.len(), tag.to_vec().as_mut_ptr())
+    }
+
+    pub(crate) fn tag(&mut self, len: usize) -> Done {
+        let mut tag = vec![0; len];
+        self.control(GET_TAG, len, tag.as_mut_ptr())?;
+        Ok(tag)
+    }
+
+    pub(crate) fn set_padding(&mut self, on: bool) {
+        // SAFETY: the context is ours.
+        let set = unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_set_padding)(self.raw, on.into()) };
+        assert_eq!(set, 1);
+    }
+
+    pub(crate) fn duplicate(&self) -> Context {
+        // SAFETY: both contexts live.
+        unsafe {
+            let raw = (LIBCRYPTO.EVP_CIPHER_CTX_new)();
+            assert_eq!((LIBCRYPTO.EVP_CIPHER_CTX_copy)(raw, self.raw), 1);
+            Context { raw }
+        }
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: ours, and freed once.
+        unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_free)(self.raw) };
+    }
+}

@@ -1,0 +1,7 @@
+//! The provider inside this process, through libcrypto's EVP, as programs call it.
+
+mod differential;
+mod libcrypto;
+mod refusals;
+mod sharing;
+mod vectors;

@@ -1,0 +1,84 @@
+//! OpenSSL's own test of ciphers through EVP.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::place::{From, Place, skip, succeeded};
+
+/// Where `scripts/evp-test` has built it; `None` where the source cannot be had.
+fn built() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("evp-test");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/evp-test");
+    let output = Command::new(script).arg(&folder).output().unwrap();
+    if !output.status.success() {
+        skip(
+            "evp_test of OpenSSL",
+            &format!(
+                "scripts/evp-test cannot build it: {}",
+                String::from_utf8_lossy(&output.stderr)
+            ),
+        );
+        return None;
+    }
+    Some(folder)
+}
+
+/// Runs a file of tests: how many there were.
+fn run(place: &Place, folder: &Path, file: &str) -> u32 {
+    let output = succeeded(
+        place
+            .command(folder.join("evp_test"), From::Cipherlane)
+            .arg("-config")
+            .arg(place.configuration())
+            .arg(folder.join("recipes").join(file)),
+    );
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    let completed = said
+        .lines()
+        .find_map(|line| line.split_once("Completed ")?.1.split_once(" tests with "))
+        .unwrap_or_else(|| panic!("{file}: {said}"));
+    assert!(completed.1.starts_with("0 errors"), "{file}: {said}");
+    completed.0.parse().unwrap()
+}
+
+#[test]
+fn openssls_own_test_passes() {
+    let Some(folder) = built() else {
+        return;
+    };
+    let place = Place::new();
+    assert!(run(&place, &folder, "evpciph_aes_common.txt") >= 164);
+    let used = place.used();
+    for cipher in [
+        "AES-128-ECB",
+        "AES-192-ECB",
+        "AES-256-ECB",
+        "AES-128-CBC",
+        "AES-192-CBC",
+        "AES-256-CBC",
+        "AES-128-CTR",
+        "AES-192-CTR",
+        "AES-256-CTR",
+        "AES-128-GCM",
+        "AES-192-GCM",
+        "AES-256-GCM",
+        "AES-128-XTS",
+        "AES-256-XTS",
+    ] {
+        assert!(used.get(cipher) > Some(&0), "{cipher}: {used:?}");
+    }
+    // Files whose ciphers, or parts of them, are the default provider's: both get along.
+    for file in [
+        "evpciph_aes_cts.txt",
+        "evpciph_aes_ccm_cavs.txt",
+        "evpciph_aes_ocb.txt",
+        "evpciph_aes_siv.txt",
+        "evpciph_aes_wrap.txt",
+        "evpciph_aes_stitched.txt",
+        "evpciph_chacha.txt",
+        "evpmac_common.txt",
+        "evppbe_pkcs12.txt",
+    ] {
+        assert!(run(&place, &folder, file) > 0, "{file}");
+    }
+}

@@ -1,0 +1,111 @@
+//! A folder with a configuration of OpenSSL that names the provider, and its counters.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// Where a program's ciphers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum From {
+    Cipherlane,
+    Default,
+}
+
+pub(crate) struct Place {
+    folder: TempDir,
+}
+
+/// Bytes of each cipher that processes of the place had from the provider.
+pub(crate) type Used = BTreeMap<String, u64>;
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        let place = Place {
+            folder: TempDir::new().unwrap(),
+        };
+        // Cargo puts the library beside the tests that depend on it.
+        let library = std::env::current_exe()
+            .unwrap()
+            .with_file_name("libcipherlane_provider.so");
+        assert!(library.exists(), "{} was built", library.display());
+        let configuration = format!(
+            "openssl_conf = start\n\
+             [start]\nproviders = providers\nalg_section = algorithms\n\
+             [providers]\ndefault = with_default\ncipherlane = with_cipherlane\n\
+             [with_default]\nactivate = 1\n\
+             [with_cipherlane]\nactivate = 1\nmodule = {}\n\
+             [algorithms]\ndefault_properties = ?provider=cipherlane\n",
+            library.display()
+        );
+        fs::write(place.configuration(), configuration).unwrap();
+        place
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn configuration(&self) -> PathBuf {
+        self.path().join("openssl.cnf")
+    }
+
+    fn statistics(&self) -> PathBuf {
+        self.path().join("statistics")
+    }
+
+    /// A program of the place.
+    pub(crate) fn command(&self, program: impl AsRef<Path>, from: From) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .current_dir(self.path())
+            .env_remove("OPENSSL_MODULES")
+            .env("CIPHERLANE_OPENSSL_STATS", self.statistics());
+        match from {
+            From::Cipherlane => command.env("OPENSSL_CONF", self.configuration()),
+            From::Default => command.env("OPENSSL_CONF", "/dev/null"),
+        };
+        command
+    }
+
+    /// What was used since the last question.
+    pub(crate) fn used(&self) -> Used {
+        let mut used = Used::new();
+        let Ok(lines) = fs::read_to_string(self.statistics()) else {
+            return used;
+        };
+        fs::remove_file(self.statistics()).unwrap();
+        for line in lines.lines() {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            for (cipher, counts) in line["ciphers"].as_object().unwrap() {
+                *used.entry(cipher.clone()).or_default() += counts["bytes"].as_u64().unwrap();
+            }
+        }
+        used
+    }
+}
+
+/// A program's output, once it has succeeded.
+pub(crate) fn succeeded(command: &mut Command) -> Output {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/needs test installs it"));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// Says that a test proves nothing here: to the stream itself, since the harness keeps what
+/// `eprintln!` writes to itself unless the test fails.
+pub(crate) fn skip(test: &str, reason: &str) {
+    let message = format!("SKIPPED: {test}: {reason}\n");
+    std::io::stderr().write_all(message.as_bytes()).unwrap();
+}
