@@ -3,7 +3,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `capture` | packets of pcap files |
@@ -17,6 +17,7 @@ mod enc;
 mod esp_perf;
 mod failure;
 mod generate;
+mod openssl;
 mod options;
 mod output;
 mod plan;
@@ -58,6 +59,7 @@ enum Command {
     EspPerf(esp_perf::EspPerfArgs),
     Enc(enc::EncArgs),
     Check(check::Arguments),
+    Openssl(openssl::OpensslArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
 }
@@ -76,6 +78,7 @@ fn run() -> Result<ExitCode, Failure> {
     let done = match &cli.command {
         Command::Completions(args) => generate::completions(args, Cli::command()),
         Command::Man(args) => generate::man(args, Cli::command()),
+        Command::Openssl(args) => return openssl::run(args),
         _ => return work(&cli.command, cli.options.settings()?),
     };
     done.map(|()| ExitCode::SUCCESS)
@@ -92,7 +95,9 @@ fn work(command: &Command, config: Config) -> Result<ExitCode, Failure> {
         Command::EspPerf(args) => return esp_perf::run(args, config),
         Command::Enc(args) => enc::run(args, config)?,
         Command::Check(args) => return check::run(args, config),
-        Command::Completions(_) | Command::Man(_) => unreachable!("they use no driver"),
+        Command::Openssl(_) | Command::Completions(_) | Command::Man(_) => {
+            unreachable!("they use no driver")
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

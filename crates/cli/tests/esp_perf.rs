@@ -36,7 +36,7 @@ const SOON: [&str; 2] = ["--seconds", "0.001"];
 #[test]
 fn every_transform_is_measured_in_both_directions_and_all_cells_are_reported() {
     let names = "gcm-128,gcm-192,gcm-256,cbc-sha256,cbc-sha512,ctr-sha256,chacha,null-sha256,\
-                 gmac-128";
+                 gmac-128,gost-4m,gost-1k,kuznyechik-mgm,magma-mgm";
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (json, csv, html, svg) = (path("j"), path("c"), path("h"), path("s"));
@@ -57,7 +57,7 @@ fn every_transform_is_measured_in_both_directions_and_all_cells_are_reported() {
     assert!(results["machine"]["cpu"].is_string());
     let cells = results["cells"].as_array().unwrap();
     // Threads and packets a call: 1 is always among them.
-    assert_eq!(cells.len(), 9 * 2 * 2 * 2 * 2);
+    assert_eq!(cells.len(), 13 * 2 * 2 * 2 * 2);
     for cell in cells {
         let number = |name: &str| cell[name].as_f64().expect(name);
         let bytes = if cell["size"] == "64" {
@@ -84,10 +84,10 @@ fn every_transform_is_measured_in_both_directions_and_all_cells_are_reported() {
     let page = std::fs::read_to_string(&html).unwrap();
     assert_eq!(
         page.matches("role=\"img\" aria-label=\"E").count(),
-        9 * 2 * 2
+        13 * 2 * 2
     );
     assert!(!page.contains("http://") && !page.contains("src="));
-    assert_eq!(std::fs::read_dir(&svg).unwrap().count(), 9 * 2 * 2);
+    assert_eq!(std::fs::read_dir(&svg).unwrap().count(), 13 * 2 * 2);
     let chart = std::fs::read_to_string(Path::new(&svg).join("gcm-128-open-threads.svg")).unwrap();
     assert!(chart.starts_with("<svg xmlns") && chart.contains("circle"));
 }

@@ -48,15 +48,18 @@ struct Held {
 impl Block {
     fn crypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
         let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
+        if self.spec.mode == Mode::Cbc && self.direction == Direction::Encrypt {
+            cbc::encrypt_one(key, &mut self.iv, data);
+            return Ok(());
+        }
         let mut jobs = [CipherJob {
             key,
             iv: self.iv,
             data,
         }];
-        match (self.spec.mode, self.direction) {
-            (Mode::Ecb, direction) => ecb::crypt(direction, &mut jobs),
-            (_, Direction::Encrypt) => cbc::encrypt(&mut jobs),
-            (_, Direction::Decrypt) => cbc::decrypt(&mut jobs),
+        match self.spec.mode {
+            Mode::Ecb => ecb::crypt(self.direction, &mut jobs),
+            _ => cbc::decrypt(&mut jobs),
         }
         self.iv = jobs[0].iv;
         Ok(())

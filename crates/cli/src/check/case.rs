@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
 
+use super::direct::Direct;
+
 /// What a correct implementation does with a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -116,6 +118,8 @@ pub(crate) struct Vectors {
     pub(crate) format: &'static str,
     /// The vectors to run, in the order of the file.
     pub(crate) cases: Vec<Case>,
+    /// The vectors to run on the library itself.
+    pub(crate) direct: Vec<Direct>,
     /// The vectors that are only counted.
     pub(crate) skipped: Vec<Skipped>,
 }
@@ -126,6 +130,7 @@ impl Vectors {
         Self {
             format,
             cases: Vec::new(),
+            direct: Vec::new(),
             skipped: Vec::new(),
         }
     }
@@ -158,7 +163,7 @@ impl Vectors {
 
     /// All vectors of the file, run or not.
     pub(crate) fn total(&self) -> usize {
-        self.cases.len() + self.skipped.iter().map(|s| s.count).sum::<usize>()
+        self.cases.len() + self.direct.len() + self.skipped.iter().map(|s| s.count).sum::<usize>()
     }
 }
 

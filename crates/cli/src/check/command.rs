@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use cipherlane::{Config, Error, Framework};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::direct;
 use super::report::Report;
 use super::run::run as run_cases;
 use crate::failure::Failure;
@@ -17,7 +18,8 @@ use crate::options::start;
 /// Takes NIST CAVP response files, Wycheproof JSON and the JSON layouts that vectors/README.md
 /// describes; the content tells the format. Every vector is run in place and from one region to
 /// another, flat and as scatter lists, alone, in batches, and submitted without waiting; valid
-/// tags are also spoilt by one bit. The exit status is 1 if any vector fails.
+/// tags are also spoilt by one bit. ESP packets, and what no driver has, are run on the library
+/// itself. The exit status is 1 if any vector fails.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Files with vectors.
@@ -34,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, mut config: Config) -> Result<ExitCode,
     let framework = start(config)?;
     let drivers = chosen(&framework, forced.as_deref())?;
     let mut report = Report::default();
-    let mut cases = Vec::new();
+    let (mut cases, mut on_library) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         let vectors = super::load(path).map_err(|error| Failure::Usage(error.to_string()))?;
         report.file(&path.display().to_string(), vectors.format, vectors.total());
@@ -43,13 +45,17 @@ pub(crate) fn run(arguments: &Arguments, mut config: Config) -> Result<ExitCode,
             .iter()
             .for_each(|skipped| report.skipped(skipped));
         cases.extend(vectors.cases);
+        on_library.extend(vectors.direct);
     }
     // Draws only on a terminal.
-    let bar = ProgressBar::new((cases.len() * drivers.len()) as u64).with_style(
+    let bar = ProgressBar::new((cases.len() * drivers.len() + on_library.len()) as u64).with_style(
         ProgressStyle::with_template("{bar:40} {pos}/{len} vectors  {eta}")
             .expect("a template with known fields"),
     );
     run_cases(&framework, &drivers, &cases, &mut report, |done| {
+        bar.inc(done as u64)
+    });
+    direct::run(&framework, &on_library, &mut report, |done| {
         bar.inc(done as u64)
     });
     bar.finish_and_clear();

@@ -1,6 +1,5 @@
-//! The project's own layout of vectors, and the JSON layouts in which vectors of GOST ciphers and
-//! of ESP were gathered from RFCs and drafts. The latter are checked for shape and counted until
-//! a driver has their algorithms.
+//! The project's own layouts of vectors, and the JSON layouts in which vectors of GOST ciphers and
+//! of ESP were gathered from RFCs and drafts, which [`super::shapes`] reads.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,9 +9,11 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::case::{Case, Hex, NOT_SUPPORTED, Vectors, Verdict};
+use super::case::{Case, Hex, Vectors, Verdict};
 use super::error::{CORRECT_VALUE, VectorError};
 use super::json::{self, Lines};
+use super::shapes;
+use super::whole_packets;
 
 /// The value of `layout` in the project's own files.
 const OWN: &str = "cipherlane-vectors-1";
@@ -26,6 +27,8 @@ struct Top<'a> {
     layout: Option<Cow<'a, str>>,
     #[serde(borrow)]
     vectors: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    packets: Option<Vec<&'a RawValue>>,
     #[serde(borrow)]
     sboxes: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -66,78 +69,6 @@ enum OwnResult {
     Invalid,
 }
 
-/// The shape of one vector in a layout that is only counted.
-struct Shape {
-    format: &'static str,
-    /// Field that names the algorithm or transform.
-    name: &'static str,
-    /// The name as the user reads it.
-    naming: fn(&str) -> String,
-    /// Fields that must hold hexadecimal bytes.
-    hex: &'static [&'static str],
-}
-
-const SHAPES: [Shape; 7] = [
-    Shape {
-        format: "ESP with GOST 28147-89 (draft-fedchenko-ipsecme-cpesp-gost)",
-        name: "transform",
-        naming: str::to_owned,
-        hex: &[
-            "spi",
-            "iv_random",
-            "Kr_e",
-            "spi_auth_code",
-            "plaintext",
-            "trailer",
-            "packet",
-        ],
-    },
-    Shape {
-        format: "ESP with GOST 28147-89, derived",
-        name: "transform",
-        naming: str::to_owned,
-        hex: &["spi", "iv_random", "Kc_e", "payload", "packet"],
-    },
-    Shape {
-        format: "ESP with MGM (RFC 9227)",
-        name: "transform",
-        naming: str::to_owned,
-        hex: &[
-            "transform_key",
-            "IV",
-            "AAD",
-            "plaintext",
-            "ciphertext",
-            "ESP_ICV",
-            "ESP_packet",
-        ],
-    },
-    Shape {
-        format: "MGM (RFC 9058)",
-        name: "cipher",
-        naming: |cipher| format!("mgm({})", cipher.to_lowercase()),
-        hex: &["K", "ICN", "A", "P", "C", "T"],
-    },
-    Shape {
-        format: "GOST 28147-89",
-        name: "name",
-        naming: str::to_owned,
-        hex: &["key", "ptext", "ctext"],
-    },
-    Shape {
-        format: "GOST 28147-89",
-        name: "name",
-        naming: str::to_owned,
-        hex: &["plaintext", "digest"],
-    },
-    Shape {
-        format: "key derivation (RFC 7836)",
-        name: "function",
-        naming: str::to_owned,
-        hex: &["K_in", "label", "seed", "out"],
-    },
-];
-
 /// Reads the text of a JSON file in one of the layouts, or gives `None` where it is in none.
 /// `file` is the name that errors carry.
 pub(crate) fn parse(file: &Arc<str>, text: &str) -> Result<Option<Vectors>, VectorError> {
@@ -146,11 +77,21 @@ pub(crate) fn parse(file: &Arc<str>, text: &str) -> Result<Option<Vectors>, Vect
     match (top.layout.as_deref(), &top.vectors) {
         (Some(OWN), Some(vectors)) => return own(file, vectors, &mut lines).map(Some),
         (Some(OWN), None) => return Err(wrong(file, 1, "no array \"vectors\"".to_owned())),
+        (Some(whole_packets::LAYOUT), _) => {
+            let packets = top.packets.as_deref();
+            let packets =
+                packets.ok_or_else(|| wrong(file, 1, "no array \"packets\"".to_owned()))?;
+            return whole_packets::read(file, packets, &mut lines).map(Some);
+        }
         (Some(other), _) => {
-            let what = format!("layout \"{other}\" is not known, only \"{OWN}\"");
+            let known = whole_packets::LAYOUT;
+            let what = format!("layout \"{other}\" is not known, only \"{OWN}\" and \"{known}\"");
             return Err(wrong(file, 1, what));
         }
-        (None, Some(vectors)) => return counted(file, vectors, &mut lines).map(Some),
+        (None, Some(vectors)) => {
+            let shared = json::parse(file, text)?;
+            return shapes::read(file, vectors, &shared, &mut lines).map(Some);
+        }
         (None, None) => {}
     }
     if let Some(sboxes) = top.sboxes {
@@ -165,7 +106,9 @@ pub(crate) fn parse(file: &Arc<str>, text: &str) -> Result<Option<Vectors>, Vect
     if top.kuznyechik_rfc7801.is_none() && top.magma_rfc8891.is_none() {
         return Ok(None);
     }
-    let mut vectors = Vectors::new("Kuznyechik, Magma and key derivation (RFC 7801, 8891, 7836)");
+    let format = "Kuznyechik, Magma and key derivation (RFC 7801, 8891, 7836)";
+    let mut vectors = shapes::read(file, &top.kdf_rfc7836, &Map::new(), &mut lines)?;
+    vectors.format = format;
     for (algorithm, part) in [
         ("ecb(kuznyechik)", top.kuznyechik_rfc7801),
         ("ecb(magma)", top.magma_rfc8891),
@@ -173,11 +116,8 @@ pub(crate) fn parse(file: &Arc<str>, text: &str) -> Result<Option<Vectors>, Vect
         let Some(part) = part else { continue };
         let line = lines.of(part);
         let object: Map<String, Value> = json::parse_at(file, part, line)?;
-        require_hex(file, line, &object, &["key", "plaintext", "ciphertext"])?;
-        vectors.skip(algorithm, NOT_SUPPORTED);
+        vectors.push(shapes::block_cipher(file, line, algorithm, &object)?);
     }
-    let derivations = counted(file, &top.kdf_rfc7836, &mut lines)?;
-    vectors.skipped.extend(derivations.skipped);
     Ok(Some(vectors))
 }
 
@@ -208,51 +148,7 @@ fn own<'a>(
     Ok(vectors)
 }
 
-fn counted<'a>(
-    file: &Arc<str>,
-    parts: &[&'a RawValue],
-    lines: &mut Lines<'a>,
-) -> Result<Vectors, VectorError> {
-    let mut vectors = Vectors::new("vectors");
-    for part in parts {
-        let line = lines.of(part);
-        let object: Map<String, Value> = json::parse_at(file, part, line)?;
-        let Some((shape, name)) = SHAPES.iter().find_map(|shape| {
-            let name = object.get(shape.name)?.as_str()?;
-            let all = shape.hex.iter().all(|field| object.contains_key(*field));
-            all.then_some((shape, name))
-        }) else {
-            let fields: Vec<&str> = object.keys().map(String::as_str).collect();
-            let what = format!(
-                "a vector of no known shape, with fields {}",
-                fields.join(", ")
-            );
-            return Err(wrong(file, line, what));
-        };
-        require_hex(file, line, &object, shape.hex)?;
-        vectors.format = shape.format;
-        vectors.skip(&(shape.naming)(name), NOT_SUPPORTED);
-    }
-    Ok(vectors)
-}
-
-fn require_hex(
-    file: &Arc<str>,
-    line: usize,
-    object: &Map<String, Value>,
-    fields: &[&str],
-) -> Result<(), VectorError> {
-    for field in fields {
-        let text = object.get(*field).and_then(Value::as_str);
-        if text.is_none_or(|text| hex::decode(text).is_err()) {
-            let what = format!("the vector that begins here has no hexadecimal {field}");
-            return Err(wrong(file, line, what));
-        }
-    }
-    Ok(())
-}
-
-fn wrong(file: &Arc<str>, line: usize, what: String) -> VectorError {
+pub(super) fn wrong(file: &Arc<str>, line: usize, what: String) -> VectorError {
     VectorError::Malformed {
         file: file.to_string(),
         line,
@@ -317,10 +213,9 @@ mod tests {
         let vectors = read(mgm).unwrap().unwrap();
         assert_eq!(vectors.format, "MGM (RFC 9058)");
         assert_eq!(
-            (vectors.skipped[0].algorithm.as_str(), vectors.total()),
+            (vectors.cases[0].algorithm.as_str(), vectors.total()),
             ("mgm(magma)", 1)
         );
-        assert_eq!(vectors.skipped[0].reason, NOT_SUPPORTED);
         let message = error(&mgm.replace("\"T\": \"00\"", "\"T\": \"0\""));
         assert!(
             message.starts_with("f.json:2: ") && message.contains(" T;"),

@@ -3,14 +3,17 @@
 //! - [`command`]: arguments, progress, exit status
 //! - [`run`]: vectors on drivers, alone and in company; [`trial`]: what is asked for one vector and
 //!   how the answer is judged; [`memory`]: in place, apart, scattered; [`report`]: the counts
+//! - [`direct`]: vectors on the library itself: ESP packets, and what no driver has
 //! - [`case`]: one vector, whatever file it came from
-//! - [`rsp`], [`wycheproof`], [`layouts`]: the formats of files, on [`json`]
+//! - [`rsp`], [`wycheproof`], [`layouts`], [`shapes`], [`whole_packets`]: the formats of files, on
+//!   [`json`]
 //! - [`error`]: what can be wrong with a file
 //!
 //! The format is told by the content of the file, never by its name.
 
 mod case;
 mod command;
+mod direct;
 mod error;
 mod json;
 mod layouts;
@@ -18,7 +21,9 @@ mod memory;
 mod report;
 mod rsp;
 mod run;
+mod shapes;
 mod trial;
+mod whole_packets;
 mod wycheproof;
 
 pub(crate) use command::{Arguments, run};

@@ -1,6 +1,6 @@
 //! Transforms by the names that `--transform` takes.
 
-use cipherlane_esp::{Integrity, IvOrigin, Keys, SaParameters, Transform};
+use cipherlane_esp::{GostSbox, Integrity, IvOrigin, Keys, SaParameters, Transform};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// A transform with what is needed to make an SA of it.
@@ -10,7 +10,7 @@ pub(super) struct Entry {
     /// In words.
     pub(super) title: &'static str,
     pub(super) transform: Transform,
-    /// Bytes of cipher key and salt.
+    /// Bytes of cipher key and salt, or of SPI-Auth-Code.
     encryption: usize,
     /// Bytes of the integrity key.
     integrity: usize,
@@ -30,7 +30,7 @@ const WIRESHARK_GCM: Option<(&str, &str)> = Some(("AES-GCM with 16 octet ICV [RF
 const WIRESHARK_SHA256: &str = "HMAC-SHA-256-128 [RFC4868]";
 
 /// All transforms; the first is the default.
-pub(super) const ALL: [Entry; 9] = [
+pub(super) const ALL: [Entry; 13] = [
     Entry {
         name: "gcm-128",
         title: "AES-128-GCM",
@@ -100,6 +100,38 @@ pub(super) const ALL: [Entry; 9] = [
         title: "AES-128-GMAC",
         transform: Transform::AesGmac,
         encryption: 20,
+        integrity: 0,
+        wireshark: None,
+    },
+    Entry {
+        name: "gost-4m",
+        title: "ESP_GOST-4M-IMIT",
+        transform: Transform::Gost4mImit(GostSbox::CryptoProB),
+        encryption: 36,
+        integrity: 0,
+        wireshark: None,
+    },
+    Entry {
+        name: "gost-1k",
+        title: "ESP_GOST-1K-IMIT",
+        transform: Transform::Gost1kImit(GostSbox::CryptoProB),
+        encryption: 68,
+        integrity: 0,
+        wireshark: None,
+    },
+    Entry {
+        name: "kuznyechik-mgm",
+        title: "ENCR_KUZNYECHIK_MGM_KTREE",
+        transform: Transform::KuznyechikMgm,
+        encryption: 44,
+        integrity: 0,
+        wireshark: None,
+    },
+    Entry {
+        name: "magma-mgm",
+        title: "ENCR_MAGMA_MGM_KTREE",
+        transform: Transform::MagmaMgm,
+        encryption: 36,
         integrity: 0,
         wireshark: None,
     },

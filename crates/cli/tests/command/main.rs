@@ -2,5 +2,6 @@
 
 mod enc;
 mod enc_failures;
+mod openssl;
 mod others;
 mod place;

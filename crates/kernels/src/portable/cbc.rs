@@ -4,19 +4,23 @@ use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use super::aes::BATCH;
-use crate::aes::AesKey;
+use crate::aes::{AesKey, Block};
 use crate::job::{CipherJob, Direction};
 
 pub(crate) fn encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
     for job in jobs {
-        let cipher = job.key.portable();
-        let (mut blocks, _) = job.data.reborrow().into_chunks();
-        for i in 0..blocks.len() {
-            let mut block = blocks.get(i);
-            block.xor_in2out(&job.iv.into());
-            cipher.crypt_in_out(Direction::Encrypt, InOutBuf::from_mut(block.get_out()));
-            job.iv = (*block.get_out()).into();
-        }
+        encrypt_one(job.key, &mut job.iv, &mut job.data);
+    }
+}
+
+pub(crate) fn encrypt_one(key: &AesKey, iv: &mut Block, data: &mut InOutBuf<'_, '_, u8>) {
+    let cipher = key.portable();
+    let (mut blocks, _) = data.reborrow().into_chunks();
+    for i in 0..blocks.len() {
+        let mut block = blocks.get(i);
+        block.xor_in2out(&(*iv).into());
+        cipher.crypt_in_out(Direction::Encrypt, InOutBuf::from_mut(block.get_out()));
+        *iv = (*block.get_out()).into();
     }
 }
 

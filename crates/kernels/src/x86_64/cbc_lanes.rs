@@ -8,6 +8,8 @@
 use core::arch::x86_64::__m128i;
 use core::mem::MaybeUninit;
 
+use inout::InOutBuf;
+
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle};
 use super::tier::Tier;
@@ -26,7 +28,7 @@ pub(super) unsafe fn encrypt<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
     // SAFETY: as for this function.
     unsafe {
         if let [job] = jobs {
-            return alone(job);
+            return alone(job.key, &mut job.iv, &mut job.data);
         }
         let Some(first) = jobs.first().map(|job| job.key) else {
             return;
@@ -52,9 +54,9 @@ pub(super) unsafe fn encrypt<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
 /// # Safety
 /// AES-NI is there.
 #[inline(always)]
-unsafe fn alone(job: &mut CipherJob<'_, AesKey>) {
-    let key = Schedule::new::<false>(job.key);
-    let at = Cursor::new(&mut job.data);
+pub(super) unsafe fn alone(key: &AesKey, iv: &mut Block, data: &mut InOutBuf<'_, '_, u8>) {
+    let key = Schedule::new::<false>(key);
+    let at = Cursor::new(data);
     let blocks = at.blocks();
     if blocks == 0 {
         return;
@@ -62,8 +64,8 @@ unsafe fn alone(job: &mut CipherJob<'_, AesKey>) {
     // SAFETY: block numbers are below `blocks`.
     unsafe {
         let (first, last): (__m128i, __m128i) = (key.at(0, 0), key.at(0, key.rounds()));
-        let iv = __m128i::load(job.iv.as_ptr());
-        let mut state = [__m128i::load(at.from).xor(first).xor(iv)];
+        let previous = __m128i::load(iv.as_ptr());
+        let mut state = [__m128i::load(at.from).xor(first).xor(previous)];
         for block in 1..blocks {
             middle::<_, _, 1, false>(&mut state, &key);
             // The next block joins in the last round, which shortens the chain by
@@ -75,7 +77,7 @@ unsafe fn alone(job: &mut CipherJob<'_, AesKey>) {
         middle::<_, _, 1, false>(&mut state, &key);
         let output = state[0].last_round::<false>(last);
         output.store(at.to.add(16 * blocks - 16));
-        output.store(job.iv.as_mut_ptr());
+        output.store(iv.as_mut_ptr());
     }
 }
 

@@ -86,7 +86,7 @@ unsafe fn alone<T: Tier, const DECRYPT: bool>(job: &mut CipherJob<'_, XtsKey>, t
         let mut at = Cursor::new(&mut job.data);
         if short::takes(at.len, 96) {
             let key = Schedule::new::<DECRYPT>(job.key.data());
-            return short::crypt::<DECRYPT>(at, key, &mut Tweaks(tweak));
+            return short::crypt::<DECRYPT>(at, key, &mut Spread { tweak, by: 0 });
         }
         one::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), T::V::broadcast(tweak));
         slots.flush::<T, DECRYPT>();
@@ -114,6 +114,30 @@ impl<V: Wide> Feed<V> for Tweaks<V> {
         unsafe {
             let this = self.0.first();
             self.0 = self.0.shift_tweaks(1);
+            (__m128i::load(from).xor(this), this)
+        }
+    }
+}
+
+/// Data, and the tweaks of few blocks: each comes from the first, and waits for no other.
+struct Spread {
+    tweak: __m128i,
+    by: i32,
+}
+
+impl Feed<__m128i> for Spread {
+    #[inline(always)]
+    unsafe fn wide(&mut self, from: *const u8) -> (__m128i, __m128i) {
+        // SAFETY: as the trait says.
+        unsafe { self.single(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn single(&mut self, from: *const u8) -> (__m128i, __m128i) {
+        // SAFETY: as the trait says.
+        unsafe {
+            let this = self.tweak.shift_tweaks(self.by);
+            self.by += 1;
             (__m128i::load(from).xor(this), this)
         }
     }

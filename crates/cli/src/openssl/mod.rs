@@ -1,0 +1,51 @@
+//! `cipherlane openssl`: programs that use OpenSSL 3 get Cipherlane unchanged.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `env` | a configuration for one user or one shell |
+//! | `install` | the same for the whole system, and back |
+//! | `status`, `diagnosis` | what is wrong with the present configuration, and the remedies |
+//! | `watch` | a program run to see what it uses the provider for |
+//! | `cnf` | OpenSSL's configuration files, read |
+//! | `block` | the lines that we add to one |
+//! | `program` | what the program `openssl` says of itself and of a provider |
+//! | `module` | where the provider's file is |
+
+mod block;
+mod cnf;
+mod diagnosis;
+mod env;
+mod install;
+mod module;
+mod program;
+mod status;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+
+/// Let programs that use OpenSSL 3 (curl, nginx, Python, OpenVPN) encrypt by Cipherlane
+#[derive(Args, Debug)]
+pub(crate) struct OpensslArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    Env(env::EnvArgs),
+    Install(install::InstallArgs),
+    Status(status::StatusArgs),
+}
+
+pub(crate) fn run(args: &OpensslArgs) -> Result<ExitCode, Failure> {
+    match &args.action {
+        Action::Env(args) => env::run(args)?,
+        Action::Install(args) => install::run(args)?,
+        Action::Status(args) => return status::run(args),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,57 @@
+//! Where the provider's file is.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::openssl::program::{self, Provider};
+
+/// The file's name once installed.
+pub(crate) const FILE: &str = "cipherlane.so";
+/// The file's name as cargo builds it.
+const BUILT: &str = "libcipherlane_provider.so";
+
+/// What the provider calls itself.
+pub(crate) const TITLE: &str = "Cipherlane OpenSSL provider";
+
+/// The file that was named, or that lies beside this program, in ../lib, or in OpenSSL's
+/// directory of modules.
+pub(crate) fn find(named: Option<&Path>, modules: &Path) -> Result<PathBuf, Failure> {
+    if let Some(named) = named {
+        return std::fs::canonicalize(named)
+            .map_err(|error| Failure::path("find the provider", named, &error));
+    }
+    let own = std::env::current_exe().unwrap_or_default();
+    let beside = own.parent().unwrap_or(Path::new("/"));
+    let places = [
+        beside.join(FILE),
+        beside.join(BUILT),
+        beside.join("../lib").join(FILE),
+        modules.join(FILE),
+    ];
+    let found = places.iter().find_map(|path| path.canonicalize().ok());
+    found.ok_or_else(|| {
+        Failure::Runtime(format!(
+            "the provider '{FILE}' is not found beside {}, in ../lib or in '{}'; build it with \
+             'cargo build --release -p cipherlane-provider' and name it with --module",
+            own.display(),
+            modules.display()
+        ))
+    })
+}
+
+/// Has OpenSSL load the file: nothing is configured that then does not work.
+pub(crate) fn try_out(module: &Path) -> Result<Provider, Failure> {
+    match program::load(module)? {
+        Ok(provider) if provider.title == TITLE => Ok(provider),
+        Ok(provider) => Err(Failure::Usage(format!(
+            "'{}' is another provider ('{}'); name Cipherlane's with --module",
+            module.display(),
+            provider.title
+        ))),
+        Err(reason) => Err(Failure::Runtime(format!(
+            "OpenSSL cannot load '{}': {reason}; build it again for this machine with 'cargo build \
+             --release -p cipherlane-provider', or name another with --module",
+            module.display()
+        ))),
+    }
+}

@@ -1,0 +1,68 @@
+//! `cipherlane openssl status`: is the provider used, for what, and if not, why not.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::openssl::diagnosis::{Diagnosis, Problem};
+use crate::openssl::watch;
+use crate::output::{self, JsonFlag};
+
+/// Say whether programs use the provider, for what, and if not, why not
+///
+/// Alone, it looks at the present configuration: exit status 0 when the provider is used and
+/// nothing is wrong, else 1. With a program, it runs that and tells on standard error what it
+/// used the provider for; the exit status is the program's.
+#[derive(Args, Debug)]
+pub(crate) struct StatusArgs {
+    /// Run this program and see what it uses
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<OsString>,
+    #[command(flatten)]
+    json: JsonFlag,
+}
+
+pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
+    if !args.command.is_empty() {
+        return watch::run(&args.command, args.json.json);
+    }
+    let diagnosis = Diagnosis::make()?;
+    match args.json.json {
+        true => output::json(&diagnosis)?,
+        false => output::print(&text(&diagnosis))?,
+    }
+    Ok(ExitCode::from(u8::from(!diagnosis.problems.is_empty())))
+}
+
+fn text(diagnosis: &Diagnosis) -> String {
+    let mut text = format!(
+        "OpenSSL {}, configured by '{}'\n",
+        diagnosis.openssl,
+        diagnosis.openssl_conf.display()
+    );
+    if let Some(module) = &diagnosis.module {
+        let version = diagnosis.provider_version.as_deref().unwrap_or("unknown");
+        text.push_str(&format!(
+            "provider '{}', version {version}\n",
+            module.display()
+        ));
+    }
+    text.push_str(match diagnosis.used {
+        true => "'openssl enc' encrypts by it.\n",
+        false => "'openssl enc' does not use it.\n",
+    });
+    text + &problems(&diagnosis.problems)
+}
+
+/// Each problem with its remedy.
+pub(crate) fn problems(problems: &[Problem]) -> String {
+    problems
+        .iter()
+        .map(|problem| {
+            let what = output::wrap("  ", &format!("problem: {}", problem.what));
+            what + &output::wrap("  ", &format!("remedy: {}", problem.remedy))
+        })
+        .collect()
+}

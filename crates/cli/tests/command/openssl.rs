@@ -1,0 +1,304 @@
+//! `cipherlane openssl` with the real provider and the real `openssl`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::place::{HEX, IV, Place, data, refused, run, same};
+
+/// The provider as cargo builds it, beside the command.
+fn provider() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let profile = Path::new(env!("CARGO_BIN_EXE_cipherlane"))
+            .parent()
+            .unwrap();
+        let file = profile.join("libcipherlane_provider.so");
+        // A test of this crate alone does not build it.
+        if !file.exists() {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo
+                .args(["build", "-p", "cipherlane-provider", "--target-dir"])
+                .arg(profile.parent().unwrap())
+                .current_dir(env!("CARGO_MANIFEST_DIR"));
+            if profile.ends_with("release") {
+                cargo.arg("--release");
+            }
+            run(&mut cargo, 0);
+        }
+        file
+    })
+}
+
+/// The command, without a configuration of OpenSSL of whoever runs the test.
+fn cipherlane(place: &Place, line: &str) -> Command {
+    provider();
+    let mut command = place.cipherlane(line);
+    command
+        .env_remove("OPENSSL_CONF")
+        .env_remove("OPENSSL_MODULES");
+    command
+}
+
+/// Under the configuration of this name.
+fn under(place: &Place, cnf: &str, line: &str) -> Command {
+    let mut command = cipherlane(place, line);
+    command.env("OPENSSL_CONF", place.path(cnf));
+    command
+}
+
+/// A place with the configuration `ours.cnf`.
+fn configured() -> Place {
+    let place = Place::new();
+    run(&mut cipherlane(&place, "openssl env --output ours.cnf"), 0);
+    place
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The text of a table or of wrapped lines, with one space between words.
+fn words(output: &Output) -> String {
+    let all = text(&output.stdout) + &text(&output.stderr);
+    all.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `status` must end with 1, and say these words.
+#[track_caller]
+fn diagnosed(place: &Place, cnf: &str, expected: &[&str]) {
+    let said = words(&run(&mut under(place, cnf, "openssl status"), 1));
+    for part in expected.iter().chain(&["remedy:"]) {
+        assert!(said.contains(part), "'{part}' is not in: {said}");
+    }
+    let json = run(&mut under(place, cnf, "openssl status --json"), 1);
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let problems = json["problems"].as_array().unwrap();
+    assert_eq!(problems.len(), 1, "{json:#}");
+}
+
+/// A configuration like ours but for one change.
+fn changed(place: &Place, name: &str, from: &str, to: &str) {
+    let ours = std::fs::read_to_string(place.path("ours.cnf")).unwrap();
+    let text = ours.replacen(from, to, 1);
+    assert_ne!(ours, text, "'{from}' is not in: {ours}");
+    place.write(name, text);
+}
+
+fn enc(cipher: &str, out: &str) -> String {
+    format!("enc -{cipher} -K {} -iv {IV} -in in -out {out}", &HEX[..32])
+}
+
+#[test]
+fn an_unmodified_program_is_served_and_counted() {
+    let place = configured();
+    let openssl = |line: &str| {
+        let mut command = place.openssl(line);
+        command.env_remove("OPENSSL_CONF");
+        command
+    };
+    place.write("in", data(1_000_003));
+    for cipher in ["aes-128-ctr", "aes-128-cbc"] {
+        run(&mut openssl(&enc(cipher, "theirs")), 0);
+        let line = format!("openssl status -- openssl {}", enc(cipher, "ours"));
+        let said = words(&run(&mut under(&place, "ours.cnf", &line), 0));
+        assert!(same(&place.path("ours"), &place.path("theirs")), "{cipher}");
+        assert!(said.contains(&cipher.to_uppercase()), "{said}");
+        assert!(said.contains("1000003"), "{said}");
+    }
+    let status = run(&mut under(&place, "ours.cnf", "openssl status"), 0);
+    assert!(words(&status).contains("encrypts by it"), "{status:?}");
+}
+
+#[test]
+fn every_process_of_a_program_is_told_and_its_exit_status_passed_on() {
+    let place = configured();
+    place.write("in", data(5000));
+    let script = format!(
+        "openssl {}; openssl {}; exit 7",
+        enc("aes-128-ctr", "a"),
+        enc("aes-128-cbc", "b")
+    );
+    let mut command = under(&place, "ours.cnf", "openssl status --json -- sh -c");
+    let output = run(command.arg(&script), 7);
+    let report: Value = serde_json::from_slice(&output.stderr).unwrap();
+    assert_eq!(report["processes"].as_array().unwrap().len(), 2);
+    for cipher in ["AES-128-CTR", "AES-128-CBC"] {
+        assert_eq!(report["totals"][cipher]["bytes"], 5000, "{report:#}");
+        assert_eq!(report["totals"][cipher]["contexts"], 1, "{report:#}");
+    }
+    let mut command = under(&place, "ours.cnf", "openssl status -- sh -c");
+    let said = words(&run(command.arg(&script), 7));
+    assert!(said.contains("all AES-128-CTR 1"), "{said}");
+    let mut killed = under(&place, "ours.cnf", "openssl status -- sh -c");
+    run(killed.arg("kill -TERM $$"), 128 + 15);
+    let mut absent = under(&place, "ours.cnf", "openssl status -- ./no-such-program");
+    refused(&mut absent, 127, &["no-such-program"]);
+}
+
+#[test]
+fn mistakes_in_the_configuration_are_diagnosed() {
+    let place = configured();
+    let module = provider().canonicalize().unwrap().display().to_string();
+    changed(&place, "missing.cnf", &module, "/nowhere/cipherlane.so");
+    diagnosed(
+        &place,
+        "missing.cnf",
+        &["'/nowhere/cipherlane.so' is missing"],
+    );
+
+    let garbage = place
+        .write("garbage.so", "no library")
+        .display()
+        .to_string();
+    changed(&place, "garbage.cnf", &module, &garbage);
+    diagnosed(&place, "garbage.cnf", &["cannot load", "too short"]);
+
+    changed(&place, "strict.cnf", "= ?provider", "= provider");
+    diagnosed(&place, "strict.cnf", &["has no '?'", "strict.cnf' line"]);
+
+    changed(
+        &place,
+        "other.cnf",
+        "?provider=cipherlane",
+        "?provider=default",
+    );
+    diagnosed(&place, "other.cnf", &["asks for another provider"]);
+
+    let entry = "[cipherlane_default]\nactivate = 1";
+    changed(&place, "default.cnf", entry, "[cipherlane_default]");
+    diagnosed(
+        &place,
+        "default.cnf",
+        &["default provider", "not activated"],
+    );
+
+    let entry = "default = cipherlane_default";
+    changed(&place, "only.cnf", entry, "");
+    diagnosed(&place, "only.cnf", &["not the default provider"]);
+
+    let entry = format!("module = {module}\nactivate = 1");
+    changed(&place, "idle.cnf", &entry, "");
+    let said = words(&run(&mut under(&place, "idle.cnf", "openssl status"), 1));
+    assert!(said.contains("the provider cipherlane of"), "{said}");
+
+    let entry = "cipherlane = cipherlane_provider";
+    changed(&place, "absent.cnf", entry, "");
+    diagnosed(
+        &place,
+        "absent.cnf",
+        &["does not list", "cipherlane openssl env"],
+    );
+
+    diagnosed(&place, "no-such.cnf", &["no-such.cnf", "unset it"]);
+}
+
+#[test]
+fn a_provider_of_another_version_is_diagnosed() {
+    let place = configured();
+    let mut bytes = std::fs::read(provider()).unwrap();
+    let own = concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes();
+    let at: Vec<usize> = (0..bytes.len() - own.len())
+        .filter(|&at| bytes[at..].starts_with(own))
+        .collect();
+    assert!(!at.is_empty());
+    at.iter().for_each(|&at| bytes[at] = b'9');
+    let old = place.write("old.so", bytes).display().to_string();
+    let module = provider().canonicalize().unwrap().display().to_string();
+    changed(&place, "old.cnf", &module, &old);
+    diagnosed(&place, "old.cnf", &["is version 9", "install it again"]);
+}
+
+#[test]
+fn a_program_that_does_not_use_the_provider_is_told_why() {
+    let place = configured();
+    place.write("in", "x");
+    let why = |line: &str, status| {
+        let line = format!("openssl status -- {line}");
+        words(&run(&mut under(&place, "ours.cnf", &line), status))
+    };
+    let said = why("true", 0);
+    assert!(said.contains("did not load OpenSSL's libcrypto"), "{said}");
+    let said = why("openssl dgst -sha256 in", 0);
+    assert!(said.contains("none of its ciphers"), "{said}");
+    let line = format!("env -u OPENSSL_CONF openssl {}", enc("aes-128-ctr", "out"));
+    let said = why(&line, 0);
+    assert!(said.contains("does not read the configuration"), "{said}");
+    place.write("alone.c", "int main(void) { return 3; }\n");
+    run(
+        place
+            .command("cc")
+            .args(["-static", "-o", "alone", "alone.c"]),
+        0,
+    );
+    let said = why("./alone", 3);
+    assert!(said.contains("linked statically"), "{said}");
+}
+
+#[test]
+fn env_is_for_the_shell_and_keeps_the_configuration_of_the_system() {
+    let place = Place::new();
+    let output = run(&mut cipherlane(&place, "openssl env"), 0);
+    let file = place.path("home/.config/cipherlane/openssl.cnf");
+    let export = format!("export OPENSSL_CONF='{}'\n", file.display());
+    assert_eq!(text(&output.stdout), export);
+    let written = std::fs::read_to_string(&file).unwrap();
+    let json = run(&mut cipherlane(&place, "openssl env --json"), 0);
+    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["openssl_conf"], file.to_str().unwrap());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), written);
+    // A request for a certificate needs [req] of the system's file, and the default provider.
+    let mut request = place.openssl("req -new -newkey rsa:2048 -nodes -keyout k -subj /CN=x");
+    run(request.env("OPENSSL_CONF", &file), 0);
+    let garbage = place.write("garbage.so", "no library");
+    let mut refuse = cipherlane(&place, "openssl env --module");
+    refused(
+        refuse.arg(garbage),
+        1,
+        &["garbage.so", "cannot load", "--module"],
+    );
+}
+
+#[test]
+fn install_can_be_done_again_and_undone() {
+    let place = Place::new();
+    let before =
+        "openssl_conf = init\n[init]\nproviders = list\n[list]\nlegacy = old\n[old]\nx = 1";
+    place.write("openssl.cnf", format!("{before}\n"));
+    let line = "openssl install --modules-dir modules --openssl-conf openssl.cnf";
+    let cnf = || std::fs::read_to_string(place.path("openssl.cnf")).unwrap();
+
+    let printed = run(&mut cipherlane(&place, &format!("{line} --print")), 0);
+    assert!(words(&printed).contains("default_properties = ?provider=cipherlane"));
+    assert_eq!(place.names(), ["openssl.cnf"]);
+
+    run(&mut cipherlane(&place, line), 0);
+    let files = ["modules", "openssl.cnf", "openssl.cnf.before-cipherlane"];
+    assert_eq!(place.names(), files);
+    assert!(same(&place.path("modules/cipherlane.so"), provider()));
+    run(&mut under(&place, "openssl.cnf", "openssl status"), 0);
+
+    let installed = cnf();
+    let again = run(&mut cipherlane(&place, line), 0);
+    assert!(words(&again).contains("Nothing to do"), "{again:?}");
+    assert_eq!(cnf(), installed);
+    assert_eq!(place.names(), files);
+
+    // A file that has become another is copied again.
+    place.write("modules/cipherlane.so", "old");
+    diagnosed(&place, "openssl.cnf", &["cannot load"]);
+    run(&mut cipherlane(&place, line), 0);
+    run(&mut under(&place, "openssl.cnf", "openssl status"), 0);
+
+    run(&mut cipherlane(&place, &format!("{line} --uninstall")), 0);
+    assert_eq!(cnf(), format!("{before}\n"));
+    assert!(!place.path("modules/cipherlane.so").exists());
+    let gone = run(
+        &mut cipherlane(&place, &format!("{line} --uninstall --json")),
+        0,
+    );
+    let gone: Value = serde_json::from_slice(&gone.stdout).unwrap();
+    assert_eq!(gone["steps"], Value::Array(Vec::new()));
+}
