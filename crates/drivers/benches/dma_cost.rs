@@ -3,14 +3,14 @@
 //! The device here does nothing and is done at once, inline, so that what is left is the
 //! driver: slots, pieces, mapping, the two rings, copies where there are any. Prints
 //! nanoseconds a request, medians of short blocks. With `--count CASE N` it only makes N
-//! calls, for callgrind.
+//! calls, for callgrind. Then it prints how long a second of a simulated device takes.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use arrayvec::ArrayVec;
-use cipherlane::{Algorithm, Direction, Driver, Request, Transform};
+use cipherlane::{Algorithm, Direction, Driver, Request, Transform, VirtualTime};
 use cipherlane_drivers::dma::transport::wire::{
     Completion, DONE, Descriptor, MAGIC, MORE, Operation, READY, Register, WRITE,
 };
@@ -172,6 +172,29 @@ fn measure(bench: &mut Bench, batch: usize) -> f64 {
     blocks[blocks.len() / 2]
 }
 
+/// Milliseconds to simulate a second of a device that a caller keeps busy with batches.
+fn simulate(preset: &str, batch: usize, computes: bool) -> (f64, u64) {
+    let device = model::Settings::preset(preset).expect("a preset");
+    let time = VirtualTime::new();
+    let driver = Dma::simulated(preset, &Settings::default(), device, time.clone());
+    let driver = driver.expect("memory");
+    let controls = driver.controls().expect("a model");
+    controls.set_computing(computes);
+    let algorithm = Algorithm::find("cbc(aes)").expect("there is CBC");
+    let mut bench = Bench {
+        transform: driver.transform(algorithm, &[7; 16]).expect("room"),
+        input: vec![vec![1; 1408]; batch],
+        output: vec![vec![2; 1408]; batch],
+        in_place: false,
+    };
+    let (started, mut requests) = (Instant::now(), 0);
+    while time.now().as_secs() < 1 {
+        bench.call(batch);
+        requests += batch as u64;
+    }
+    (started.elapsed().as_secs_f64() * 1e3, requests)
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let driver = driver();
@@ -189,5 +212,18 @@ fn main() {
         let mut bench = Bench::new(&driver, size, in_place);
         let [one, some, many] = [1, 16, 64].map(|batch| measure(&mut bench, batch));
         println!("{name:16} {one:8.0} {some:8.0} {many:8.0}");
+    }
+    println!(
+        "a second of a device, simulated: requests of 1408 B, milliseconds with computing and without"
+    );
+    for (preset, batch) in [
+        ("glxsb-geode-lx", 1),
+        ("cyclone-v-soc-aes", 1),
+        ("pcie-modern", 1),
+        ("pcie-modern", 64),
+    ] {
+        let (with, requests) = simulate(preset, batch, true);
+        let (without, _) = simulate(preset, batch, false);
+        println!("{preset:18} batch {batch:2} {requests:8} {with:8.1} {without:8.1}");
     }
 }

@@ -1,10 +1,12 @@
 //! The device as the driver sees it: slots, the two rings, and what came back.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
 use super::model::Settings as Device;
+use super::operation::Refusal;
 use super::pool::{Extent, Pool};
 use super::recovery::Recovery;
 use super::settings::Options;
@@ -52,8 +54,10 @@ pub(super) struct Engine {
     pub(super) listener: Mutex<()>,
     /// Who wants to do so next.
     pub(super) followers: Mutex<Vec<Thread>>,
-    /// Flights in the device's hands.
+    /// Flights under way.
     pub(super) flights: AtomicU32,
+    /// Those of them that wait for room.
+    pub(super) stuck: Mutex<VecDeque<Arc<Group>>>,
     /// The thread that lands flights, once there was one.
     pub(super) lander: Mutex<Option<Thread>>,
     /// Keys in the device.
@@ -103,6 +107,7 @@ impl Engine {
             listener: Mutex::new(()),
             followers: Mutex::default(),
             flights: AtomicU32::new(0),
+            stuck: Mutex::default(),
             lander: Mutex::default(),
             keys: AtomicU32::new(0),
             next_key: AtomicU32::new(1),
@@ -158,12 +163,22 @@ impl Engine {
         }
     }
 
+    /// Whether nobody has a slot.
+    pub(super) fn is_idle(&self) -> bool {
+        self.free_slots() == self.slots.len()
+    }
+
     pub(super) fn free_slots(&self) -> usize {
         lock(&self.free).len()
     }
 
-    pub(super) fn take_extent(&self, len: usize) -> Option<Extent> {
-        lock(&self.pool).take(len)
+    /// Memory for copies.
+    pub(super) fn take_extent(&self, len: usize) -> Result<Extent, Refusal> {
+        match lock(&self.pool).take(len) {
+            Some(extent) => Ok(extent),
+            None if len > self.transport.arena().layout().pool => Err(Refusal::Never),
+            None => Err(Refusal::NoRoom),
+        }
     }
 
     /// Wipes an extent and gives it back, as [`release`](Self::release) does.
@@ -228,8 +243,7 @@ impl Engine {
             group.begin();
             slot.group = Some(group.clone());
             (slot.phase, slot.since_ns) = (Phase::Flying, now);
-            self.queued_bytes
-                .fetch_add(slot.expected, Ordering::Relaxed);
+            self.queued_bytes.fetch_add(slot.payload, Ordering::Relaxed);
             count += 1;
         }
         if count > 0 && self.flying.fetch_add(count as u32, Ordering::Relaxed) == 0 {
@@ -261,6 +275,9 @@ impl Engine {
         let count = self.drain_locked(&mut head, &mut landed);
         drop(head);
         landed.into_iter().for_each(|group| self.land(&group));
+        if count > 0 {
+            self.unstick();
+        }
         count
     }
 
@@ -317,8 +334,7 @@ impl Engine {
     pub(super) fn end(&self, slot: &mut Slot, outcome: Outcome, landed: &mut Vec<Arc<Group>>) {
         slot.phase = Phase::Ended(outcome);
         self.flying.fetch_sub(1, Ordering::Release);
-        self.queued_bytes
-            .fetch_sub(slot.expected, Ordering::Relaxed);
+        self.queued_bytes.fetch_sub(slot.payload, Ordering::Relaxed);
         if let Some(group) = slot.group.take()
             && group.end()
         {

@@ -10,7 +10,8 @@
 //! | `engine` | the two rings: giving requests to the device, taking completions |
 //! | `wait`, `lander` | by interrupt, by polling, adaptively; a thread for those who do not wait |
 //! | `recovery` | reset, proof that the device is quiet, another try later |
-//! | `transform` | a key in the device, and the way of requests |
+//! | `key` | a key in the device; filling and emptying slots with its requests |
+//! | `transform`, `parcel` | the way of requests whose caller waits, and of those whose caller does not |
 //!
 //! # How it works
 //! A request becomes a chain of descriptors: its operation, then pieces of its input and its
@@ -33,9 +34,11 @@
 //! by the framework, which runs some requests again in software.
 
 mod engine;
+mod key;
 mod lander;
 pub mod model;
 mod operation;
+mod parcel;
 mod pieces;
 mod pool;
 mod recovery;

@@ -47,7 +47,7 @@ impl Slot {
         if len > rules.max_request as usize || aad_len > MOST_AAD {
             return Err(Refusal::Never);
         }
-        self.copied = 0;
+        (self.payload, self.copied) = (len as u64, 0);
         let in_place = request.is_in_place();
         self.input.clear();
         self.output.clear();
@@ -129,7 +129,7 @@ impl Slot {
         let aad_at = match aad.len() {
             0..=SHORT_AAD => base + OPERATION,
             long => {
-                let extent = engine.take_extent(long).ok_or(Refusal::NoRoom)?;
+                let extent = engine.take_extent(long)?;
                 self.extra = Some(extent);
                 extent.start
             }
@@ -167,9 +167,9 @@ impl Slot {
         algorithm: &str,
         key: &[u8],
     ) -> Result<(), Refusal> {
-        let extent = engine.take_extent(key.len()).ok_or(Refusal::NoRoom)?;
-        copy_to(engine, extent.start, key);
         let number = algorithm_number(algorithm).ok_or(Refusal::Never)?;
+        let extent = engine.take_extent(key.len())?;
+        copy_to(engine, extent.start, key);
         self.extra = Some(extent);
         self.prepare_control(
             engine,
@@ -192,7 +192,7 @@ impl Slot {
     fn prepare_control(&mut self, engine: &Engine, id: u16, operation: Operation) {
         self.input.clear();
         self.output.clear();
-        (self.expected, self.copied) = (0, 0);
+        (self.payload, self.expected, self.copied) = (0, 0, 0);
         let arena = engine.transport.arena();
         let turn = self.turn;
         Operation { turn, ..operation }.store(arena.operation(arena.layout().slot(id)));
@@ -318,10 +318,7 @@ impl Side {
         if bytes == 0 {
             return Ok(());
         }
-        let extent = engine.take_extent(bytes).ok_or(match engine.flying() {
-            0 => Refusal::Never,
-            _ => Refusal::NoRoom,
-        })?;
+        let extent = engine.take_extent(bytes)?;
         let mut at = extent.start;
         for (piece, address) in self.pieces.iter().zip(&mut self.addresses) {
             if piece.direct.is_none() {

@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 
-use cipherlane::Flight;
-
+use super::parcel::Parcel;
 use super::pieces::{Piece, Segment};
 use super::pool::Extent;
 
@@ -19,6 +18,8 @@ pub(super) struct Slot {
     pub(super) group: Option<Arc<Group>>,
     /// When the device was given it.
     pub(super) since_ns: u64,
+    /// Bytes of payload.
+    pub(super) payload: u64,
     /// Bytes of output that the device shall write.
     pub(super) expected: u64,
     pub(super) input: Side,
@@ -81,21 +82,7 @@ pub(super) struct Group {
     /// A caller that waits...
     waiter: Option<Thread>,
     /// ...or work of one that does not.
-    pub(super) parcel: Mutex<Option<Parcel>>,
-}
-
-/// A flight, and where its requests are.
-#[derive(Debug)]
-pub(super) struct Parcel {
-    pub(super) flight: Flight,
-    /// Slots, each with the place of its request in the flight, if it has one.
-    pub(super) slots: Vec<(u16, Option<u32>)>,
-    /// How many of the slots the device was given.
-    pub(super) published: usize,
-    /// In which they were.
-    pub(super) epoch: u32,
-    /// Of its key: the epoch for which it is loaded.
-    pub(super) loaded: Arc<AtomicU32>,
+    pub(super) parcel: Mutex<Option<Box<Parcel>>>,
 }
 
 impl Group {

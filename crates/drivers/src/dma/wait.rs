@@ -142,10 +142,16 @@ impl Engine {
     /// For callers without a group of their own: waits a moment for others to end.
     pub(super) fn wait_for_others(&self) {
         let epoch = self.epoch();
-        if self.drain() == 0 && self.flying() > 0 {
-            self.check(epoch);
-            let before = self.flying();
-            self.listen(0, || self.flying() < before);
+        if self.drain() > 0 {
+            return;
         }
+        self.check(epoch);
+        let before = self.flying();
+        if before == 0 {
+            // They are at work between the rings.
+            std::thread::yield_now();
+            return self.unstick();
+        }
+        self.listen(0, || self.flying() < before);
     }
 }

@@ -3,9 +3,9 @@
 use cipherlane::{
     Algorithm, Batch, Direction, Health, OwnedRequest, Payload, Request, SelfTest, Status,
 };
-use cipherlane_drivers::dma::model;
+use cipherlane_drivers::dma::{Settings, model};
 
-use crate::rig::{bytes, device, encrypted, rig};
+use crate::rig::{bytes, device, encrypted, rig, rig_with};
 
 const ENCRYPT: Direction = Direction::Encrypt;
 
@@ -155,6 +155,48 @@ fn submitted_batches_land_in_virtual_time() {
         }
     }
     assert_eq!(rig.retries("gcm(aes)"), 0);
+}
+
+/// In waves: the pool holds three of them at a time, and never one that is larger than it.
+#[test]
+fn a_batch_larger_than_the_pool_is_not_lost() {
+    let settings = Settings {
+        pool_kib: 128,
+        ..Settings::default()
+    };
+    let rig = rig_with(device(|d| d.rules.bounce_all = true), settings);
+    let key = bytes(1, 16);
+    let sizes: Vec<usize> = (0..40).map(|i| [16_000, 20, 80_000, 1000][i % 4]).collect();
+    let session = rig.session("ctr(aes)", &key);
+    let judge = |size: usize, found: &[u8]| {
+        let (want, _) = encrypted("ctr(aes)", &key, &[0; 16], &[], &bytes(3, size));
+        assert!(found == want, "{size}");
+    };
+    let mut data: Vec<_> = sizes.iter().map(|&n| bytes(3, n)).collect();
+    let mut requests: Vec<_> = data
+        .iter_mut()
+        .map(|d| Request::in_place(d).iv(&[0; 16]))
+        .collect();
+    session.process(ENCRYPT, &mut requests).unwrap();
+    drop(requests);
+    sizes.iter().zip(&data).for_each(|(&n, d)| judge(n, d));
+    // Input and output of the largest do not fit together.
+    assert_eq!(rig.retries("ctr(aes)"), 10);
+    let mut batch = Batch::new(ENCRYPT);
+    for &n in &sizes {
+        let request = OwnedRequest::new(Payload::InPlace(bytes(3, n)));
+        batch.push(request.iv(vec![0; 16]));
+    }
+    let ticket = session.submit(&mut batch).unwrap();
+    assert_eq!(ticket.taken(), sizes.len());
+    for (request, &size) in ticket.wait().requests().iter().zip(&sizes) {
+        let Payload::InPlace(data) = &request.payload else {
+            panic!()
+        };
+        assert_eq!(request.status(), Status::Done);
+        judge(size, data);
+    }
+    assert_eq!(rig.retries("ctr(aes)"), 20);
 }
 
 #[test]

@@ -85,6 +85,8 @@ pub const SHORT_AAD: usize = 64;
 /// Bytes for a tag in it.
 pub const TAG: usize = 64;
 
+const _: () = assert!(OPERATION + SHORT_AAD + TAG <= SLOT);
+
 /// Where things stand, for a ring of so many descriptors and a pool of so many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
