@@ -354,7 +354,7 @@ mod tests {
         ];
         assert_eq!(
             verdict(&some.iter().collect::<Vec<_>>()),
-            "It does not help below 1 KiB; is faster from 8 KiB on, 2.0 times at 8 KiB; frees 30 \
+            "It does not help below 1 KiB; is faster from 8 KiB on, 2 times at 8 KiB; frees 30 \
              to 90 % of a core where it helps."
         );
         let hole = [&some[1], &some[0], &some[2]].map(Clone::clone);

@@ -18,7 +18,7 @@
 //! session is closed, as Cipherlane's tests do.
 //!
 //! # Writing a driver
-//! A driver is a [`Driver`](crate::Driver), which says what it is and offers, and a
+//! A driver is a [`Driver`], which says what it is and offers, and a
 //! [`Transform`](crate::Transform), which is one key in it. That is all: sessions, checks of
 //! requests, the choice between drivers, another try in software, statistics and health are the
 //! framework's. This one has an engine for AES in counter mode that takes no more than 4096 bytes
