@@ -9,3 +9,12 @@ pub(crate) fn wipe<T>(secret: &mut T, zeros: T) {
     *secret = zeros;
     optimization_barrier(secret);
 }
+
+/// Overwrites the stack below the caller, where a function that has returned kept what it
+/// had no registers for. Costs most of a microsecond: for functions with large frames, which
+/// take many.
+#[inline(never)]
+pub(crate) fn dead_stack() {
+    let mut dead = [0u8; 64 << 10];
+    optimization_barrier(&mut dead);
+}

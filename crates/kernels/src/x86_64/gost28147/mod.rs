@@ -44,6 +44,8 @@ macro_rules! engine {
             }
             // SAFETY: the token proves the features.
             unsafe { inner(token, sbox, $($arg),*) }
+            // Words of keys were found there.
+            crate::wipe::dead_stack();
         }
     )*};
 }
