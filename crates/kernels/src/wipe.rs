@@ -13,6 +13,7 @@ pub(crate) fn wipe<T>(secret: &mut T, zeros: T) {
 /// Overwrites the stack below the caller, where a function that has returned kept what it
 /// had no registers for. Costs most of a microsecond: for functions with large frames, which
 /// take many.
+#[cfg(target_arch = "x86_64")]
 #[inline(never)]
 pub(crate) fn dead_stack() {
     let mut dead = [0u8; 64 << 10];
