@@ -16,6 +16,6 @@ pub(crate) fn wipe<T>(secret: &mut T, zeros: T) {
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 pub(crate) fn dead_stack() {
-    let mut dead = [0u8; 64 << 10];
-    optimization_barrier(&mut dead);
+    let dead = [0u8; 64 << 10];
+    optimization_barrier(&dead);
 }
