@@ -63,12 +63,39 @@ fn the_ssl_module_speaks_through_the_provider() {
     }
 }
 
+fn has_cryptography(test: &str) -> bool {
+    let import = "import cryptography.hazmat.primitives.ciphers.aead as a; a.AESGCM";
+    let there = has(import);
+    if !there {
+        skip(test, "python3-cryptography is absent; scripts/needs test");
+    }
+    there
+}
+
+#[test]
+fn a_fork_counts_what_it_did_itself() {
+    if !has_cryptography("fork after use") {
+        return;
+    }
+    let place = Place::new();
+    let mut python = place.command(PYTHON, From::Cipherlane);
+    let said = succeeded(python.arg(script("fork.py"))).stdout;
+    let child: u32 = String::from_utf8(said).unwrap().trim().parse().unwrap();
+    let used = place.processes();
+    assert_eq!(used.len(), 2, "{used:?}");
+    for (process, used) in used {
+        let bytes = if process == child { 10 } else { 1000 };
+        assert_eq!(
+            used.get("AES-192-CTR"),
+            Some(&bytes),
+            "{process} of {child}"
+        );
+    }
+}
+
 #[test]
 fn the_package_cryptography_gets_the_same_bytes() {
-    let import = "import cryptography.hazmat.primitives.ciphers.aead as a; a.AESGCM";
-    if !has(import) {
-        let reason = "python3-cryptography is absent; scripts/needs test";
-        skip("the package cryptography", reason);
+    if !has_cryptography("the package cryptography") {
         return;
     }
     let place = Place::new();
