@@ -18,6 +18,7 @@ pub(crate) enum From {
 
 pub(crate) struct Place {
     folder: TempDir,
+    counted: bool,
 }
 
 /// Bytes of each cipher that processes of the place had from the provider.
@@ -27,6 +28,7 @@ impl Place {
     pub(crate) fn new() -> Place {
         let place = Place {
             folder: TempDir::new().unwrap(),
+            counted: true,
         };
         // Cargo puts the library beside the tests that depend on it.
         let library = std::env::current_exe()
@@ -55,6 +57,15 @@ impl Place {
         place
     }
 
+    /// Where programs are timed, and count nothing.
+    #[allow(dead_code, reason = "benches/openssl has it")]
+    pub(crate) fn uncounted() -> Place {
+        Place {
+            counted: false,
+            ..Place::new()
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -78,7 +89,10 @@ impl Place {
         command
             .current_dir(self.path())
             .env_remove("OPENSSL_MODULES")
-            .env("CIPHERLANE_OPENSSL_STATS", self.statistics());
+            .env_remove("CIPHERLANE_OPENSSL_STATS");
+        if self.counted {
+            command.env("CIPHERLANE_OPENSSL_STATS", self.statistics());
+        }
         match from {
             From::Cipherlane => command.env("OPENSSL_CONF", self.configuration()),
             From::Default => command.env("OPENSSL_CONF", "/dev/null"),

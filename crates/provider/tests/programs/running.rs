@@ -18,6 +18,10 @@ impl Running {
         let child = command
             .spawn()
             .unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/needs test installs it"));
+        Running::of(child)
+    }
+
+    pub(crate) fn of(child: Child) -> Running {
         Running { child }
     }
 
@@ -30,11 +34,15 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Has it end in order, by the signal that asks for that.
-    pub(crate) fn end(mut self, signal: i32) {
+    pub(crate) fn signal(&self, signal: i32) {
         let process = self.child.id().try_into().unwrap();
         // SAFETY: no memory is passed; nobody else waits for the child, so the number is its.
         assert_eq!(unsafe { libc::kill(process, signal) }, 0);
+    }
+
+    /// Has it end in order, by the signal that asks for that.
+    pub(crate) fn end(mut self, signal: i32) {
+        self.signal(signal);
         wait_until("the program's end", || self.ended());
     }
 }
