@@ -1,56 +1,32 @@
 //! `cipherlane esp-perf` as its users meet it, and tshark as a judge of what it seals.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 
-/// The command, without the settings and learned costs of whoever runs the tests.
-fn esp_perf(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cipherlane"));
-    let variables = std::env::vars_os().map(|(name, _)| name);
-    for name in variables.filter(|name| name.to_string_lossy().starts_with("CIPHERLANE")) {
-        command.env_remove(name);
-    }
-    let nowhere = "/nonexistent";
-    command
-        .env("HOME", nowhere)
-        .env("XDG_CONFIG_HOME", nowhere)
-        .env("XDG_CACHE_HOME", nowhere)
-        .arg("esp-perf")
-        .args(arguments);
-    command
-}
+use crate::place::{Place, printed, refused, run, text};
 
-fn run(arguments: &[&str]) -> Output {
-    esp_perf(arguments).output().expect("the command starts")
+/// `cipherlane esp-perf` with words separated by spaces, soon over.
+fn esp_perf(place: &Place, line: &str) -> Command {
+    place.cipherlane(&format!("esp-perf --seconds 0.001 {line}"))
 }
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Arguments of a run that is over soon.
-const SOON: [&str; 2] = ["--seconds", "0.001"];
 
 #[test]
 fn every_transform_is_measured_in_both_directions_and_all_cells_are_reported() {
     let names = "gcm-128,gcm-192,gcm-256,cbc-sha256,cbc-sha512,ctr-sha256,chacha,null-sha256,\
                  gmac-128,gost-4m,gost-1k,kuznyechik-mgm,magma-mgm";
-    let dir = tempfile::tempdir().unwrap();
-    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let (json, csv, html, svg) = (path("j"), path("c"), path("h"), path("s"));
-    let output = esp_perf(&["--transform", names, "--size", "64,imix"])
-        .args(["--threads", "2", "--multipacket", "16", "--json", &json])
-        .args(["--csv", &csv, "--html", &html, "--svg", &svg])
-        .args(SOON)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    let text = String::from_utf8_lossy(&output.stdout);
+    let place = Place::new();
+    let (json, csv, html, svg) = (
+        place.path("j"),
+        place.path("c"),
+        place.path("h"),
+        place.path("s"),
+    );
+    let options = "--size 64,imix --threads 2 --multipacket 16 --json j --csv c --html h --svg s";
+    let table = printed(esp_perf(&place, options).args(["--transform", names]));
     assert!(
-        text.contains("Mpps") && text.contains("chacha, open"),
-        "{text}"
+        table.contains("Mpps") && table.contains("chacha, open"),
+        "{table}"
     );
 
     let results: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
@@ -88,56 +64,42 @@ fn every_transform_is_measured_in_both_directions_and_all_cells_are_reported() {
     );
     assert!(!page.contains("http://") && !page.contains("src="));
     assert_eq!(std::fs::read_dir(&svg).unwrap().count(), 13 * 2 * 2);
-    let chart = std::fs::read_to_string(Path::new(&svg).join("gcm-128-open-threads.svg")).unwrap();
+    let chart = std::fs::read_to_string(svg.join("gcm-128-open-threads.svg")).unwrap();
     assert!(chart.starts_with("<svg xmlns") && chart.contains("circle"));
 }
 
 #[test]
 fn wrong_options_are_named_with_what_is_right() {
-    for (arguments, expected) in [
-        (&["--transform", "rot13"][..], "cbc-sha256"),
-        (&["--multipacket", "65"], "1 to 64"),
-        (&["--multipacket", "0"], "1 to 64"),
-        (&["--threads", "0"], "1 to 512"),
-        (&["--size", "19"], "20 to 65535"),
-        (&["--size", "big"], "imix"),
-        (&["--seconds", "0"], "0.001"),
-        (&["--json", "-", "--csv", "-"], "only one"),
-        (&["--pcap", "/dev/null"], "no whole pcap"),
+    let place = Place::new();
+    for (line, expected) in [
+        ("--transform rot13", "cbc-sha256"),
+        ("--multipacket 65", "1 to 64"),
+        ("--multipacket 0", "1 to 64"),
+        ("--threads 0", "1 to 512"),
+        ("--size 19", "20 to 65535"),
+        ("--size big", "imix"),
+        ("--json - --csv -", "only one"),
+        ("--pcap /dev/null", "no whole pcap"),
     ] {
-        let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+        refused(&mut esp_perf(&place, line), 2, &[expected]);
     }
-    let output = run(&["--pcap", "/nonexistent"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("/nonexistent"));
+    refused(&mut place.cipherlane("esp-perf --seconds 0"), 2, &["0.001"]);
+    refused(&mut esp_perf(&place, "--pcap absent"), 1, &["absent"]);
     // An IP packet, but with what ESP adds it would be none.
-    let output = esp_perf(&["--size", "65535", "--direction", "open"])
-        .args(SOON)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("65535"), "{}", stderr(&output));
+    let longest = "--size 65535 --direction open";
+    refused(&mut esp_perf(&place, longest), 1, &["65535"]);
 }
 
 #[test]
 fn a_capture_that_was_written_is_traffic_again() {
-    let dir = tempfile::tempdir().unwrap();
-    let capture = dir.path().join("sealed.pcap");
-    let capture = capture.to_str().unwrap();
-    let quick = |arguments: &[&str]| {
-        esp_perf(arguments)
-            .args(["--threads", "1", "--multipacket", "1", "--json", "-"])
-            .args(SOON)
-            .output()
-            .unwrap()
+    let place = Place::new();
+    let quick = |line: &str| {
+        let options = "--threads 1 --multipacket 1 --json -";
+        run(&mut esp_perf(&place, &format!("{options} {line}")), 0)
     };
-    let output = quick(&["--size", "imix", "--write-pcap", capture]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("esp_sa"));
-    let output = quick(&["--pcap", capture]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    let output = quick("--size imix --write-pcap sealed.pcap");
+    assert!(text(&output.stderr).contains("esp_sa"));
+    let output = quick("--pcap sealed.pcap");
     let results: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(results["cells"].as_array().unwrap().len(), 2);
     assert_eq!(results["cells"][0]["size"], "pcap");
@@ -145,8 +107,10 @@ fn a_capture_that_was_written_is_traffic_again() {
 
 #[test]
 fn an_interrupt_ends_it_in_order_with_what_there_is() {
-    let child = esp_perf(&["--threads", "1", "--multipacket", "1", "--size", "64"])
-        .args(["--seconds", "3600", "--json", "-"])
+    let options = "--threads 1 --multipacket 1 --size 64 --seconds 3600 --json -";
+    let place = Place::new();
+    let child = place
+        .cipherlane(&format!("esp-perf {options}"))
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()
@@ -164,8 +128,9 @@ fn an_interrupt_ends_it_in_order_with_what_there_is() {
     }
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert!(stderr(&output).contains("interrupted"));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("interrupted"));
     serde_json::from_slice::<Value>(&output.stdout).expect("whole JSON");
 }
 
@@ -176,7 +141,7 @@ fn tshark_decrypts_every_packet() {
         eprintln!("SKIPPED: tshark is not installed (apt-get install tshark)");
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     for transform in [
         "gcm-128",
         "gcm-192",
@@ -186,22 +151,9 @@ fn tshark_decrypts_every_packet() {
         "ctr-sha256",
         "null-sha256",
     ] {
-        let capture = dir.path().join(transform);
-        let output = esp_perf(&["--transform", transform, "--size", "imix"])
-            .args([
-                "--threads",
-                "1",
-                "--multipacket",
-                "1",
-                "--direction",
-                "seal",
-            ])
-            .arg("--write-pcap")
-            .arg(&capture)
-            .args(SOON)
-            .output()
-            .unwrap();
-        let said = stderr(&output);
+        let options = "--size imix --threads 1 --multipacket 1 --direction seal --write-pcap";
+        let line = format!("{options} {transform} --transform {transform}");
+        let said = text(&run(&mut esp_perf(&place, &line), 0).stderr);
         let line = said
             .lines()
             .find_map(|line| line.split_once("esp_sa line for Wireshark: "))
@@ -213,25 +165,19 @@ fn tshark_decrypts_every_packet() {
             "esp.icv_good",
             "esp.sequence",
         ];
-        let decoded = Command::new("tshark")
-            .arg("-r")
-            .arg(&capture)
-            .args(["-o", "esp.enable_encryption_decode:TRUE"])
-            .args(["-o", "esp.enable_authentication_check:TRUE"])
-            .arg("-o")
-            .arg(format!("uat:esp_sa:{}", line.1))
-            .args(["-T", "fields"])
-            .args(fields.iter().flat_map(|field| ["-e", field]))
-            .output()
-            .unwrap();
-        assert!(
-            decoded.status.success(),
-            "{transform}: {}",
-            stderr(&decoded)
+        let decoded = printed(
+            place
+                .command("tshark")
+                .args(["-r", transform])
+                .args(["-o", "esp.enable_encryption_decode:TRUE"])
+                .args(["-o", "esp.enable_authentication_check:TRUE"])
+                .arg("-o")
+                .arg(format!("uat:esp_sa:{}", line.1))
+                .args(["-T", "fields"])
+                .args(fields.iter().flat_map(|field| ["-e", field])),
         );
-        let text = String::from_utf8(decoded.stdout).unwrap();
-        assert_eq!(text.lines().count(), 64, "{transform}: {text}");
-        for (number, line) in text.lines().enumerate() {
+        assert_eq!(decoded.lines().count(), 64, "{transform}: {decoded}");
+        for (number, line) in decoded.lines().enumerate() {
             let found: Vec<&str> = line.split('\t').collect();
             let inner = [40, 576, 40, 40, 576, 40, 1500, 40, 576, 40, 40, 576][number % 12];
             assert!(
