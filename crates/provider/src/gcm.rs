@@ -10,8 +10,8 @@ use zeroize::Zeroize;
 use crate::buffers::Buffers;
 use crate::context::Context;
 use crate::error::Reason;
-use crate::ffi::{Param, data_type};
-use crate::params::Name;
+use crate::ffi::Param;
+use crate::params::{Name, described};
 use crate::spec::Spec;
 
 const TAG: usize = 16;
@@ -226,25 +226,23 @@ impl Drop for Gcm {
 }
 
 impl Context for Gcm {
-    const GETTABLE: &'static [Param] = &[
-        Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"taglen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"iv", data_type::OCTET_STRING),
-        Param::describe(c"updated-iv", data_type::OCTET_STRING),
-        Param::describe(c"tag", data_type::OCTET_STRING),
-        Param::describe(c"tlsaadpad", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"tlsivgen", data_type::OCTET_STRING),
-        Param::END,
+    const GETTABLE: &'static [Param] = &described![
+        KeyLength,
+        IvLength,
+        TagLength,
+        Iv,
+        UpdatedIv,
+        Tag,
+        TlsAadPad,
+        TlsIvGenerated
     ];
-    const SETTABLE: &'static [Param] = &[
-        Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"tag", data_type::OCTET_STRING),
-        Param::describe(c"tlsaad", data_type::OCTET_STRING),
-        Param::describe(c"tlsivfixed", data_type::OCTET_STRING),
-        Param::describe(c"tlsivinv", data_type::OCTET_STRING),
-        Param::END,
+    const SETTABLE: &'static [Param] = &described![
+        KeyLength,
+        IvLength,
+        Tag,
+        TlsAad,
+        TlsIvFixed,
+        TlsIvInvocation
     ];
 
     fn new(spec: &'static Spec) -> Self {
@@ -283,9 +281,7 @@ impl Context for Gcm {
             self.set_iv(iv)?;
         }
         if let Some(key) = key {
-            if key.len() != self.spec.key_len {
-                return Err(Reason::InvalidKeyLength);
-            }
+            self.spec.fits(key)?;
             match &mut self.key {
                 Some(old) => old.rekey(key).ok_or(Reason::InvalidKeyLength)?,
                 None => self.key = GcmKey::new(key),

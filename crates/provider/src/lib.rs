@@ -6,6 +6,7 @@
 //! | `registry`, `spec` | the ciphers on offer, and their constants |
 //! | `context` | the C functions of a cipher, over a trait |
 //! | `block`, `ctr`, `gcm`, `xts` | that trait for each mode |
+//! | `keyed` | key and IV, as the modes without a tag take them |
 //! | `tls_record` | CBC records of TLS: padding and MAC, in constant time |
 //! | `buffers`, `params` | memory and parameters that a program hands over |
 //! | `error` | OpenSSL's error queue |
@@ -23,6 +24,7 @@ mod ctr;
 mod error;
 mod ffi;
 mod gcm;
+mod keyed;
 mod params;
 mod registry;
 mod spec;

@@ -1,8 +1,8 @@
 //! What OpenSSL asks of a cipher before there is a context.
 
 use crate::error::Reason;
-use crate::ffi::{Param, data_type};
-use crate::params::{self, Name};
+use crate::ffi::Param;
+use crate::params::{self, Name, described};
 use crate::statistics::Counters;
 
 /// A cipher's constants.
@@ -30,20 +30,27 @@ pub(crate) enum Mode {
     Xts = 0x10001,
 }
 
-pub(crate) static GETTABLE: [Param; 10] = [
-    Param::describe(c"mode", data_type::UNSIGNED_INTEGER),
-    Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
-    Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
-    Param::describe(c"blocksize", data_type::UNSIGNED_INTEGER),
-    Param::describe(c"aead", data_type::INTEGER),
-    Param::describe(c"custom-iv", data_type::INTEGER),
-    Param::describe(c"cts", data_type::INTEGER),
-    Param::describe(c"tls-multi", data_type::INTEGER),
-    Param::describe(c"has-randkey", data_type::INTEGER),
-    Param::END,
+pub(crate) static GETTABLE: [Param; 10] = described![
+    Mode,
+    KeyLength,
+    IvLength,
+    BlockSize,
+    Aead,
+    CustomIv,
+    Cts,
+    TlsMultiblock,
+    HasRandomKey
 ];
 
 impl Spec {
+    /// Refuses a key of another length.
+    pub(crate) fn fits(&self, key: &[u8]) -> Result<(), Reason> {
+        match key.len() == self.key_len {
+            true => Ok(()),
+            false => Err(Reason::InvalidKeyLength),
+        }
+    }
+
     /// # Safety
     /// As [`params::each`].
     pub(crate) unsafe fn answer(&self, params: *mut Param) -> Result<(), Reason> {
