@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null;
 
 use crate::block::Block;
+use crate::chacha::ChaCha;
 use crate::context;
 use crate::ctr::Ctr;
 use crate::ffi::{Dispatch, Offer, Param};
@@ -75,4 +76,5 @@ ciphers! {
     AES_256_GCM "AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46": Gcm, Gcm, key 32, iv 12, block 1;
     AES_128_XTS "AES-128-XTS:1.3.111.2.1619.0.1.1": Xts, Xts, key 32, iv 16, block 1;
     AES_256_XTS "AES-256-XTS:1.3.111.2.1619.0.1.2": Xts, Xts, key 64, iv 16, block 1;
+    CHACHA20_POLY1305 "ChaCha20-Poly1305": ChaCha, ChaCha20Poly1305, key 32, iv 12, block 1;
 }

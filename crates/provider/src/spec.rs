@@ -19,15 +19,29 @@ pub(crate) struct Spec {
     pub(crate) counters: Counters,
 }
 
-/// Modes with OpenSSL's numbers (evp.h, `EVP_CIPH_*_MODE`).
+/// Modes of ciphers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
 pub(crate) enum Mode {
-    Ecb = 1,
-    Cbc = 2,
-    Ctr = 5,
-    Gcm = 6,
-    Xts = 0x10001,
+    Ecb,
+    Cbc,
+    Ctr,
+    Gcm,
+    Xts,
+    ChaCha20Poly1305,
+}
+
+impl Mode {
+    /// OpenSSL's number (evp.h, `EVP_CIPH_*_MODE`).
+    fn number(self) -> u64 {
+        match self {
+            Mode::ChaCha20Poly1305 => 0,
+            Mode::Ecb => 1,
+            Mode::Cbc => 2,
+            Mode::Ctr => 5,
+            Mode::Gcm => 6,
+            Mode::Xts => 0x10001,
+        }
+    }
 }
 
 pub(crate) static GETTABLE: [Param; 10] = described![
@@ -54,11 +68,11 @@ impl Spec {
     /// # Safety
     /// As [`params::each`].
     pub(crate) unsafe fn answer(&self, params: *mut Param) -> Result<(), Reason> {
-        let aead = self.mode == Mode::Gcm;
+        let aead = matches!(self.mode, Mode::Gcm | Mode::ChaCha20Poly1305);
         // SAFETY: promised by the caller.
         unsafe {
             params::each(params, |name, param| match name {
-                Name::Mode => param.give_number(self.mode as u64),
+                Name::Mode => param.give_number(self.mode.number()),
                 Name::KeyLength => param.give_number(self.key_len as u64),
                 Name::IvLength => param.give_number(self.iv_len as u64),
                 Name::BlockSize => param.give_number(self.block as u64),

@@ -55,6 +55,8 @@ functions! {
 const SET_IV_LENGTH: c_int = 0x9;
 const GET_TAG: c_int = 0x10;
 const SET_TAG: c_int = 0x11;
+const SET_FIXED_IV: c_int = 0x12;
+const SET_TLS_HEADER: c_int = 0x16;
 
 /// A library context, which threads share.
 pub(crate) struct Lib {
@@ -215,6 +217,20 @@ impl Context {
         Ok(output)
     }
 
+    pub(crate) fn update_in_place(&mut self, data: &[u8]) -> Done {
+        let mut data = data.to_vec();
+        let input = data.len() as c_int;
+        data.resize(data.len() + 32, 0);
+        let mut len = 0;
+        // SAFETY: there is room for the input and a block.
+        self.call(|raw| unsafe {
+            let at = data.as_mut_ptr();
+            (LIBCRYPTO.EVP_CipherUpdate)(raw, at, &mut len, at, input)
+        })?;
+        data.truncate(len as usize);
+        Ok(data)
+    }
+
     pub(crate) fn aad(&mut self, aad: &[u8]) -> Result<(), Refused> {
         let mut len = 0;
         // SAFETY: no output is what tells additional data.
@@ -254,6 +270,16 @@ impl Context {
         let mut tag = vec![0; len];
         self.control(GET_TAG, len, tag.as_mut_ptr())?;
         Ok(tag)
+    }
+
+    /// The part of an IV that all records of a connection have.
+    pub(crate) fn set_fixed_iv(&mut self, iv: &[u8]) -> Result<(), Refused> {
+        self.control(SET_FIXED_IV, iv.len(), iv.to_vec().as_mut_ptr())
+    }
+
+    /// The header of the record of TLS that comes next.
+    pub(crate) fn announce(&mut self, header: &[u8]) -> Result<(), Refused> {
+        self.control(SET_TLS_HEADER, header.len(), header.to_vec().as_mut_ptr())
     }
 
     pub(crate) fn set_padding(&mut self, on: bool) {
