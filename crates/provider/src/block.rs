@@ -2,8 +2,8 @@
 //! CBC records of TLS 1.0 to 1.2.
 
 use cipherlane_kernels::aes::AesKey;
+use cipherlane_kernels::ecb;
 use cipherlane_kernels::job::{CipherJob, Direction};
-use cipherlane_kernels::{cbc, ecb};
 use inout::InOutBuf;
 use subtle::{ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -40,18 +40,11 @@ struct Held {
 
 impl Block {
     fn crypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
-        let (mode, direction) = (self.keyed.spec.mode, self.keyed.direction);
-        let (key, iv) = self.keyed.key_and_iv()?;
-        if mode == Mode::Cbc && direction == Direction::Encrypt {
-            cbc::encrypt_one(key, iv, data);
-            return Ok(());
+        if self.keyed.spec.mode == Mode::Cbc {
+            return self.keyed.cbc(data);
         }
-        let mut jobs = [CipherJob { key, iv: *iv, data }];
-        match mode {
-            Mode::Ecb => ecb::crypt(direction, &mut jobs),
-            _ => cbc::decrypt(&mut jobs),
-        }
-        *iv = jobs[0].iv;
+        let (key, iv) = (self.keyed.key()?, self.keyed.iv);
+        ecb::crypt(self.keyed.direction, &mut [CipherJob { key, iv, data }]);
         Ok(())
     }
 

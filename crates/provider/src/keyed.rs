@@ -2,7 +2,9 @@
 //! one block or none.
 
 use cipherlane_kernels::aes::AesKey;
-use cipherlane_kernels::job::Direction;
+use cipherlane_kernels::cbc;
+use cipherlane_kernels::job::{CipherJob, Direction};
+use inout::InOutBuf;
 
 use crate::error::Reason;
 use crate::ffi::Param;
@@ -99,5 +101,22 @@ impl<K> Keyed<K> {
             Name::UpdatedIv => param.give_octets(&self.iv[..self.spec.iv_len]),
             _ => Ok(()),
         }
+    }
+}
+
+impl Keyed<AesKey> {
+    /// Whole blocks in CBC.
+    pub(crate) fn cbc(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
+        let direction = self.direction;
+        let (key, iv) = self.key_and_iv()?;
+        match direction {
+            Direction::Encrypt => cbc::encrypt_one(key, iv, data),
+            Direction::Decrypt => {
+                let mut jobs = [CipherJob { key, iv: *iv, data }];
+                cbc::decrypt(&mut jobs);
+                *iv = jobs[0].iv;
+            }
+        }
+        Ok(())
     }
 }

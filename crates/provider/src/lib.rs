@@ -5,7 +5,7 @@
 //! | `lib.rs` | the one symbol that OpenSSL looks for, and what the provider says of itself |
 //! | `registry`, `spec` | the ciphers on offer, and their constants |
 //! | `context` | the C functions of a cipher, over a trait |
-//! | `block`, `ctr`, `gcm`, `xts`, `chacha` | that trait for each mode |
+//! | `block`, `cts`, `ctr`, `gcm`, `xts`, `chacha` | that trait for each mode |
 //! | `keyed`, `aead` | what the modes without a tag do alike, and those with one |
 //! | `tls_record` | CBC records of TLS: padding and MAC, in constant time |
 //! | `buffers`, `params` | memory and parameters that a program hands over |
@@ -23,6 +23,7 @@ mod buffers;
 mod chacha;
 mod context;
 mod ctr;
+mod cts;
 mod error;
 mod ffi;
 mod gcm;

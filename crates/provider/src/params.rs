@@ -54,6 +54,7 @@ names! {
     TlsVersion c"tls-version" UNSIGNED_INTEGER;
     TlsMac c"tls-mac" OCTET_PTR;
     TlsMacSize c"tls-mac-size" UNSIGNED_INTEGER;
+    CtsMode c"cts_mode" UTF8_STRING;
     Mode c"mode" UNSIGNED_INTEGER;
     BlockSize c"blocksize" UNSIGNED_INTEGER;
     Aead c"aead" INTEGER;
@@ -116,6 +117,14 @@ impl Param {
     pub(crate) fn octets(&self) -> Option<&[u8]> {
         match self.data_type {
             data_type::OCTET_STRING => self.bytes(),
+            _ => None,
+        }
+    }
+
+    /// A string, which ends with its first zero if there is one.
+    pub(crate) fn text(&self) -> Option<&[u8]> {
+        match self.data_type {
+            data_type::UTF8_STRING => self.bytes()?.split(|&byte| byte == 0).next(),
             _ => None,
         }
     }

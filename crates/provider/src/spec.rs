@@ -24,6 +24,8 @@ pub(crate) struct Spec {
 pub(crate) enum Mode {
     Ecb,
     Cbc,
+    /// CBC with ciphertext stealing.
+    CbcCts,
     Ctr,
     Gcm,
     Xts,
@@ -36,7 +38,7 @@ impl Mode {
         match self {
             Mode::ChaCha20Poly1305 => 0,
             Mode::Ecb => 1,
-            Mode::Cbc => 2,
+            Mode::Cbc | Mode::CbcCts => 2,
             Mode::Ctr => 5,
             Mode::Gcm => 6,
             Mode::Xts => 0x10001,
@@ -69,6 +71,7 @@ impl Spec {
     /// As [`params::each`].
     pub(crate) unsafe fn answer(&self, params: *mut Param) -> Result<(), Reason> {
         let aead = matches!(self.mode, Mode::Gcm | Mode::ChaCha20Poly1305);
+        let steals = self.mode == Mode::CbcCts;
         // SAFETY: promised by the caller.
         unsafe {
             params::each(params, |name, param| match name {
@@ -77,7 +80,8 @@ impl Spec {
                 Name::IvLength => param.give_number(self.iv_len as u64),
                 Name::BlockSize => param.give_number(self.block as u64),
                 Name::Aead | Name::CustomIv => param.give_number(aead.into()),
-                Name::Cts | Name::TlsMultiblock | Name::HasRandomKey => param.give_number(0),
+                Name::Cts => param.give_number(steals.into()),
+                Name::TlsMultiblock | Name::HasRandomKey => param.give_number(0),
                 _ => Ok(()),
             })
         }
