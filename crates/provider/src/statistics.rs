@@ -43,6 +43,19 @@ pub(crate) fn start() {
     };
     if DESTINATION.set(destination).is_ok() {
         WANTED.store(true, Relaxed);
+        // Where the handler cannot be had, a fork tells its parent's work once more.
+        // SAFETY: the handler only stores to atomics, which is allowed in a fork.
+        unsafe { libc::pthread_atfork(None, None, Some(forget)) };
+    }
+}
+
+/// Begins anew in a process that has just been forked: what the parent did, the parent tells.
+unsafe extern "C" fn forget() {
+    for spec in SPECS {
+        let counters = &spec.counters;
+        for counter in [&counters.contexts, &counters.operations, &counters.bytes] {
+            counter.store(0, Relaxed);
+        }
     }
 }
 
@@ -73,7 +86,8 @@ pub(crate) fn report() {
         let counters = &spec.counters;
         // Each library context of a process tells what came since another did.
         let contexts = counters.contexts.swap(0, Relaxed);
-        if contexts > 0 {
+        // A fork works with contexts that its parent made.
+        if contexts > 0 || counters.operations.load(Relaxed) > 0 {
             // Writing to a string cannot fail.
             let _ = write!(
                 line,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -32,6 +33,15 @@ impl Place {
             .unwrap()
             .with_file_name("libcipherlane_provider.so");
         assert!(library.exists(), "{} was built", library.display());
+        fs::create_dir(place.modules()).unwrap();
+        symlink(&library, place.modules().join("cipherlane.so")).unwrap();
+        // Workers that gave up their rights, as those of nginx, count there too.
+        let set = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(place.path(), 0o711);
+        fs::write(place.statistics(), "").unwrap();
+        set(&place.statistics(), 0o666);
         let configuration = format!(
             "openssl_conf = start\n\
              [start]\nproviders = providers\nalg_section = algorithms\n\
@@ -53,6 +63,11 @@ impl Place {
         self.path().join("openssl.cnf")
     }
 
+    /// A directory where OpenSSL finds the provider by its name.
+    pub(crate) fn modules(&self) -> PathBuf {
+        self.path().join("modules")
+    }
+
     fn statistics(&self) -> PathBuf {
         self.path().join("statistics")
     }
@@ -71,20 +86,29 @@ impl Place {
         command
     }
 
-    /// What was used since the last question.
-    pub(crate) fn used(&self) -> Used {
-        let mut used = Used::new();
-        let Ok(lines) = fs::read_to_string(self.statistics()) else {
-            return used;
-        };
-        fs::remove_file(self.statistics()).unwrap();
+    /// What each process used that has ended since the last question.
+    pub(crate) fn processes(&self) -> BTreeMap<u32, Used> {
+        let mut processes = BTreeMap::<u32, Used>::new();
+        let lines = fs::read_to_string(self.statistics()).unwrap();
+        fs::write(self.statistics(), "").unwrap();
         for line in lines.lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let process = u32::try_from(line["process"].as_u64().unwrap()).unwrap();
+            let used = processes.entry(process).or_default();
             for (cipher, counts) in line["ciphers"].as_object().unwrap() {
                 *used.entry(cipher.clone()).or_default() += counts["bytes"].as_u64().unwrap();
             }
         }
-        used
+        processes
+    }
+
+    /// What all of them used.
+    pub(crate) fn used(&self) -> Used {
+        let mut all = Used::new();
+        for (cipher, bytes) in self.processes().into_values().flatten() {
+            *all.entry(cipher).or_default() += bytes;
+        }
+        all
     }
 }
 
