@@ -2,6 +2,7 @@
 
 mod differential;
 mod libcrypto;
+mod orders;
 mod refusals;
 mod sharing;
 mod stealing;
