@@ -5,5 +5,6 @@ mod libcrypto;
 mod orders;
 mod refusals;
 mod sharing;
+mod statistics;
 mod stealing;
 mod vectors;
