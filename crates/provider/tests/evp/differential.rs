@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::libcrypto::{Cipher, Context, DEFAULT, Lib, OURS};
 
-const CIPHERS: [&str; 15] = [
+pub(crate) const CIPHERS: [&str; 15] = [
     "AES-128-ECB",
     "AES-192-ECB",
     "AES-256-ECB",
@@ -22,7 +22,7 @@ const CIPHERS: [&str; 15] = [
     "AES-256-XTS",
 ];
 
-fn has_tag(name: &str) -> bool {
+pub(crate) fn has_tag(name: &str) -> bool {
     name.ends_with("GCM") || name.starts_with("ChaCha")
 }
 

@@ -44,6 +44,7 @@ functions! {
     EVP_CIPHER_CTX_free: fn(*mut c_void);
     EVP_CIPHER_CTX_copy: fn(*mut c_void, *const c_void) -> c_int;
     EVP_CIPHER_CTX_ctrl: fn(*mut c_void, c_int, c_int, *mut c_void) -> c_int;
+    EVP_CIPHER_CTX_get_block_size: fn(*const c_void) -> c_int;
     EVP_CIPHER_CTX_get_updated_iv: fn(*mut c_void, *mut u8, usize) -> c_int;
     EVP_CIPHER_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
     EVP_CIPHER_CTX_get_params: fn(*mut c_void, *mut Param) -> c_int;
@@ -256,7 +257,7 @@ impl Context {
 
     pub(crate) fn update(&mut self, input: &[u8]) -> Done {
         self.update_as(input, |raw, to, len, from, input| {
-            // SAFETY: there is room for the input and a block.
+            // SAFETY: there is room for the input and, where there are blocks, for one.
             unsafe { (LIBCRYPTO.EVP_CipherUpdate)(raw, to, len, from, input) }
         })
     }
@@ -265,10 +266,19 @@ impl Context {
     pub(crate) fn once(&mut self, input: Option<&[u8]>) -> Done {
         self.update_as(input.unwrap_or_default(), |raw, to, len, from, size| {
             let from = if input.is_some() { from } else { null() };
-            // SAFETY: there is room for the input and a block.
+            // SAFETY: there is room for the input and, where there are blocks, for one.
             *len = unsafe { (LIBCRYPTO.EVP_Cipher)(raw, to, from, size as c_uint) };
             c_int::from(*len >= 0)
         })
+    }
+
+    /// What EVP allows an output to have beyond its input, and no byte more.
+    fn block(&self) -> usize {
+        // SAFETY: the context has a cipher.
+        match unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_get_block_size)(self.raw) } {
+            ..=1 => 0,
+            block => block as usize,
+        }
     }
 
     fn update_as(
@@ -276,7 +286,7 @@ impl Context {
         input: &[u8],
         work: impl FnOnce(*mut c_void, *mut u8, &mut c_int, *const u8, c_int) -> c_int,
     ) -> Done {
-        let mut output = vec![0; input.len() + 32];
+        let mut output = vec![0; input.len() + self.block()];
         let mut len = 0;
         self.call(|raw| {
             let (to, from) = (output.as_mut_ptr(), input.as_ptr());
@@ -304,9 +314,9 @@ impl Context {
     pub(crate) fn update_in_place(&mut self, data: &[u8]) -> Done {
         let mut data = data.to_vec();
         let input = data.len() as c_int;
-        data.resize(data.len() + 32, 0);
+        data.resize(data.len() + self.block(), 0);
         let mut len = 0;
-        // SAFETY: there is room for the input and a block.
+        // SAFETY: there is room for the input and, where there are blocks, for one.
         self.call(|raw| unsafe {
             let at = data.as_mut_ptr();
             (LIBCRYPTO.EVP_CipherUpdate)(raw, at, &mut len, at, input)
@@ -325,7 +335,7 @@ impl Context {
     }
 
     pub(crate) fn finish(&mut self) -> Done {
-        let mut output = vec![0; 32];
+        let mut output = vec![0; self.block()];
         let mut len = 0;
         // SAFETY: there is room for a block.
         self.call(|raw| unsafe {

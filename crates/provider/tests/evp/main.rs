@@ -2,6 +2,7 @@
 
 mod differential;
 mod libcrypto;
+mod memcheck;
 mod orders;
 mod refusals;
 mod sharing;

@@ -298,7 +298,9 @@ proptest! {
             past.note(call, &our_done);
         }
     }
+}
 
+proptest! {
     /// With the calls too that crash the default provider.
     #[test]
     fn nothing_crashes(which in 0..CIPHERS.len(), calls in calls()) {
