@@ -23,8 +23,6 @@ pub(crate) struct Block {
     pad: bool,
     /// Input that is not a block yet, or, decrypting, a block that may be the last.
     held: Held,
-    /// `num`, which these modes only keep.
-    number: u64,
     /// 0, or the version of the TLS records that come.
     tls_version: u64,
     tls_mac_size: usize,
@@ -54,7 +52,7 @@ impl Block {
         let mut block = self.held.bytes;
         self.crypt((&mut block[..]).into())?;
         self.held.zeroize();
-        buffers.write(&block)?;
+        buffers.insert(&block)?;
         block.zeroize();
         Ok(BLOCK)
     }
@@ -107,7 +105,6 @@ impl Context for Block {
             keyed: Keyed::new(spec),
             pad: true,
             held: Held::default(),
-            number: 0,
             tls_version: 0,
             tls_mac_size: 0,
             tls_mac: tls_record::Mac::default(),
@@ -125,7 +122,6 @@ impl Context for Block {
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
         self.held.zeroize();
-        self.number = 0;
         self.keyed.restart_iv();
         self.keyed.init(direction, key, iv, expand)
     }
@@ -205,7 +201,6 @@ impl Context for Block {
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
         match name {
             Name::Padding => param.give_number(self.pad.into()),
-            Name::Number => param.give_number(self.number),
             Name::TlsMac => param.give_octets(self.tls_mac.bytes()),
             _ => self.keyed.get(name, param),
         }
@@ -215,7 +210,6 @@ impl Context for Block {
         let number = || param.number().ok_or(Reason::FailedToGetParameter);
         match name {
             Name::Padding => self.pad = number()? != 0,
-            Name::Number => self.number = number()?,
             Name::TlsVersion => self.tls_version = number()?,
             Name::TlsMacSize => {
                 let size = number()? as usize;
@@ -224,7 +218,7 @@ impl Context for Block {
                 }
                 self.tls_mac_size = size;
             }
-            _ => {}
+            _ => return self.keyed.set(name, param),
         }
         Ok(())
     }

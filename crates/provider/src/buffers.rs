@@ -124,6 +124,19 @@ impl Buffers<'_> {
         Ok(())
     }
 
+    /// Writes to the output. Input that stands there, for work in place, moves behind it.
+    pub(crate) fn insert(&mut self, bytes: &[u8]) -> Result<(), Reason> {
+        let (from, to) = (self.input.addr(), self.output.addr());
+        if self.len > 0 && from < to + bytes.len() && to < from + self.len {
+            self.need_room(bytes.len() + self.len)?;
+            let behind = self.output.wrapping_add(bytes.len());
+            // SAFETY: input is readable, and there is room for it behind the bytes.
+            unsafe { self.input.copy_to(behind, self.len) };
+            self.input = behind;
+        }
+        self.write(bytes)
+    }
+
     /// All of the output that is left, to be read and written.
     pub(crate) fn output(&mut self) -> &mut [u8] {
         if self.room == 0 {

@@ -153,9 +153,7 @@ impl Context for ChaCha {
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
         if direction != self.direction {
-            // The tag of what was encrypted is not the one to expect, and what was begun
-            // one way cannot go on the other.
-            self.tag.zeroize();
+            // What was begun one way cannot go on the other.
             self.restart();
         }
         self.direction = direction;
@@ -212,10 +210,7 @@ impl Context for ChaCha {
     }
 
     fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
-        match buffers.has_input() {
-            true => self.update(buffers),
-            false => self.finish(buffers),
-        }
+        self.update(buffers)
     }
 
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {

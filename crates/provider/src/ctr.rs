@@ -112,20 +112,11 @@ impl Context for Ctr {
     }
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
-        let number = || param.number().ok_or(Reason::FailedToGetParameter);
-        match name {
-            // There is no padding to turn on or off, but the question is allowed.
-            Name::Padding => number().map(|_| ()),
-            Name::Number => {
-                let used = number()? as usize;
-                // Other values would need the keystream of a block gone by.
-                if used != self.used && used != 0 {
-                    return Err(Reason::FailedToGetParameter);
-                }
-                self.used = used;
-                Ok(())
-            }
-            _ => Ok(()),
+        self.keyed.set(name, param)?;
+        // No number but 0 is taken: others would need the keystream of a block gone by.
+        if name == Name::Number {
+            self.used = 0;
         }
+        Ok(())
     }
 }

@@ -182,10 +182,11 @@ impl Context for Cts {
     }
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
-        if name == Name::CtsMode {
-            let variant = param.text().and_then(Variant::of);
-            self.variant = variant.ok_or(Reason::FailedToSetParameter)?;
+        if name != Name::CtsMode {
+            return self.keyed.set(name, param);
         }
+        let variant = param.text().and_then(Variant::of);
+        self.variant = variant.ok_or(Reason::FailedToSetParameter)?;
         Ok(())
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Keyed<K> {
     given_iv: [u8; BLOCK],
     pub(crate) iv: [u8; BLOCK],
     iv_set: bool,
+    /// `num`, which most modes only keep.
+    number: u64,
 }
 
 /// A key of AES alone.
@@ -40,6 +42,7 @@ impl<K> Keyed<K> {
             given_iv: [0; BLOCK],
             iv: [0; BLOCK],
             iv_set: false,
+            number: 0,
         }
     }
 
@@ -52,6 +55,7 @@ impl<K> Keyed<K> {
         expand: impl FnOnce(&[u8]) -> Result<K, Reason>,
     ) -> Result<(), Reason> {
         self.direction = direction;
+        self.number = 0;
         if let Some(iv) = iv.filter(|_| self.spec.iv_len > 0) {
             self.given_iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
             self.iv = self.given_iv;
@@ -90,15 +94,30 @@ impl<K> Keyed<K> {
         }
     }
 
-    /// Answers as a mode does that has no padding and stops at no byte of a block.
+    /// Answers as a mode does that has no padding.
     pub(crate) fn get(&self, name: Name, param: &mut Param) -> Result<(), Reason> {
         match name {
             Name::KeyLength => param.give_number(self.spec.key_len as u64),
             Name::IvLength => param.give_number(self.spec.iv_len as u64),
             Name::Padding => param.give_number(1),
-            Name::Number => param.give_number(0),
+            Name::Number => param.give_number(self.number),
             Name::Iv => param.give_octets(&self.given_iv[..self.spec.iv_len]),
             Name::UpdatedIv => param.give_octets(&self.iv[..self.spec.iv_len]),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes what changes nothing in a mode that has no padding.
+    pub(crate) fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
+        let number = || param.number().ok_or(Reason::FailedToGetParameter);
+        match name {
+            Name::Padding => number().map(drop),
+            Name::Number => {
+                self.number = Some(number()?)
+                    .filter(|&number| number < self.spec.block as u64)
+                    .ok_or(Reason::FailedToGetParameter)?;
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

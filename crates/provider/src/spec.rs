@@ -3,7 +3,6 @@
 use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::{self, Name, described};
-use crate::statistics::Counters;
 
 /// A cipher's constants.
 pub(crate) struct Spec {
@@ -16,7 +15,8 @@ pub(crate) struct Spec {
     pub(crate) iv_len: usize,
     /// 1 where data need not come in blocks.
     pub(crate) block: usize,
-    pub(crate) counters: Counters,
+    /// Its place among all of them.
+    pub(crate) number: usize,
 }
 
 /// Modes of ciphers.

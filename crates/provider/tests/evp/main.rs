@@ -2,7 +2,10 @@
 
 mod differential;
 mod libcrypto;
+mod memcheck;
+mod orders;
 mod refusals;
 mod sharing;
+mod statistics;
 mod stealing;
 mod vectors;
