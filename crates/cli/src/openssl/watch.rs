@@ -198,8 +198,8 @@ fn why_not(processes: &[Process], libcrypto: &[String], loader_spoke: bool) -> V
     if !processes.is_empty() {
         add(
             "the program loaded the provider, but used none of its ciphers",
-            "have it encrypt by AES in ECB, CBC, CTR, GCM or XTS; 'openssl list -cipher-algorithms' \
-             lists the names",
+            "have it encrypt by AES in ECB, CBC, CTR, GCM or XTS, or by ChaCha20-Poly1305; 'openssl \
+             list -cipher-algorithms' lists the names",
         );
     } else if !loader_spoke {
         add(

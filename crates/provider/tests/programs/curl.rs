@@ -11,7 +11,7 @@ use crate::place::{From, Place, Used, skip, succeeded};
 const DATA: usize = (5 << 20) + 4321;
 
 /// Protocol, curl's option for suites, suite, and the provider's cipher.
-const SUITES: [[&str; 4]; 4] = [
+const SUITES: [[&str; 4]; 6] = [
     [
         "1.2",
         "--ciphers",
@@ -25,6 +25,12 @@ const SUITES: [[&str; 4]; 4] = [
         "AES-256-GCM",
     ],
     [
+        "1.2",
+        "--ciphers",
+        "ECDHE-RSA-CHACHA20-POLY1305",
+        "ChaCha20-Poly1305",
+    ],
+    [
         "1.3",
         "--tls13-ciphers",
         "TLS_AES_128_GCM_SHA256",
@@ -35,6 +41,12 @@ const SUITES: [[&str; 4]; 4] = [
         "--tls13-ciphers",
         "TLS_AES_256_GCM_SHA384",
         "AES-256-GCM",
+    ],
+    [
+        "1.3",
+        "--tls13-ciphers",
+        "TLS_CHACHA20_POLY1305_SHA256",
+        "ChaCha20-Poly1305",
     ],
 ];
 

@@ -47,6 +47,11 @@ fn the_ssl_module_speaks_through_the_provider() {
             "AES-256-GCM",
         ),
         ("TLSv1_2", Some("ECDHE-RSA-AES256-SHA384"), "AES-256-CBC"),
+        (
+            "TLSv1_2",
+            Some("ECDHE-RSA-CHACHA20-POLY1305"),
+            "ChaCha20-Poly1305",
+        ),
         ("TLSv1_3", None, "AES-256-GCM"),
     ] {
         let mut python = place.command(PYTHON, From::Cipherlane);
