@@ -196,11 +196,14 @@ fn why_not(processes: &[Process], libcrypto: &[String], loader_spoke: bool) -> V
         .iter()
         .any(|path| !path.contains("libcrypto.so.1"));
     if !processes.is_empty() {
-        add(
-            "the program loaded the provider, but used none of its ciphers",
-            "have it encrypt by AES in ECB, CBC, CTR, GCM or XTS, or by ChaCha20-Poly1305; 'openssl \
+        // With a mistake in the configuration, that is why.
+        if configured {
+            add(
+                "the program loaded the provider, but used none of its ciphers",
+                "have it encrypt by AES in ECB, CBC, CTR, GCM or XTS, or by ChaCha20-Poly1305; 'openssl \
              list -cipher-algorithms' lists the names",
-        );
+            );
+        }
     } else if !loader_spoke {
         add(
             "the program is linked statically, so it has its own libcrypto if any, or it runs \

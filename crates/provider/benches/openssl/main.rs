@@ -1,7 +1,8 @@
 //! Unmodified programs with the provider against the same with OpenSSL's default provider.
 //!
 //! `--rounds N` turns of each (8 unless given; fewer than 6 allow no verdict), `--slice MS`
-//! milliseconds a turn of `openssl speed` (250), `--json FILE` for the figures.
+//! milliseconds a turn of `openssl speed` (250), `--only WORDS` for the programs and ciphers
+//! that have these words in their names, `--json FILE` for the figures.
 //!
 //! | file | what is measured |
 //! |---|---|
@@ -54,7 +55,7 @@ struct Record {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut rounds, mut slice, mut json) = (8, 250, None);
+    let (mut rounds, mut slice, mut only, mut json) = (8, 250, String::new(), None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         // Cargo says this to every bench.
@@ -67,17 +68,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         match argument.as_str() {
             "--rounds" => rounds = value.parse()?,
             "--slice" => slice = value.parse()?,
+            "--only" => only = value,
             "--json" => json = Some(value),
             _ => {
-                let known = "use --rounds, --slice or --json";
+                let known = "use --rounds, --slice, --only or --json";
                 return Err(format!("{argument} is no option; {known}").into());
             }
         }
     }
     let before = load();
-    let mut figures = speed::measure(rounds, Duration::from_millis(slice));
-    figures.extend(web::measure(rounds));
-    figures.extend(vpn::measure(rounds));
+    let mut figures = speed::measure(rounds, Duration::from_millis(slice), &only);
+    if web::NAME.contains(&only) {
+        figures.extend(web::measure(rounds));
+    }
+    if vpn::NAME.contains(&only) {
+        figures.extend(vpn::measure(rounds));
+    }
     let version = succeeded(
         Place::new()
             .command("openssl", From::Default)

@@ -28,17 +28,18 @@ const CASES: [(&str, &str); 9] = [
 /// Those of `openssl speed`, and a packet's.
 const SIZES: [u64; 7] = [16, 64, 256, 1024, 1400, 8192, 16384];
 
-pub(crate) fn measure(rounds: usize, slice: Duration) -> Vec<Figure> {
+pub(crate) fn measure(rounds: usize, slice: Duration, only: &str) -> Vec<Figure> {
     let place = Place::uncounted();
     let mut figures = Vec::new();
     for (options, cipher) in CASES {
+        let name = format!("openssl speed -evp {options} -elapsed");
+        if !name.contains(only) {
+            continue;
+        }
         let counted = Place::new();
         turn(&counted, From::Cipherlane, options, 16, slice);
         if !counted.used().contains_key(cipher) {
-            skip(
-                &format!("openssl speed -evp {options}"),
-                "not the provider's",
-            );
+            skip(&name, "not the provider's");
             continue;
         }
         for size in SIZES {
@@ -48,8 +49,7 @@ pub(crate) fn measure(rounds: usize, slice: Duration) -> Vec<Figure> {
                     both.add(from, turn(&place, from, options, size, slice) / 1e9);
                 }
             }
-            let what = format!("openssl speed -evp {options} -elapsed");
-            figures.extend(both.figure(&what, Some(size), "GB/s"));
+            figures.extend(both.figure(&name, Some(size), "GB/s"));
         }
     }
     figures

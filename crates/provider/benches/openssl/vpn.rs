@@ -9,6 +9,8 @@ use crate::openvpn::{Iperf, Tunnel};
 use crate::place::{From, Place, skip};
 use crate::processor;
 
+pub(crate) const NAME: &str = "OpenVPN, AES-128-GCM, one TCP stream";
+
 pub(crate) fn measure(rounds: usize) -> Vec<Figure> {
     if let Some(reason) = Tunnel::lacks() {
         skip("OpenVPN", &reason);
@@ -40,10 +42,9 @@ pub(crate) fn measure(rounds: usize) -> Vec<Figure> {
     for (_, tunnel, _) in tunnels {
         tunnel.end();
     }
-    let what = "OpenVPN, AES-128-GCM, one TCP stream";
-    let rate = rates.figure(what, None, "Mbit/s");
+    let rate = rates.figure(NAME, None, "Mbit/s");
     let cost = costs.figure(
-        what,
+        NAME,
         None,
         "processor seconds of both ends a GB, less is better",
     );

@@ -11,6 +11,8 @@ use crate::place::{From, Place, skip, succeeded};
 use crate::processor;
 use crate::running::wait_until;
 
+pub(crate) const NAME: &str = "nginx, 1 MiB over TLS 1.3, AES-128-GCM";
+
 const FILE: usize = 1 << 20;
 const SUITES: [&str; 2] = ["ECDHE-RSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256"];
 
@@ -81,10 +83,9 @@ pub(crate) fn measure(rounds: usize) -> Vec<Figure> {
     for (_, server) in servers {
         server.nginx.end();
     }
-    let what = "nginx, 1 MiB over TLS 1.3, AES-128-GCM";
-    let rate = rates.figure(what, None, "requests/s");
+    let rate = rates.figure(NAME, None, "requests/s");
     let cost = costs.figure(
-        what,
+        NAME,
         None,
         "processor seconds of the worker a GB, less is better",
     );
