@@ -8,7 +8,14 @@ use std::time::{Duration, Instant};
 /// How long anything may take that a program does at once.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A program that runs; dropped, it is killed.
+/// How long a program may take to end that a test has no use for.
+const POLITENESS: Duration = Duration::from_secs(2);
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A program that runs; dropped, it is told to end, with the workers that it may have, and
+/// killed if it does not.
 pub(crate) struct Running {
     child: Child,
 }
@@ -49,6 +56,14 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if self.ended() {
+            return;
+        }
+        self.signal(libc::SIGTERM);
+        let start = Instant::now();
+        while start.elapsed() < POLITENESS && !self.ended() {
+            thread::sleep(PAUSE);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -59,7 +74,7 @@ pub(crate) fn wait_until(what: &str, mut come: impl FnMut() -> bool) {
     let start = Instant::now();
     while !come() {
         assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
-        thread::sleep(Duration::from_millis(5));
+        thread::sleep(PAUSE);
     }
 }
 
