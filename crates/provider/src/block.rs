@@ -295,7 +295,7 @@ impl Context for Block {
 
 /// How much of a padded block is data; `None` if the padding is wrong. Which byte of it is
 /// wrong does not show in the time.
-fn unpadded(block: &[u8; BLOCK]) -> Option<usize> {
+pub(crate) fn unpadded(block: &[u8; BLOCK]) -> Option<usize> {
     let padding = block[BLOCK - 1];
     let mut good = !padding.ct_eq(&0) & !padding.ct_gt(&(BLOCK as u8));
     for (i, byte) in block.iter().rev().enumerate() {

@@ -38,6 +38,7 @@ reasons! {
     XtsDataUnitIsTooLarge = 148, c"xts data unit is too large";
     NoIvSet = 152, c"cipherlane: no iv set, or it was used up: give a new one";
     InternalError = 153, c"cipherlane: internal error, please report it";
+    OtherPipes = 154, c"cipherlane: not the 1 to 32 pipes that the pipeline was begun with";
 }
 
 /// The core's handle of a provider in one library context: whom errors are told.

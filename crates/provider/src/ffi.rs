@@ -120,6 +120,11 @@ pub(crate) mod cipher {
     pub(crate) const GETTABLE_PARAMS: c_int = 12;
     pub(crate) const GETTABLE_CTX_PARAMS: c_int = 13;
     pub(crate) const SETTABLE_CTX_PARAMS: c_int = 14;
+    /// Since 3.5; older releases pass over what they do not know.
+    pub(crate) const PIPELINE_ENCRYPT_INIT: c_int = 15;
+    pub(crate) const PIPELINE_DECRYPT_INIT: c_int = 16;
+    pub(crate) const PIPELINE_UPDATE: c_int = 17;
+    pub(crate) const PIPELINE_FINAL: c_int = 18;
 }
 
 /// Functions that the core offers.

@@ -14,11 +14,11 @@ use crate::ffi::{Param, data_type};
 use crate::params::Name;
 use crate::spec::Spec;
 
-const TAG: usize = 16;
+pub(crate) const TAG: usize = 16;
 /// The longest IV, in bytes, as in OpenSSL's own provider.
-const LONGEST_IV: usize = 128;
+pub(crate) const LONGEST_IV: usize = 128;
 /// The most data under one IV (SP 800-38D section 5.2.1.1).
-const LONGEST: u64 = (1 << 36) - 32;
+pub(crate) const LONGEST: u64 = (1 << 36) - 32;
 /// The part of the IV that a record of TLS 1.2 carries.
 const EXPLICIT: usize = 8;
 /// Sequence number, type, version and length of a record of TLS 1.2.
@@ -233,6 +233,7 @@ impl Context for Gcm {
         Param::describe(c"iv", data_type::OCTET_STRING),
         Param::describe(c"updated-iv", data_type::OCTET_STRING),
         Param::describe(c"tag", data_type::OCTET_STRING),
+        Param::describe(c"pipeline-tag", data_type::OCTET_PTR),
         Param::describe(c"tlsaadpad", data_type::UNSIGNED_INTEGER),
         Param::describe(c"tlsivgen", data_type::OCTET_STRING),
         Param::END,
@@ -241,6 +242,7 @@ impl Context for Gcm {
         Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
         Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
         Param::describe(c"tag", data_type::OCTET_STRING),
+        Param::describe(c"pipeline-tag", data_type::OCTET_PTR),
         Param::describe(c"tlsaad", data_type::OCTET_STRING),
         Param::describe(c"tlsivfixed", data_type::OCTET_STRING),
         Param::describe(c"tlsivinv", data_type::OCTET_STRING),

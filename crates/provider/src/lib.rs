@@ -6,6 +6,7 @@
 //! | `registry`, `spec` | the ciphers on offer, and their constants |
 //! | `context` | the C functions of a cipher, over a trait |
 //! | `block`, `ctr`, `gcm`, `xts` | that trait for each mode |
+//! | `pipeline` | up to 32 messages in one call, for OpenSSL 3.5 |
 //! | `tls_record` | CBC records of TLS: padding and MAC, in constant time |
 //! | `buffers`, `params` | memory and parameters that a program hands over |
 //! | `error` | OpenSSL's error queue |
@@ -24,6 +25,7 @@ mod error;
 mod ffi;
 mod gcm;
 mod params;
+mod pipeline;
 mod registry;
 mod spec;
 mod statistics;

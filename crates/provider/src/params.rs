@@ -23,6 +23,7 @@ pub(crate) enum Name {
     Padding,
     Number,
     Tag,
+    PipelineTag,
     TagLength,
     TlsAad,
     TlsAadPad,
@@ -40,6 +41,7 @@ impl Name {
     fn of(name: &[u8]) -> Name {
         match name {
             b"tag" => Name::Tag,
+            b"pipeline-tag" => Name::PipelineTag,
             b"ivlen" => Name::IvLength,
             b"keylen" => Name::KeyLength,
             b"iv" => Name::Iv,
@@ -114,6 +116,15 @@ impl Param {
             data_type::OCTET_STRING => self.bytes(),
             _ => None,
         }
+    }
+
+    /// An array of pointers, to which a pointer to octets points; the size is that of what
+    /// each of them points to.
+    pub(crate) fn array(&self) -> Option<*const *mut u8> {
+        let pointed = self.data_type == data_type::OCTET_PTR && !self.data.is_null();
+        // SAFETY: such data is a pointer.
+        let array = pointed.then(|| unsafe { self.data.cast::<*const *mut u8>().read() })?;
+        (!array.is_null()).then_some(array)
     }
 
     fn bytes(&self) -> Option<&[u8]> {

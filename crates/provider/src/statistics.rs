@@ -20,6 +20,7 @@ pub(crate) struct Counters {
     contexts: AtomicU64,
     operations: AtomicU64,
     bytes: AtomicU64,
+    pipelines: AtomicU64,
 }
 
 impl Counters {
@@ -28,6 +29,7 @@ impl Counters {
             contexts: AtomicU64::new(0),
             operations: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            pipelines: AtomicU64::new(0),
         }
     }
 }
@@ -62,6 +64,14 @@ pub(crate) fn count(spec: &Spec, bytes: usize) {
     }
 }
 
+/// Notes a call of a pipeline, whose messages are counted as calls of their own.
+#[inline]
+pub(crate) fn count_pipeline(spec: &Spec) {
+    if WANTED.load(Relaxed) {
+        spec.counters.pipelines.fetch_add(1, Relaxed);
+    }
+}
+
 /// Tells what was counted.
 pub(crate) fn report() {
     let Some(destination) = DESTINATION.get().filter(|_| WANTED.load(Relaxed)) else {
@@ -77,10 +87,12 @@ pub(crate) fn report() {
             // Writing to a string cannot fail.
             let _ = write!(
                 line,
-                "{separator}\"{}\":{{\"contexts\":{contexts},\"operations\":{},\"bytes\":{}}}",
+                "{separator}\"{}\":{{\"contexts\":{contexts},\"operations\":{},\"bytes\":{},\
+                 \"pipelines\":{}}}",
                 spec.name,
                 counters.operations.swap(0, Relaxed),
                 counters.bytes.swap(0, Relaxed),
+                counters.pipelines.swap(0, Relaxed),
             );
             separator = ",";
         }
