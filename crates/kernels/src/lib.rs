@@ -10,7 +10,7 @@
 //! | [`ecb`], [`cbc`], [`ctr`], [`xts`] | a mode each: the safe interface, and the choice of an implementation |
 //! | [`gcm`] | AES-GCM |
 //! | [`sha2`], [`hmac`], [`authenc`] | hashes and MACs over lanes, and ciphers with a MAC |
-//! | [`chacha`] | ChaCha20-Poly1305 |
+//! | [`chacha`] | ChaCha20-Poly1305, also in pieces |
 //! | [`gost28147`] | GOST 28147-89: cipher modes, MAC, key diversification |
 //! | [`kuznyechik`], [`magma`], [`mgm`] | the ciphers of GOST R 34.12-2015, and the AEAD mode over them |
 //! | [`kdf`] | key derivation of RFC 7836 |

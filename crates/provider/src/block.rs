@@ -2,8 +2,8 @@
 //! CBC records of TLS 1.0 to 1.2.
 
 use cipherlane_kernels::aes::AesKey;
+use cipherlane_kernels::ecb;
 use cipherlane_kernels::job::{CipherJob, Direction};
-use cipherlane_kernels::{cbc, ecb};
 use inout::InOutBuf;
 use subtle::{ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -11,23 +11,16 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::buffers::Buffers;
 use crate::context::Context;
 use crate::error::Reason;
-use crate::ffi::{Param, data_type};
-use crate::params::Name;
+use crate::ffi::Param;
+use crate::keyed::{BLOCK, Keyed, expand};
+use crate::params::{Name, described};
 use crate::spec::{Mode, Spec};
 use crate::tls_record;
 
-const BLOCK: usize = 16;
-
 #[derive(Clone)]
 pub(crate) struct Block {
-    spec: &'static Spec,
-    key: Option<AesKey>,
-    direction: Direction,
+    keyed: Keyed<AesKey>,
     pad: bool,
-    /// The IV as given, and as it is now.
-    given_iv: [u8; BLOCK],
-    iv: [u8; BLOCK],
-    iv_set: bool,
     /// Input that is not a block yet, or, decrypting, a block that may be the last.
     held: Held,
     /// `num`, which these modes only keep.
@@ -47,21 +40,11 @@ struct Held {
 
 impl Block {
     fn crypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
-        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
-        if self.spec.mode == Mode::Cbc && self.direction == Direction::Encrypt {
-            cbc::encrypt_one(key, &mut self.iv, data);
-            return Ok(());
+        if self.keyed.spec.mode == Mode::Cbc {
+            return self.keyed.cbc(data);
         }
-        let mut jobs = [CipherJob {
-            key,
-            iv: self.iv,
-            data,
-        }];
-        match self.spec.mode {
-            Mode::Ecb => ecb::crypt(self.direction, &mut jobs),
-            _ => cbc::decrypt(&mut jobs),
-        }
-        self.iv = jobs[0].iv;
+        let (key, iv) = (self.keyed.key()?, self.keyed.iv);
+        ecb::crypt(self.keyed.direction, &mut [CipherJob { key, iv, data }]);
         Ok(())
     }
 
@@ -89,7 +72,7 @@ impl Block {
             return Err(Reason::CipherOperationFailed);
         }
         buffers.need_room(len)?;
-        match self.direction {
+        match self.keyed.direction {
             Direction::Encrypt => {
                 let padded = (len / BLOCK + 1) * BLOCK;
                 buffers.need_room(padded)?;
@@ -115,33 +98,14 @@ impl Block {
 }
 
 impl Context for Block {
-    const GETTABLE: &'static [Param] = &[
-        Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"padding", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"num", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"iv", data_type::OCTET_STRING),
-        Param::describe(c"updated-iv", data_type::OCTET_STRING),
-        Param::describe(c"tls-mac", data_type::OCTET_PTR),
-        Param::END,
-    ];
-    const SETTABLE: &'static [Param] = &[
-        Param::describe(c"padding", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"num", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"tls-version", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"tls-mac-size", data_type::UNSIGNED_INTEGER),
-        Param::END,
-    ];
+    const GETTABLE: &'static [Param] =
+        &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv, TlsMac];
+    const SETTABLE: &'static [Param] = &described![Padding, Number, TlsVersion, TlsMacSize];
 
     fn new(spec: &'static Spec) -> Self {
         Block {
-            spec,
-            key: None,
-            direction: Direction::Encrypt,
+            keyed: Keyed::new(spec),
             pad: true,
-            given_iv: [0; BLOCK],
-            iv: [0; BLOCK],
-            iv_set: false,
             held: Held::default(),
             number: 0,
             tls_version: 0,
@@ -151,7 +115,7 @@ impl Context for Block {
     }
 
     fn spec(&self) -> &'static Spec {
-        self.spec
+        self.keyed.spec
     }
 
     fn init(
@@ -160,31 +124,14 @@ impl Context for Block {
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
-        self.direction = direction;
         self.held.zeroize();
         self.number = 0;
-        if self.spec.mode == Mode::Cbc {
-            if let Some(iv) = iv {
-                self.given_iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
-                self.iv_set = true;
-            }
-            if self.iv_set {
-                self.iv = self.given_iv;
-            }
-        }
-        if let Some(key) = key {
-            if key.len() != self.spec.key_len {
-                return Err(Reason::InvalidKeyLength);
-            }
-            self.key = AesKey::new(key);
-        }
-        Ok(())
+        self.keyed.restart_iv();
+        self.keyed.init(direction, key, iv, expand)
     }
 
     fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
-        if self.key.is_none() {
-            return Err(Reason::NoKeySet);
-        }
+        self.keyed.key()?;
         if self.tls_version > 0 {
             return self.tls_record(buffers);
         }
@@ -197,14 +144,14 @@ impl Context for Block {
                 piece
             };
             self.hold(&piece[..taken]);
-            let may_be_last = self.direction == Direction::Decrypt && self.pad;
+            let may_be_last = self.keyed.direction == Direction::Decrypt && self.pad;
             if self.held.len == BLOCK && !(may_be_last && buffers.is_empty()) {
                 done += self.crypt_held(&mut buffers)?;
             }
         }
         let mut whole = buffers.len() / BLOCK * BLOCK;
         // The last block of a padded message is only known at its end.
-        if self.direction == Direction::Decrypt && self.pad && whole == buffers.len() {
+        if self.keyed.direction == Direction::Decrypt && self.pad && whole == buffers.len() {
             whole = whole.saturating_sub(BLOCK);
         }
         if whole > 0 {
@@ -219,15 +166,13 @@ impl Context for Block {
     }
 
     fn finish(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
-        if self.key.is_none() {
-            return Err(Reason::NoKeySet);
-        }
+        self.keyed.key()?;
         // Every record of TLS is whole.
         if self.tls_version > 0 {
             return Err(Reason::CipherOperationFailed);
         }
         let held = self.held.len;
-        match (self.direction, self.pad) {
+        match (self.keyed.direction, self.pad) {
             (_, false) if held == 0 => Ok(0),
             (_, false) if held < BLOCK => Err(Reason::WrongFinalBlockLength),
             (Direction::Encrypt, true) => {
@@ -258,19 +203,11 @@ impl Context for Block {
     }
 
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
-        let iv = |iv| match self.spec.iv_len {
-            0 => &[][..],
-            _ => iv,
-        };
         match name {
-            Name::KeyLength => param.give_number(self.spec.key_len as u64),
-            Name::IvLength => param.give_number(self.spec.iv_len as u64),
             Name::Padding => param.give_number(self.pad.into()),
             Name::Number => param.give_number(self.number),
-            Name::Iv => param.give_octets(iv(&self.given_iv)),
-            Name::UpdatedIv => param.give_octets(iv(&self.iv)),
             Name::TlsMac => param.give_octets(self.tls_mac.bytes()),
-            _ => Ok(()),
+            _ => self.keyed.get(name, param),
         }
     }
 

@@ -73,6 +73,16 @@ impl Buffers<'_> {
         unsafe { slice::from_raw_parts(from, len) }
     }
 
+    /// The last `len` bytes of input, to be read before anything is written.
+    pub(crate) fn last(&self, len: usize) -> &[u8] {
+        assert!(len <= self.len, "there is so much input");
+        if len == 0 {
+            return &[];
+        }
+        // SAFETY: input is readable, and nothing is written while this is borrowed.
+        unsafe { slice::from_raw_parts(self.input.wrapping_add(self.len - len), len) }
+    }
+
     /// The next `len` bytes of input and of output, to work on. An input that overlaps its
     /// output in part is moved there first.
     pub(crate) fn work(&mut self, len: usize) -> Result<InOutBuf<'_, '_, u8>, Reason> {

@@ -9,19 +9,15 @@ use zeroize::Zeroize;
 use crate::buffers::Buffers;
 use crate::context::Context;
 use crate::error::Reason;
-use crate::ffi::{Param, data_type};
-use crate::params::Name;
+use crate::ffi::Param;
+use crate::keyed::{BLOCK, Keyed, expand};
+use crate::params::{Name, described};
 use crate::spec::Spec;
-
-const BLOCK: usize = 16;
 
 #[derive(Clone)]
 pub(crate) struct Ctr {
-    spec: &'static Spec,
-    key: Option<AesKey>,
-    given_iv: [u8; BLOCK],
-    /// The counter of the next block.
-    counter: [u8; BLOCK],
+    /// The IV is the counter of the next block.
+    keyed: Keyed<AesKey>,
     /// Keystream of the block begun, and how much of it is used: `num`.
     keystream: [u8; BLOCK],
     used: usize,
@@ -29,14 +25,14 @@ pub(crate) struct Ctr {
 
 impl Ctr {
     fn apply(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
-        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
+        let (key, counter) = self.keyed.key_and_iv()?;
         let mut jobs = [CipherJob {
             key,
-            iv: self.counter,
+            iv: *counter,
             data,
         }];
         ctr::apply(&mut jobs);
-        self.counter = jobs[0].iv;
+        *counter = jobs[0].iv;
         Ok(())
     }
 }
@@ -48,56 +44,35 @@ impl Drop for Ctr {
 }
 
 impl Context for Ctr {
-    const GETTABLE: &'static [Param] = &[
-        Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"padding", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"num", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"iv", data_type::OCTET_STRING),
-        Param::describe(c"updated-iv", data_type::OCTET_STRING),
-        Param::END,
-    ];
-    const SETTABLE: &'static [Param] = &[
-        Param::describe(c"padding", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"num", data_type::UNSIGNED_INTEGER),
-        Param::END,
-    ];
+    const GETTABLE: &'static [Param] =
+        &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv];
+    const SETTABLE: &'static [Param] = &described![Padding, Number];
 
     fn new(spec: &'static Spec) -> Self {
         Ctr {
-            spec,
-            key: None,
-            given_iv: [0; BLOCK],
-            counter: [0; BLOCK],
+            keyed: Keyed::new(spec),
             keystream: [0; BLOCK],
             used: 0,
         }
     }
 
     fn spec(&self) -> &'static Spec {
-        self.spec
+        self.keyed.spec
     }
 
-    fn init(&mut self, _: Direction, key: Option<&[u8]>, iv: Option<&[u8]>) -> Result<(), Reason> {
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason> {
         self.used = 0;
-        if let Some(iv) = iv {
-            self.given_iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
-            self.counter = self.given_iv;
-        }
-        if let Some(key) = key {
-            if key.len() != self.spec.key_len {
-                return Err(Reason::InvalidKeyLength);
-            }
-            self.key = AesKey::new(key);
-        }
-        Ok(())
+        self.keyed.init(direction, key, iv, expand)
     }
 
     fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         let len = buffers.len();
-        if self.key.is_none() {
-            return Err(Reason::NoKeySet);
-        }
+        self.keyed.key()?;
         buffers.need_room(len)?;
         if self.used > 0 {
             let taken = len.min(BLOCK - self.used);
@@ -122,10 +97,7 @@ impl Context for Ctr {
     }
 
     fn finish(&mut self, _: Buffers<'_>) -> Result<usize, Reason> {
-        match self.key {
-            Some(_) => Ok(0),
-            None => Err(Reason::NoKeySet),
-        }
+        self.keyed.key().map(|_| 0)
     }
 
     fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
@@ -134,13 +106,8 @@ impl Context for Ctr {
 
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
         match name {
-            Name::KeyLength => param.give_number(self.spec.key_len as u64),
-            Name::IvLength => param.give_number(self.spec.iv_len as u64),
-            Name::Padding => param.give_number(1),
             Name::Number => param.give_number(self.used as u64),
-            Name::Iv => param.give_octets(&self.given_iv),
-            Name::UpdatedIv => param.give_octets(&self.counter),
-            _ => Ok(()),
+            _ => self.keyed.get(name, param),
         }
     }
 

@@ -7,22 +7,20 @@ use inout::InOutBuf;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
+use crate::aead::{self, TAG, TLS_AAD, Tag};
 use crate::buffers::Buffers;
 use crate::context::Context;
 use crate::error::Reason;
-use crate::ffi::{Param, data_type};
-use crate::params::Name;
+use crate::ffi::Param;
+use crate::params::{Name, described};
 use crate::spec::Spec;
 
-pub(crate) const TAG: usize = 16;
 /// The longest IV, in bytes, as in OpenSSL's own provider.
 pub(crate) const LONGEST_IV: usize = 128;
 /// The most data under one IV (SP 800-38D section 5.2.1.1).
 pub(crate) const LONGEST: u64 = (1 << 36) - 32;
 /// The part of the IV that a record of TLS 1.2 carries.
 const EXPLICIT: usize = 8;
-/// Sequence number, type, version and length of a record of TLS 1.2.
-const TLS_AAD: usize = 13;
 
 #[derive(Clone)]
 pub(crate) struct Gcm {
@@ -34,9 +32,7 @@ pub(crate) struct Gcm {
     stage: Stage,
     /// How much data the message has had.
     data: u64,
-    /// Encrypting: the tag of the message. Decrypting: the one it should have.
-    tag: [u8; TAG],
-    tag_len: Option<usize>,
+    tag: Tag,
     /// The IV is the program's fixed part and a counter of ours.
     counts: bool,
     /// Additional data of a record of TLS 1.2, when one comes.
@@ -204,49 +200,36 @@ impl Gcm {
 
     /// Notes a record's header, with the length of the data alone.
     fn announce(&mut self, header: &[u8]) -> Result<(), Reason> {
-        let mut aad: [u8; TLS_AAD] = header.try_into().map_err(|_| Reason::InvalidData)?;
         let around = match self.direction {
             Direction::Encrypt => EXPLICIT,
             Direction::Decrypt => EXPLICIT + TAG,
         };
-        let len = usize::from(u16::from_be_bytes([aad[11], aad[12]]));
-        let len = len.checked_sub(around).ok_or(Reason::InvalidData)?;
-        aad[11..].copy_from_slice(&(len as u16).to_be_bytes());
-        self.tls_aad = Some(aad);
+        self.tls_aad = Some(aead::tls_header(header, around)?);
         self.tls_aad_pad = TAG as u64;
         Ok(())
     }
 }
 
-impl Drop for Gcm {
-    fn drop(&mut self) {
-        // Keys and states wipe themselves; a computed tag of a refused message is a secret.
-        self.tag.zeroize();
-    }
-}
-
 impl Context for Gcm {
-    const GETTABLE: &'static [Param] = &[
-        Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"taglen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"iv", data_type::OCTET_STRING),
-        Param::describe(c"updated-iv", data_type::OCTET_STRING),
-        Param::describe(c"tag", data_type::OCTET_STRING),
-        Param::describe(c"pipeline-tag", data_type::OCTET_PTR),
-        Param::describe(c"tlsaadpad", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"tlsivgen", data_type::OCTET_STRING),
-        Param::END,
+    const GETTABLE: &'static [Param] = &described![
+        KeyLength,
+        IvLength,
+        TagLength,
+        Iv,
+        UpdatedIv,
+        Tag,
+        PipelineTag,
+        TlsAadPad,
+        TlsIvGenerated
     ];
-    const SETTABLE: &'static [Param] = &[
-        Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
-        Param::describe(c"tag", data_type::OCTET_STRING),
-        Param::describe(c"pipeline-tag", data_type::OCTET_PTR),
-        Param::describe(c"tlsaad", data_type::OCTET_STRING),
-        Param::describe(c"tlsivfixed", data_type::OCTET_STRING),
-        Param::describe(c"tlsivinv", data_type::OCTET_STRING),
-        Param::END,
+    const SETTABLE: &'static [Param] = &described![
+        KeyLength,
+        IvLength,
+        Tag,
+        PipelineTag,
+        TlsAad,
+        TlsIvFixed,
+        TlsIvInvocation
     ];
 
     fn new(spec: &'static Spec) -> Self {
@@ -258,8 +241,7 @@ impl Context for Gcm {
             iv_len: spec.iv_len,
             stage: Stage::Bare,
             data: 0,
-            tag: [0; TAG],
-            tag_len: None,
+            tag: Tag::default(),
             counts: false,
             tls_aad: None,
             tls_aad_pad: 0,
@@ -278,16 +260,14 @@ impl Context for Gcm {
     ) -> Result<(), Reason> {
         if direction != self.direction {
             // The tag of what was encrypted is not the one to expect.
-            self.tag_len = None;
+            self.tag.zeroize();
         }
         self.direction = direction;
         if let Some(iv) = iv {
             self.set_iv(iv)?;
         }
         if let Some(key) = key {
-            if key.len() != self.spec.key_len {
-                return Err(Reason::InvalidKeyLength);
-            }
+            self.spec.fits(key)?;
             match &mut self.key {
                 Some(old) => old.rekey(key).ok_or(Reason::InvalidKeyLength)?,
                 None => self.key = GcmKey::new(key),
@@ -330,30 +310,19 @@ impl Context for Gcm {
     }
 
     fn finish(&mut self, _: Buffers<'_>) -> Result<usize, Reason> {
-        if self.direction == Direction::Decrypt && self.tag_len.is_none() {
+        if self.direction == Direction::Decrypt && self.tag.len() == 0 {
             return Err(Reason::InvalidTag);
         }
         self.begin()?;
         let Stage::Open { state, .. } = std::mem::replace(&mut self.stage, Stage::Ended) else {
             return Err(Reason::NoIvSet);
         };
-        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
-        let mut found = state.finish(key);
-        match (self.direction, self.tag_len) {
-            (Direction::Encrypt, _) => {
-                self.tag = found;
-                self.tag_len = Some(TAG);
-                Ok(0)
-            }
-            (Direction::Decrypt, Some(len)) => {
-                let right = bool::from(found[..len].ct_eq(&self.tag[..len]));
-                found.zeroize();
-                // A tag serves one message.
-                self.tag_len = None;
-                right.then_some(0).ok_or(Reason::BadDecrypt)
-            }
-            (Direction::Decrypt, None) => Err(Reason::InvalidTag),
+        let found = state.finish(self.key.as_ref().ok_or(Reason::NoKeySet)?);
+        match self.direction {
+            Direction::Encrypt => self.tag.computed(found),
+            Direction::Decrypt => self.tag.judge(found)?,
         }
+        Ok(0)
     }
 
     fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
@@ -367,17 +336,13 @@ impl Context for Gcm {
         match name {
             Name::KeyLength => param.give_number(self.spec.key_len as u64),
             Name::IvLength => param.give_number(self.iv_len as u64),
-            Name::TagLength => param.give_number(self.tag_len.unwrap_or(TAG) as u64),
+            Name::TagLength => param.give_number(match self.tag.len() {
+                0 => TAG as u64,
+                len => len as u64,
+            }),
             Name::Iv | Name::UpdatedIv if matches!(self.stage, Stage::Bare) => Err(Reason::NoIvSet),
             Name::Iv | Name::UpdatedIv => param.give_octets(self.nonce()),
-            Name::Tag => {
-                let wanted = param.data_size;
-                let known = self.direction == Direction::Encrypt && self.tag_len.is_some();
-                match known && (1..=TAG).contains(&wanted) {
-                    true => param.give_octets(&self.tag[..wanted]),
-                    false => Err(Reason::InvalidTag),
-                }
-            }
+            Name::Tag => self.tag.get(self.direction, param),
             Name::TlsAadPad => param.give_number(self.tls_aad_pad),
             Name::TlsIvGenerated => {
                 let mut explicit = [0; LONGEST_IV];
@@ -413,20 +378,7 @@ impl Context for Gcm {
                 }
                 Ok(())
             }
-            Name::Tag => {
-                let len = param.data_size;
-                let told = !param.data.is_null();
-                let encrypts = self.direction == Direction::Encrypt;
-                if !(1..=TAG).contains(&len) || (encrypts && told) {
-                    return Err(Reason::InvalidTag);
-                }
-                // Without data only the length is told, and the tag is yet to come.
-                if told {
-                    self.tag[..len].copy_from_slice(octets()?);
-                    self.tag_len = Some(len);
-                }
-                Ok(())
-            }
+            Name::Tag => self.tag.expect(self.direction, param),
             Name::TlsAad => self.announce(octets()?),
             Name::TlsIvFixed => self.fix(octets()?),
             Name::TlsIvInvocation => self.invert(octets()?),

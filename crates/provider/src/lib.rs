@@ -5,7 +5,8 @@
 //! | `lib.rs` | the one symbol that OpenSSL looks for, and what the provider says of itself |
 //! | `registry`, `spec` | the ciphers on offer, and their constants |
 //! | `context` | the C functions of a cipher, over a trait |
-//! | `block`, `ctr`, `gcm`, `xts` | that trait for each mode |
+//! | `block`, `cts`, `ctr`, `gcm`, `xts`, `chacha` | that trait for each mode |
+//! | `keyed`, `aead` | what the modes without a tag do alike, and those with one |
 //! | `pipeline` | up to 32 messages in one call, for OpenSSL 3.5 |
 //! | `tls_record` | CBC records of TLS: padding and MAC, in constant time |
 //! | `buffers`, `params` | memory and parameters that a program hands over |
@@ -17,13 +18,17 @@
 //! where they were made. OpenSSL's random generator fetches AES-CTR from it, so nothing
 //! here asks OpenSSL for random bytes; those that GCM needs come from the kernel.
 
+mod aead;
 mod block;
 mod buffers;
+mod chacha;
 mod context;
 mod ctr;
+mod cts;
 mod error;
 mod ffi;
 mod gcm;
+mod keyed;
 mod params;
 mod pipeline;
 mod registry;

@@ -6,68 +6,72 @@ use std::slice;
 use crate::error::Reason;
 use crate::ffi::{Param, data_type};
 
-/// The names that ciphers know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Name {
-    Mode,
-    KeyLength,
-    IvLength,
-    BlockSize,
-    Aead,
-    CustomIv,
-    Cts,
-    TlsMultiblock,
-    HasRandomKey,
-    Iv,
-    UpdatedIv,
-    Padding,
-    Number,
-    Tag,
-    PipelineTag,
-    TagLength,
-    TlsAad,
-    TlsAadPad,
-    TlsIvFixed,
-    TlsIvGenerated,
-    TlsIvInvocation,
-    TlsVersion,
-    TlsMac,
-    TlsMacSize,
-    /// One that ciphers do not know: it is passed over, as providers must.
-    Other,
+macro_rules! names {
+    ($($id:ident $name:literal $data_type:ident;)*) => {
+        /// The names that ciphers know.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Name {
+            $($id,)*
+            /// One that ciphers do not know: it is passed over, as providers must.
+            Other,
+        }
+
+        impl Name {
+            #[allow(non_upper_case_globals)]
+            fn of(name: &[u8]) -> Name {
+                $(const $id: &[u8] = ($name as &CStr).to_bytes();)*
+                match name {
+                    $($id => Name::$id,)*
+                    _ => Name::Other,
+                }
+            }
+
+            /// For lists of what can be got or set.
+            pub(crate) const fn described(self) -> Param {
+                match self {
+                    $(Name::$id => Param::describe($name, data_type::$data_type),)*
+                    Name::Other => Param::END,
+                }
+            }
+        }
+    };
 }
 
-impl Name {
-    fn of(name: &[u8]) -> Name {
-        match name {
-            b"tag" => Name::Tag,
-            b"pipeline-tag" => Name::PipelineTag,
-            b"ivlen" => Name::IvLength,
-            b"keylen" => Name::KeyLength,
-            b"iv" => Name::Iv,
-            b"updated-iv" => Name::UpdatedIv,
-            b"padding" => Name::Padding,
-            b"num" => Name::Number,
-            b"taglen" => Name::TagLength,
-            b"tlsaad" => Name::TlsAad,
-            b"tlsaadpad" => Name::TlsAadPad,
-            b"tlsivfixed" => Name::TlsIvFixed,
-            b"tlsivgen" => Name::TlsIvGenerated,
-            b"tlsivinv" => Name::TlsIvInvocation,
-            b"tls-version" => Name::TlsVersion,
-            b"tls-mac" => Name::TlsMac,
-            b"tls-mac-size" => Name::TlsMacSize,
-            b"mode" => Name::Mode,
-            b"blocksize" => Name::BlockSize,
-            b"aead" => Name::Aead,
-            b"custom-iv" => Name::CustomIv,
-            b"cts" => Name::Cts,
-            b"tls-multi" => Name::TlsMultiblock,
-            b"has-randkey" => Name::HasRandomKey,
-            _ => Name::Other,
-        }
-    }
+names! {
+    Tag c"tag" OCTET_STRING;
+    PipelineTag c"pipeline-tag" OCTET_PTR;
+    IvLength c"ivlen" UNSIGNED_INTEGER;
+    KeyLength c"keylen" UNSIGNED_INTEGER;
+    Iv c"iv" OCTET_STRING;
+    UpdatedIv c"updated-iv" OCTET_STRING;
+    Padding c"padding" UNSIGNED_INTEGER;
+    Number c"num" UNSIGNED_INTEGER;
+    TagLength c"taglen" UNSIGNED_INTEGER;
+    TlsAad c"tlsaad" OCTET_STRING;
+    TlsAadPad c"tlsaadpad" UNSIGNED_INTEGER;
+    TlsIvFixed c"tlsivfixed" OCTET_STRING;
+    TlsIvGenerated c"tlsivgen" OCTET_STRING;
+    TlsIvInvocation c"tlsivinv" OCTET_STRING;
+    TlsVersion c"tls-version" UNSIGNED_INTEGER;
+    TlsMac c"tls-mac" OCTET_PTR;
+    TlsMacSize c"tls-mac-size" UNSIGNED_INTEGER;
+    CtsMode c"cts_mode" UTF8_STRING;
+    Mode c"mode" UNSIGNED_INTEGER;
+    BlockSize c"blocksize" UNSIGNED_INTEGER;
+    Aead c"aead" INTEGER;
+    CustomIv c"custom-iv" INTEGER;
+    Cts c"cts" INTEGER;
+    TlsMultiblock c"tls-multi" INTEGER;
+    HasRandomKey c"has-randkey" INTEGER;
 }
+
+/// A list for OpenSSL of parameters by their [`Name`]s.
+macro_rules! described {
+    ($($name:ident),*) => {
+        [$($crate::params::Name::$name.described(),)* $crate::ffi::Param::END]
+    };
+}
+pub(crate) use described;
 
 /// Calls `visit` with each parameter of an array until one is refused.
 ///
@@ -114,6 +118,14 @@ impl Param {
     pub(crate) fn octets(&self) -> Option<&[u8]> {
         match self.data_type {
             data_type::OCTET_STRING => self.bytes(),
+            _ => None,
+        }
+    }
+
+    /// A string, which ends with its first zero if there is one.
+    pub(crate) fn text(&self) -> Option<&[u8]> {
+        match self.data_type {
+            data_type::UTF8_STRING => self.bytes()?.split(|&byte| byte == 0).next(),
             _ => None,
         }
     }

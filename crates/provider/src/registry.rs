@@ -4,8 +4,10 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null;
 
 use crate::block::Block;
+use crate::chacha::ChaCha;
 use crate::context;
 use crate::ctr::Ctr;
+use crate::cts::Cts;
 use crate::ffi::{Dispatch, Offer, Param};
 use crate::gcm::Gcm;
 use crate::pipeline::{CbcPipes, CtrPipes, GcmPipes, Pipelined};
@@ -68,6 +70,9 @@ ciphers! {
     AES_128_CBC "AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2": Pipelined<Block, CbcPipes>, Cbc, key 16, iv 16, block 16;
     AES_192_CBC "AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22": Pipelined<Block, CbcPipes>, Cbc, key 24, iv 16, block 16;
     AES_256_CBC "AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42": Pipelined<Block, CbcPipes>, Cbc, key 32, iv 16, block 16;
+    AES_128_CBC_CTS "AES-128-CBC-CTS": Cts, CbcCts, key 16, iv 16, block 16;
+    AES_192_CBC_CTS "AES-192-CBC-CTS": Cts, CbcCts, key 24, iv 16, block 16;
+    AES_256_CBC_CTS "AES-256-CBC-CTS": Cts, CbcCts, key 32, iv 16, block 16;
     AES_128_CTR "AES-128-CTR": Pipelined<Ctr, CtrPipes>, Ctr, key 16, iv 16, block 1;
     AES_192_CTR "AES-192-CTR": Pipelined<Ctr, CtrPipes>, Ctr, key 24, iv 16, block 1;
     AES_256_CTR "AES-256-CTR": Pipelined<Ctr, CtrPipes>, Ctr, key 32, iv 16, block 1;
@@ -76,4 +81,5 @@ ciphers! {
     AES_256_GCM "AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46": Pipelined<Gcm, GcmPipes>, Gcm, key 32, iv 12, block 1;
     AES_128_XTS "AES-128-XTS:1.3.111.2.1619.0.1.1": Xts, Xts, key 32, iv 16, block 1;
     AES_256_XTS "AES-256-XTS:1.3.111.2.1619.0.1.2": Xts, Xts, key 64, iv 16, block 1;
+    CHACHA20_POLY1305 "ChaCha20-Poly1305": ChaCha, ChaCha20Poly1305, key 32, iv 12, block 1;
 }

@@ -1,8 +1,8 @@
 //! What OpenSSL asks of a cipher before there is a context.
 
 use crate::error::Reason;
-use crate::ffi::{Param, data_type};
-use crate::params::{self, Name};
+use crate::ffi::Param;
+use crate::params::{self, Name, described};
 use crate::statistics::Counters;
 
 /// A cipher's constants.
@@ -19,44 +19,69 @@ pub(crate) struct Spec {
     pub(crate) counters: Counters,
 }
 
-/// Modes with OpenSSL's numbers (evp.h, `EVP_CIPH_*_MODE`).
+/// Modes of ciphers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
 pub(crate) enum Mode {
-    Ecb = 1,
-    Cbc = 2,
-    Ctr = 5,
-    Gcm = 6,
-    Xts = 0x10001,
+    Ecb,
+    Cbc,
+    /// CBC with ciphertext stealing.
+    CbcCts,
+    Ctr,
+    Gcm,
+    Xts,
+    ChaCha20Poly1305,
 }
 
-pub(crate) static GETTABLE: [Param; 10] = [
-    Param::describe(c"mode", data_type::UNSIGNED_INTEGER),
-    Param::describe(c"keylen", data_type::UNSIGNED_INTEGER),
-    Param::describe(c"ivlen", data_type::UNSIGNED_INTEGER),
-    Param::describe(c"blocksize", data_type::UNSIGNED_INTEGER),
-    Param::describe(c"aead", data_type::INTEGER),
-    Param::describe(c"custom-iv", data_type::INTEGER),
-    Param::describe(c"cts", data_type::INTEGER),
-    Param::describe(c"tls-multi", data_type::INTEGER),
-    Param::describe(c"has-randkey", data_type::INTEGER),
-    Param::END,
+impl Mode {
+    /// OpenSSL's number (evp.h, `EVP_CIPH_*_MODE`).
+    fn number(self) -> u64 {
+        match self {
+            Mode::ChaCha20Poly1305 => 0,
+            Mode::Ecb => 1,
+            Mode::Cbc | Mode::CbcCts => 2,
+            Mode::Ctr => 5,
+            Mode::Gcm => 6,
+            Mode::Xts => 0x10001,
+        }
+    }
+}
+
+pub(crate) static GETTABLE: [Param; 10] = described![
+    Mode,
+    KeyLength,
+    IvLength,
+    BlockSize,
+    Aead,
+    CustomIv,
+    Cts,
+    TlsMultiblock,
+    HasRandomKey
 ];
 
 impl Spec {
+    /// Refuses a key of another length.
+    pub(crate) fn fits(&self, key: &[u8]) -> Result<(), Reason> {
+        match key.len() == self.key_len {
+            true => Ok(()),
+            false => Err(Reason::InvalidKeyLength),
+        }
+    }
+
     /// # Safety
     /// As [`params::each`].
     pub(crate) unsafe fn answer(&self, params: *mut Param) -> Result<(), Reason> {
-        let aead = self.mode == Mode::Gcm;
+        let aead = matches!(self.mode, Mode::Gcm | Mode::ChaCha20Poly1305);
+        let steals = self.mode == Mode::CbcCts;
         // SAFETY: promised by the caller.
         unsafe {
             params::each(params, |name, param| match name {
-                Name::Mode => param.give_number(self.mode as u64),
+                Name::Mode => param.give_number(self.mode.number()),
                 Name::KeyLength => param.give_number(self.key_len as u64),
                 Name::IvLength => param.give_number(self.iv_len as u64),
                 Name::BlockSize => param.give_number(self.block as u64),
                 Name::Aead | Name::CustomIv => param.give_number(aead.into()),
-                Name::Cts | Name::TlsMultiblock | Name::HasRandomKey => param.give_number(0),
+                Name::Cts => param.give_number(steals.into()),
+                Name::TlsMultiblock | Name::HasRandomKey => param.give_number(0),
                 _ => Ok(()),
             })
         }

@@ -2,7 +2,7 @@
 //! choose AVX2 or SSE2 themselves.
 
 use chacha20::ChaCha20;
-use chacha20::cipher::{KeyIvInit, StreamCipher};
+use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
 use poly1305::Poly1305;
 use poly1305::universal_hash::{KeyInit, UniversalHash};
@@ -49,4 +49,11 @@ pub(crate) fn crypt(
     }
     mac.update(&[lengths.into()]);
     mac.finalize().into()
+}
+
+/// Adds the key stream from a block on to data.
+pub(crate) fn apply(key: &[u8; 32], nonce: &[u8; 12], block: u32, data: InOutBuf<'_, '_, u8>) {
+    let mut cipher = ChaCha20::new(key.into(), nonce.into());
+    cipher.seek(u64::from(block) * 64);
+    cipher.apply_keystream_inout(data);
 }

@@ -35,6 +35,58 @@ pub(crate) fn crypt(
     }
 }
 
+/// Adds the key stream from block `first` on to data of one message.
+pub(crate) fn apply(
+    avx2: HaveAvx2,
+    avx512: Option<HaveAvx512>,
+    key: &[u8; 32],
+    nonce: &[u8; 12],
+    first: u32,
+    data: InOutBuf<'_, '_, u8>,
+) {
+    let mut tail = [0; 16];
+    tail[4..].copy_from_slice(nonce);
+    let start = Input { key, tail };
+    match avx512 {
+        Some(avx512) if data.len() <= 8 * 64 => add(avx2, start, first, data, |_, inputs, pads| {
+            chacha_lanes::avx512_few(avx512, inputs, pads);
+        }),
+        Some(avx512) => add(avx2, start, first, data, |count, inputs, pads| {
+            chacha_lanes::avx512(avx512, count, inputs, pads);
+        }),
+        None => add(avx2, start, first, data, |_, inputs, pads| {
+            chacha_lanes::avx2(avx2, inputs, pads);
+        }),
+    }
+    wipe::vectors(avx2, avx512);
+}
+
+#[inline(always)]
+fn add<const SETS: usize, const LANES: usize>(
+    avx2: HaveAvx2,
+    start: Input<'_>,
+    mut counter: u32,
+    mut data: InOutBuf<'_, '_, u8>,
+    blocks: impl Fn(usize, &[[Input<'_>; LANES]; SETS], &mut [[Pad; LANES]; SETS]),
+) {
+    let mut inputs = [[start; LANES]; SETS];
+    let mut pads = [[[0; 64]; LANES]; SETS];
+    while !data.is_empty() {
+        let count = (SETS * LANES).min(data.len().div_ceil(64));
+        for input in &mut inputs.as_flattened_mut()[..count] {
+            input.tail[..4].copy_from_slice(&counter.to_le_bytes());
+            counter = counter.wrapping_add(1);
+        }
+        blocks(count, &inputs, &mut pads);
+        let len = data.len().min(64 * count);
+        let (now, rest) = data.split_at(len);
+        chacha_lanes::xor(avx2, now, pads.as_flattened().as_flattened());
+        data = rest;
+    }
+    pads = [[[0; 64]; LANES]; SETS];
+    optimization_barrier(&pads);
+}
+
 /// Whether all blocks of all jobs fit eight lanes.
 fn few(jobs: &[AeadJob<'_, ChaChaKey>]) -> bool {
     let blocks = jobs.iter().map(|job| 1 + job.data.len().div_ceil(64));

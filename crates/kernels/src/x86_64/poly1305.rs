@@ -139,6 +139,7 @@ impl Factor {
 }
 
 /// The state of a message.
+#[derive(Clone)]
 pub(crate) struct Poly1305 {
     sum: Limbs44,
     r: Factor,
@@ -225,6 +226,12 @@ impl Poly1305 {
     pub(crate) fn finish(&mut self, aad_len: usize, data_len: usize) -> [u8; 16] {
         let lengths = (aad_len as u128) | (data_len as u128) << 64;
         self.block(&lengths.to_le_bytes());
+        self.tag()
+    }
+
+    /// The tag of all that was taken in.
+    #[inline]
+    pub(crate) fn tag(&self) -> [u8; 16] {
         self.sum.reduced().wrapping_add(self.s).to_le_bytes()
     }
 

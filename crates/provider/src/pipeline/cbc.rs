@@ -11,10 +11,9 @@ use crate::block::unpadded;
 use crate::buffers::Buffers;
 use crate::error::Reason;
 use crate::ffi::Param;
+use crate::keyed::BLOCK;
 use crate::params::Name;
 use crate::spec::Spec;
-
-const BLOCK: usize = 16;
 
 #[derive(Clone)]
 pub(crate) struct CbcPipes {
@@ -114,9 +113,7 @@ impl Pipes for CbcPipes {
         // What was begun cannot go on, whether this succeeds or not.
         self.pipes.clear();
         if let Some(key) = key {
-            if key.len() != self.spec.key_len {
-                return Err(Reason::InvalidKeyLength);
-            }
+            self.spec.fits(key)?;
             self.key = AesKey::new(key);
         }
         if self.key.is_none() {

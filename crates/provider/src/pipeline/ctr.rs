@@ -9,9 +9,8 @@ use zeroize::Zeroize;
 use super::{MOST, Pipes};
 use crate::buffers::Buffers;
 use crate::error::Reason;
+use crate::keyed::BLOCK;
 use crate::spec::Spec;
-
-const BLOCK: usize = 16;
 
 #[derive(Clone)]
 pub(crate) struct CtrPipes {
@@ -75,9 +74,7 @@ impl Pipes for CtrPipes {
         // What was begun cannot go on, whether this succeeds or not.
         self.pipes.clear();
         if let Some(key) = key {
-            if key.len() != self.spec.key_len {
-                return Err(Reason::InvalidKeyLength);
-            }
+            self.spec.fits(key)?;
             self.key = AesKey::new(key);
         }
         if self.key.is_none() {

@@ -10,10 +10,11 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 use super::{MOST, Pipes};
+use crate::aead::TAG;
 use crate::buffers::Buffers;
 use crate::error::Reason;
 use crate::ffi::Param;
-use crate::gcm::{LONGEST, LONGEST_IV, TAG};
+use crate::gcm::{LONGEST, LONGEST_IV};
 use crate::params::Name;
 use crate::spec::Spec;
 
@@ -192,9 +193,7 @@ impl Pipes for GcmPipes {
             return Err(Reason::InvalidIvLength);
         }
         if let Some(key) = key {
-            if key.len() != self.spec.key_len {
-                return Err(Reason::InvalidKeyLength);
-            }
+            self.spec.fits(key)?;
             match &mut self.key {
                 Some(old) => old.rekey(key).ok_or(Reason::InvalidKeyLength)?,
                 None => self.key = GcmKey::new(key).map(Box::new),

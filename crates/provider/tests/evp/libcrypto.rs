@@ -1,6 +1,6 @@
 //! libcrypto with a library context that has the provider, or only the default one.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::LazyLock;
 
@@ -39,10 +39,14 @@ functions! {
     EVP_CIPHER_free: fn(*mut c_void);
     EVP_CIPHER_get_key_length: fn(*const c_void) -> c_int;
     EVP_CIPHER_get_iv_length: fn(*const c_void) -> c_int;
+    EVP_CIPHER_get_flags: fn(*const c_void) -> c_ulong;
     EVP_CIPHER_CTX_new: fn() -> *mut c_void;
     EVP_CIPHER_CTX_free: fn(*mut c_void);
     EVP_CIPHER_CTX_copy: fn(*mut c_void, *const c_void) -> c_int;
     EVP_CIPHER_CTX_ctrl: fn(*mut c_void, c_int, c_int, *mut c_void) -> c_int;
+    EVP_CIPHER_CTX_get_updated_iv: fn(*mut c_void, *mut u8, usize) -> c_int;
+    EVP_CIPHER_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
+    EVP_CIPHER_CTX_get_params: fn(*mut c_void, *mut Param) -> c_int;
     EVP_CIPHER_CTX_set_padding: fn(*mut c_void, c_int) -> c_int;
     EVP_CipherInit_ex2: fn(*mut c_void, *const c_void, *const u8, *const u8, c_int, *const c_void) -> c_int;
     EVP_CipherUpdate: fn(*mut c_void, *mut u8, *mut c_int, *const u8, c_int) -> c_int;
@@ -55,6 +59,40 @@ functions! {
 const SET_IV_LENGTH: c_int = 0x9;
 const GET_TAG: c_int = 0x10;
 const SET_TAG: c_int = 0x11;
+const SET_FIXED_IV: c_int = 0x12;
+const SET_TLS_HEADER: c_int = 0x16;
+
+/// `OSSL_PARAM`
+#[repr(C)]
+struct Param {
+    key: *const c_char,
+    data_type: c_uint,
+    data: *mut c_void,
+    data_size: usize,
+    return_size: usize,
+}
+
+const NUMBER: c_uint = 2;
+const TEXT: c_uint = 4;
+
+/// An array of one parameter, and its end.
+fn params(key: &CStr, data_type: c_uint, data: &mut [u8]) -> [Param; 2] {
+    let end = Param {
+        key: null(),
+        data_type: 0,
+        data: null_mut(),
+        data_size: 0,
+        return_size: 0,
+    };
+    let param = Param {
+        key: key.as_ptr(),
+        data_type,
+        data: data.as_mut_ptr().cast(),
+        data_size: data.len(),
+        return_size: usize::MAX,
+    };
+    [param, end]
+}
 
 /// A library context, which threads share.
 pub(crate) struct Lib {
@@ -132,6 +170,12 @@ impl Cipher {
     pub(crate) fn iv_len(&self) -> usize {
         // SAFETY: a fetched cipher.
         unsafe { (LIBCRYPTO.EVP_CIPHER_get_iv_length)(self.raw) as usize }
+    }
+
+    /// `EVP_CIPH_*`
+    pub(crate) fn flags(&self) -> u64 {
+        // SAFETY: a fetched cipher.
+        unsafe { (LIBCRYPTO.EVP_CIPHER_get_flags)(self.raw) }
     }
 
     /// A context with the cipher, and nothing set.
@@ -215,6 +259,20 @@ impl Context {
         Ok(output)
     }
 
+    pub(crate) fn update_in_place(&mut self, data: &[u8]) -> Done {
+        let mut data = data.to_vec();
+        let input = data.len() as c_int;
+        data.resize(data.len() + 32, 0);
+        let mut len = 0;
+        // SAFETY: there is room for the input and a block.
+        self.call(|raw| unsafe {
+            let at = data.as_mut_ptr();
+            (LIBCRYPTO.EVP_CipherUpdate)(raw, at, &mut len, at, input)
+        })?;
+        data.truncate(len as usize);
+        Ok(data)
+    }
+
     pub(crate) fn aad(&mut self, aad: &[u8]) -> Result<(), Refused> {
         let mut len = 0;
         // SAFETY: no output is what tells additional data.
@@ -254,6 +312,52 @@ impl Context {
         let mut tag = vec![0; len];
         self.control(GET_TAG, len, tag.as_mut_ptr())?;
         Ok(tag)
+    }
+
+    /// The part of an IV that all records of a connection have.
+    pub(crate) fn set_fixed_iv(&mut self, iv: &[u8]) -> Result<(), Refused> {
+        self.control(SET_FIXED_IV, iv.len(), iv.to_vec().as_mut_ptr())
+    }
+
+    /// The header of the record of TLS that comes next.
+    pub(crate) fn announce(&mut self, header: &[u8]) -> Result<(), Refused> {
+        self.control(SET_TLS_HEADER, header.len(), header.to_vec().as_mut_ptr())
+    }
+
+    pub(crate) fn updated_iv(&mut self, len: usize) -> Done {
+        let mut iv = vec![0; len];
+        // SAFETY: there is room for so much.
+        self.call(|raw| unsafe {
+            (LIBCRYPTO.EVP_CIPHER_CTX_get_updated_iv)(raw, iv.as_mut_ptr(), len)
+        })?;
+        Ok(iv)
+    }
+
+    pub(crate) fn set_text(&mut self, key: &CStr, text: &str) -> Result<(), Refused> {
+        // The default provider looks for the zero.
+        let mut text = CString::new(text).unwrap().into_bytes_with_nul();
+        let mut params = params(key, TEXT, &mut text);
+        params[0].data_size -= 1;
+        // SAFETY: an array with its end marked.
+        self.call(|raw| unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_set_params)(raw, params.as_ptr()) })
+    }
+
+    pub(crate) fn text(&mut self, key: &CStr) -> Result<String, Refused> {
+        let mut text = [0; 40];
+        let mut params = params(key, TEXT, &mut text);
+        // SAFETY: an array with its end marked, and room for the text.
+        self.call(|raw| unsafe {
+            (LIBCRYPTO.EVP_CIPHER_CTX_get_params)(raw, params.as_mut_ptr())
+        })?;
+        let text = CStr::from_bytes_until_nul(&text).unwrap();
+        Ok(text.to_str().unwrap().to_owned())
+    }
+
+    pub(crate) fn set_number(&mut self, key: &CStr, number: usize) -> Result<(), Refused> {
+        let mut number = number.to_ne_bytes();
+        let params = params(key, NUMBER, &mut number);
+        // SAFETY: an array with its end marked.
+        self.call(|raw| unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_set_params)(raw, params.as_ptr()) })
     }
 
     pub(crate) fn set_padding(&mut self, on: bool) {

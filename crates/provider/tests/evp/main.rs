@@ -4,4 +4,5 @@ mod differential;
 mod libcrypto;
 mod refusals;
 mod sharing;
+mod stealing;
 mod vectors;

@@ -1,4 +1,9 @@
-//! ChaCha20-Poly1305 (RFC 8439).
+//! ChaCha20-Poly1305 (RFC 8439): whole messages in batches, and single ones in pieces.
+
+mod means;
+mod stream;
+
+pub use stream::ChaChaState;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -6,7 +11,7 @@ use crate::job::{AeadJob, Direction};
 use crate::portable;
 
 /// A key of ChaCha20-Poly1305. Wiped on drop.
-#[derive(Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct ChaChaKey(pub(crate) [u8; 32]);
 
 impl ChaChaKey {

@@ -1,0 +1,159 @@
+//! Key stream and MAC by what this machine has.
+
+use inout::InOutBuf;
+use poly1305::Poly1305;
+use poly1305::universal_hash::{KeyInit, UniversalHash};
+
+use crate::portable;
+use crate::wipe::wipe;
+
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::{HaveAvx2, HaveAvx512};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64;
+
+#[derive(Clone, Copy)]
+pub(super) enum Means {
+    #[cfg(target_arch = "x86_64")]
+    Lanes(HaveAvx2, Option<HaveAvx512>),
+    Portable,
+}
+
+impl Means {
+    /// The best of this machine.
+    #[inline]
+    pub(super) fn here() -> Means {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = HaveAvx2::new() {
+            return Means::Lanes(avx2, HaveAvx512::new());
+        }
+        Means::Portable
+    }
+
+    /// All of this machine.
+    #[cfg(test)]
+    pub(super) fn all() -> Vec<Means> {
+        let mut all = vec![Means::Portable];
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = HaveAvx2::new() {
+            all.push(Means::Lanes(avx2, None));
+            all.extend(HaveAvx512::new().map(|avx512| Means::Lanes(avx2, Some(avx512))));
+        }
+        all
+    }
+
+    /// Adds the key stream from a block on to data.
+    #[inline]
+    pub(super) fn apply(
+        self,
+        key: &[u8; 32],
+        nonce: &[u8; 12],
+        block: u32,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Means::Lanes(avx2, avx512) => {
+                x86_64::chacha::apply(avx2, avx512, key, nonce, block, data);
+            }
+            Means::Portable => portable::chacha::apply(key, nonce, block, data),
+        }
+    }
+}
+
+/// The MAC of a message, which comes in pieces of any length. Wiped on drop.
+#[derive(Clone)]
+pub(super) struct Mac {
+    engine: Engine,
+    /// The block begun.
+    block: [u8; 16],
+    len: usize,
+}
+
+#[derive(Clone)]
+// Either lives inside of a state that is larger than both.
+#[allow(clippy::large_enum_variant)]
+enum Engine {
+    #[cfg(target_arch = "x86_64")]
+    Lanes(HaveAvx2, Option<HaveAvx512>, x86_64::poly1305::Poly1305),
+    Portable(Poly1305),
+}
+
+impl Mac {
+    /// Begins a message under a one-time key.
+    pub(super) fn new(means: Means, key: &[u8; 32]) -> Mac {
+        let engine = match means {
+            #[cfg(target_arch = "x86_64")]
+            Means::Lanes(avx2, avx512) => {
+                let mut mac = x86_64::poly1305::Poly1305::new();
+                mac.start(key);
+                Engine::Lanes(avx2, avx512, mac)
+            }
+            Means::Portable => Engine::Portable(Poly1305::new(key.into())),
+        };
+        Mac {
+            engine,
+            block: [0; 16],
+            len: 0,
+        }
+    }
+
+    /// The next piece.
+    pub(super) fn update(&mut self, mut data: &[u8]) {
+        if self.len > 0 {
+            let (head, tail) = data.split_at(data.len().min(16 - self.len));
+            self.block[self.len..][..head.len()].copy_from_slice(head);
+            self.len += head.len();
+            if self.len < 16 {
+                return;
+            }
+            self.engine.blocks(&self.block);
+            data = tail;
+        }
+        let (blocks, rest) = data.split_at(data.len() & !15);
+        self.engine.blocks(blocks);
+        self.block[..rest.len()].copy_from_slice(rest);
+        self.len = rest.len();
+    }
+
+    /// Zeros up to a whole block.
+    pub(super) fn pad(&mut self) {
+        if self.len > 0 {
+            self.block[self.len..].fill(0);
+            self.engine.blocks(&self.block);
+            self.len = 0;
+        }
+    }
+
+    /// The tag, once additional data and data of so many bytes were each padded.
+    pub(super) fn finish(&mut self, aad_len: u64, data_len: u64) -> [u8; 16] {
+        self.pad();
+        let lengths = u128::from(aad_len) | u128::from(data_len) << 64;
+        self.engine.blocks(&lengths.to_le_bytes());
+        match &mut self.engine {
+            #[cfg(target_arch = "x86_64")]
+            Engine::Lanes(_, _, mac) => mac.tag(),
+            Engine::Portable(mac) => mac.clone().finalize().into(),
+        }
+    }
+}
+
+impl Engine {
+    /// The next whole blocks.
+    fn blocks(&mut self, blocks: &[u8]) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Engine::Lanes(avx2, avx512, mac) => {
+                mac.update_padded((*avx2, *avx512), blocks);
+                x86_64::wipe::vectors(*avx2, *avx512);
+            }
+            Engine::Portable(mac) => mac.update_padded(blocks),
+        }
+    }
+}
+
+impl Drop for Mac {
+    fn drop(&mut self) {
+        wipe(&mut self.block, [0; 16]);
+    }
+}

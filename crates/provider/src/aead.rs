@@ -1,0 +1,78 @@
+//! What ciphers with a tag do alike: the tag itself, and the header of a record of TLS 1.2.
+
+use cipherlane_kernels::job::Direction;
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::error::Reason;
+use crate::ffi::Param;
+
+/// Bytes of the longest tag.
+pub(crate) const TAG: usize = 16;
+
+/// Bytes of sequence number, type, version and length of a record of TLS 1.2.
+pub(crate) const TLS_AAD: usize = 13;
+
+/// Encrypting, the tag of the message that was last; decrypting, the one that the message
+/// should have. One that was computed for a refused message is a secret: wiped on drop.
+#[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Tag {
+    bytes: [u8; TAG],
+    /// 0 while there is none.
+    len: usize,
+}
+
+impl Tag {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Takes the tag of a message that was encrypted.
+    pub(crate) fn computed(&mut self, tag: [u8; TAG]) {
+        self.bytes = tag;
+        self.len = TAG;
+    }
+
+    /// Takes the tag that a message to be decrypted should have.
+    pub(crate) fn expect(&mut self, direction: Direction, param: &Param) -> Result<(), Reason> {
+        let tag = param.octets().ok_or(Reason::FailedToGetParameter)?;
+        if direction == Direction::Encrypt || !(1..=TAG).contains(&tag.len()) {
+            return Err(Reason::InvalidTag);
+        }
+        self.bytes[..tag.len()].copy_from_slice(tag);
+        self.len = tag.len();
+        Ok(())
+    }
+
+    /// Answers with as much of the tag of what was encrypted as is asked for.
+    pub(crate) fn get(&self, direction: Direction, param: &mut Param) -> Result<(), Reason> {
+        let wanted = param.data_size;
+        let known = direction == Direction::Encrypt && self.len > 0;
+        match known && (1..=TAG).contains(&wanted) {
+            true => param.give_octets(&self.bytes[..wanted]),
+            false => Err(Reason::InvalidTag),
+        }
+    }
+
+    /// Refuses a message that has another tag, in constant time. A tag serves one message.
+    pub(crate) fn judge(&mut self, mut found: [u8; TAG]) -> Result<(), Reason> {
+        let len = std::mem::take(&mut self.len);
+        let right = bool::from(found[..len].ct_eq(&self.bytes[..len]));
+        found.zeroize();
+        match (len, right) {
+            (0, _) => Err(Reason::InvalidTag),
+            (_, true) => Ok(()),
+            (_, false) => Err(Reason::BadDecrypt),
+        }
+    }
+}
+
+/// A record's header with the length of its data alone: without the `around` bytes of
+/// explicit IV and tag that the length counts.
+pub(crate) fn tls_header(header: &[u8], around: usize) -> Result<[u8; TLS_AAD], Reason> {
+    let mut aad: [u8; TLS_AAD] = header.try_into().map_err(|_| Reason::InvalidData)?;
+    let len = usize::from(u16::from_be_bytes([aad[11], aad[12]]));
+    let len = len.checked_sub(around).ok_or(Reason::InvalidData)?;
+    aad[11..].copy_from_slice(&(len as u16).to_be_bytes());
+    Ok(aad)
+}

@@ -1,0 +1,268 @@
+//! ChaCha20-Poly1305: messages in pieces, and records of TLS 1.2 (RFC 7905) in one call.
+//! TLS 1.3 needs nothing of its own.
+
+use cipherlane_kernels::chacha::{self, ChaChaKey, ChaChaState};
+use cipherlane_kernels::job::{AeadJob, Direction};
+use inout::InOutBuf;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroize;
+
+use crate::aead::{self, TAG, TLS_AAD, Tag};
+use crate::buffers::Buffers;
+use crate::context::Context;
+use crate::error::Reason;
+use crate::ffi::Param;
+use crate::params::{Name, described};
+use crate::spec::Spec;
+
+const NONCE: usize = 12;
+
+#[derive(Clone)]
+pub(crate) struct ChaCha {
+    spec: &'static Spec,
+    key: Option<ChaChaKey>,
+    direction: Direction,
+    nonce: Option<[u8; NONCE]>,
+    open: Option<Open>,
+    tag: Tag,
+    /// `taglen`, which is also set without a tag.
+    tag_len: usize,
+    /// The header of a record of TLS 1.2, when one comes.
+    tls_aad: Option<[u8; TLS_AAD]>,
+    tls_aad_pad: u64,
+}
+
+/// A message begun.
+#[derive(Clone)]
+struct Open {
+    state: ChaChaState,
+    in_data: bool,
+    /// How much data the message has had.
+    data: u64,
+}
+
+impl ChaCha {
+    fn key(&self) -> Result<&ChaChaKey, Reason> {
+        self.key.as_ref().ok_or(Reason::NoKeySet)
+    }
+
+    /// The message that is open, or a new one, and its key. As with OpenSSL's own provider
+    /// a program that gives no new IV begins again with the last.
+    fn message(&mut self) -> Result<(&ChaChaKey, &mut Open), Reason> {
+        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
+        let nonce = self.nonce.as_ref().ok_or(Reason::NoIvSet)?;
+        let open = self.open.get_or_insert_with(|| Open {
+            state: ChaChaState::new(self.direction, key, nonce),
+            in_data: false,
+            data: 0,
+        });
+        Ok((key, open))
+    }
+
+    /// A record of TLS 1.2: `data | tag`.
+    fn tls_record(
+        &mut self,
+        aad: &[u8; TLS_AAD],
+        mut buffers: Buffers<'_>,
+    ) -> Result<usize, Reason> {
+        let len = usize::from(u16::from_be_bytes([aad[11], aad[12]]));
+        if buffers.len() != len + TAG {
+            return Err(Reason::CipherOperationFailed);
+        }
+        buffers.need_room(len + TAG)?;
+        self.tls_aad = None;
+        let mut tag = [0; TAG];
+        tag.copy_from_slice(buffers.last(TAG));
+        let mut data = buffers.work(len)?;
+        let found = self.whole(aad, data.reborrow())?;
+        match self.direction {
+            Direction::Encrypt => {
+                self.tag.computed(found);
+                buffers.write(&found)?;
+                Ok(len + TAG)
+            }
+            Direction::Decrypt if bool::from(found.ct_eq(&tag)) => Ok(len),
+            Direction::Decrypt => {
+                data.get_out().zeroize();
+                Err(Reason::BadDecrypt)
+            }
+        }
+    }
+
+    /// The data of a record, in one call: its tag.
+    fn whole(&self, aad: &[u8; TLS_AAD], data: InOutBuf<'_, '_, u8>) -> Result<[u8; TAG], Reason> {
+        // The sequence number of the record makes its nonce (RFC 7905 section 2).
+        let mut iv = [0; 16];
+        iv[..NONCE].copy_from_slice(&self.nonce.ok_or(Reason::NoIvSet)?);
+        for (byte, sequence) in iv[4..NONCE].iter_mut().zip(aad) {
+            *byte ^= sequence;
+        }
+        let mut jobs = [AeadJob {
+            key: self.key()?,
+            iv,
+            aad,
+            data,
+            tag: [0; 32],
+        }];
+        match self.direction {
+            Direction::Encrypt => chacha::seal(&mut jobs),
+            Direction::Decrypt => chacha::open(&mut jobs),
+        }
+        let (tag, _) = jobs[0].tag.split_first_chunk().expect("16 of 32 bytes");
+        Ok(*tag)
+    }
+
+    fn set_nonce(&mut self, nonce: &[u8]) -> Result<(), Reason> {
+        self.nonce = Some(nonce.try_into().map_err(|_| Reason::InvalidIvLength)?);
+        Ok(())
+    }
+
+    /// What was begun under another key or IV cannot go on.
+    fn restart(&mut self) {
+        self.open = None;
+        self.tls_aad = None;
+    }
+}
+
+impl Context for ChaCha {
+    const GETTABLE: &'static [Param] = &described![KeyLength, IvLength, TagLength, Tag, TlsAadPad];
+    const SETTABLE: &'static [Param] = &described![KeyLength, IvLength, Tag, TlsAad, TlsIvFixed];
+
+    fn new(spec: &'static Spec) -> Self {
+        ChaCha {
+            spec,
+            key: None,
+            direction: Direction::Encrypt,
+            nonce: None,
+            open: None,
+            tag: Tag::default(),
+            tag_len: 0,
+            tls_aad: None,
+            tls_aad_pad: 0,
+        }
+    }
+
+    fn spec(&self) -> &'static Spec {
+        self.spec
+    }
+
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason> {
+        if direction != self.direction {
+            // The tag of what was encrypted is not the one to expect, and what was begun
+            // one way cannot go on the other.
+            self.tag.zeroize();
+            self.restart();
+        }
+        self.direction = direction;
+        if let Some(iv) = iv {
+            self.set_nonce(iv)?;
+            self.restart();
+        }
+        if let Some(key) = key {
+            self.spec.fits(key)?;
+            self.key = ChaChaKey::new(key);
+            self.restart();
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
+        if buffers.is_empty() {
+            return Ok(0);
+        }
+        if let Some(aad) = self.tls_aad {
+            return self.tls_record(&aad, buffers);
+        }
+        let (key, open) = self.message()?;
+        let len = buffers.len();
+        if !buffers.has_output() {
+            if open.in_data {
+                return Err(Reason::CipherOperationFailed);
+            }
+            open.state.aad(buffers.read(len));
+            return Ok(len);
+        }
+        let data = buffers.work(len)?;
+        if open.data + len as u64 > ChaChaState::LONGEST {
+            return Err(Reason::CipherOperationFailed);
+        }
+        open.data += len as u64;
+        open.in_data = true;
+        open.state.update(key, data);
+        Ok(len)
+    }
+
+    fn finish(&mut self, _: Buffers<'_>) -> Result<usize, Reason> {
+        if self.direction == Direction::Decrypt && self.tag.len() == 0 {
+            return Err(Reason::InvalidTag);
+        }
+        self.message()?;
+        let open = self.open.take().ok_or(Reason::NoIvSet)?;
+        let found = open.state.finish();
+        match self.direction {
+            Direction::Encrypt => self.tag.computed(found),
+            Direction::Decrypt => self.tag.judge(found)?,
+        }
+        Ok(0)
+    }
+
+    fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
+        match buffers.has_input() {
+            true => self.update(buffers),
+            false => self.finish(buffers),
+        }
+    }
+
+    fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
+        match name {
+            Name::KeyLength => param.give_number(self.spec.key_len as u64),
+            Name::IvLength => param.give_number(self.spec.iv_len as u64),
+            Name::TagLength => param.give_number(self.tag_len as u64),
+            Name::Tag => self.tag.get(self.direction, param),
+            Name::TlsAadPad => param.give_number(self.tls_aad_pad),
+            _ => Ok(()),
+        }
+    }
+
+    fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
+        let octets = || param.octets().ok_or(Reason::FailedToGetParameter);
+        match name {
+            Name::KeyLength if param.number() != Some(self.spec.key_len as u64) => {
+                Err(Reason::InvalidKeyLength)
+            }
+            Name::IvLength if param.number() != Some(self.spec.iv_len as u64) => {
+                Err(Reason::InvalidIvLength)
+            }
+            Name::Tag => {
+                let len = param.data_size;
+                if !(1..=TAG).contains(&len) {
+                    return Err(Reason::InvalidTag);
+                }
+                // Without data only the length is told.
+                if !param.data.is_null() {
+                    self.tag.expect(self.direction, param)?;
+                }
+                self.tag_len = len;
+                Ok(())
+            }
+            Name::TlsAad => {
+                let around = match self.direction {
+                    Direction::Encrypt => 0,
+                    Direction::Decrypt => TAG,
+                };
+                self.tls_aad = Some(aead::tls_header(octets()?, around)?);
+                self.tls_aad_pad = TAG as u64;
+                // A record is a message of its own.
+                self.open = None;
+                Ok(())
+            }
+            Name::TlsIvFixed => self.set_nonce(octets()?),
+            _ => Ok(()),
+        }
+    }
+}
