@@ -15,6 +15,7 @@ use crate::ffi::Param;
 use crate::keyed::{BLOCK, Keyed, expand};
 use crate::params::{Name, described};
 use crate::spec::{Mode, Spec};
+use crate::split::{self, Work};
 use crate::tls_record;
 
 #[derive(Clone)]
@@ -44,7 +45,11 @@ impl Block {
             return self.keyed.cbc(data);
         }
         let (key, iv) = (self.keyed.key()?, self.keyed.iv);
-        ecb::crypt(self.keyed.direction, &mut [CipherJob { key, iv, data }]);
+        let direction = self.keyed.direction;
+        if split::takes(data.len()) {
+            return split::crypt(self.keyed.spec, direction, &Work::Ecb(key), &iv, data);
+        }
+        ecb::crypt(direction, &mut [CipherJob { key, iv, data }]);
         Ok(())
     }
 

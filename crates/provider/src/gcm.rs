@@ -14,6 +14,7 @@ use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::{Name, described};
 use crate::spec::Spec;
+use crate::split;
 
 /// The longest IV, in bytes, as in OpenSSL's own provider.
 pub(crate) const LONGEST_IV: usize = 128;
@@ -300,12 +301,16 @@ impl Context for Gcm {
             return Ok(len);
         }
         let data = buffers.work(len)?;
+        let so_far = self.data;
         self.data += len as u64;
         if self.data > LONGEST {
             return Err(Reason::CipherOperationFailed);
         }
         *in_data = true;
-        state.update(key, data);
+        match split::takes(len) {
+            true => split::gcm(self.spec, self.direction, (key, state), so_far, data)?,
+            false => state.update(key, data),
+        }
         Ok(len)
     }
 

@@ -10,6 +10,7 @@ use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::Name;
 use crate::spec::Spec;
+use crate::split::{self, Work};
 
 /// Bytes of a block of AES.
 pub(crate) const BLOCK: usize = 16;
@@ -107,10 +108,15 @@ impl<K> Keyed<K> {
 impl Keyed<AesKey> {
     /// Whole blocks in CBC.
     pub(crate) fn cbc(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
-        let direction = self.direction;
+        let (spec, direction) = (self.spec, self.direction);
         let (key, iv) = self.key_and_iv()?;
         match direction {
             Direction::Encrypt => cbc::encrypt_one(key, iv, data),
+            Direction::Decrypt if split::takes(data.len()) => {
+                let last = data.get_in().last_chunk().copied().unwrap_or(*iv);
+                split::crypt(spec, direction, &Work::Cbc(key), iv, data)?;
+                *iv = last;
+            }
             Direction::Decrypt => {
                 let mut jobs = [CipherJob { key, iv: *iv, data }];
                 cbc::decrypt(&mut jobs);

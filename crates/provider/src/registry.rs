@@ -12,6 +12,7 @@ use crate::ffi::{Dispatch, Offer, Param};
 use crate::gcm::Gcm;
 use crate::pipeline::{CbcPipes, CtrPipes, GcmPipes, Pipelined};
 use crate::spec::{Mode, Spec};
+use crate::split::Ledger;
 use crate::statistics::Counters;
 use crate::xts::Xts;
 
@@ -25,6 +26,7 @@ macro_rules! ciphers {
             iv_len: $iv,
             block: $block,
             counters: Counters::new(),
+            ledger: Ledger::new(),
         };)*
 
         /// All of them.

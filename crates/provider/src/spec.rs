@@ -3,6 +3,7 @@
 use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::{self, Name, described};
+use crate::split::Ledger;
 use crate::statistics::Counters;
 
 /// A cipher's constants.
@@ -17,6 +18,7 @@ pub(crate) struct Spec {
     /// 1 where data need not come in blocks.
     pub(crate) block: usize,
     pub(crate) counters: Counters,
+    pub(crate) ledger: Ledger,
 }
 
 /// Modes of ciphers.

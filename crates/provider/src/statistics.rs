@@ -21,6 +21,7 @@ pub(crate) struct Counters {
     operations: AtomicU64,
     bytes: AtomicU64,
     pipelines: AtomicU64,
+    split: AtomicU64,
 }
 
 impl Counters {
@@ -30,6 +31,7 @@ impl Counters {
             operations: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             pipelines: AtomicU64::new(0),
+            split: AtomicU64::new(0),
         }
     }
 }
@@ -37,6 +39,7 @@ impl Counters {
 /// Whether anybody wants to know: one load on the path.
 static WANTED: AtomicBool = AtomicBool::new(false);
 static DESTINATION: OnceLock<String> = OnceLock::new();
+static PROBLEM: OnceLock<String> = OnceLock::new();
 
 /// Begins to count where the environment says so.
 pub(crate) fn start() {
@@ -72,6 +75,18 @@ pub(crate) fn count_pipeline(spec: &Spec) {
     }
 }
 
+/// Notes a call that was shared with workers.
+pub(crate) fn count_split(spec: &Spec) {
+    if WANTED.load(Relaxed) {
+        spec.counters.split.fetch_add(1, Relaxed);
+    }
+}
+
+/// Notes a setting that was not followed, in words, to be told with the counters.
+pub(crate) fn note(problem: String) {
+    let _ = PROBLEM.set(problem);
+}
+
 /// Tells what was counted.
 pub(crate) fn report() {
     let Some(destination) = DESTINATION.get().filter(|_| WANTED.load(Relaxed)) else {
@@ -88,16 +103,21 @@ pub(crate) fn report() {
             let _ = write!(
                 line,
                 "{separator}\"{}\":{{\"contexts\":{contexts},\"operations\":{},\"bytes\":{},\
-                 \"pipelines\":{}}}",
+                 \"pipelines\":{},\"split\":{}}}",
                 spec.name,
                 counters.operations.swap(0, Relaxed),
                 counters.bytes.swap(0, Relaxed),
                 counters.pipelines.swap(0, Relaxed),
+                counters.split.swap(0, Relaxed),
             );
             separator = ",";
         }
     }
-    line.push_str("}}\n");
+    line.push('}');
+    if let Some(problem) = PROBLEM.get() {
+        let _ = write!(line, ",\"problem\":\"{}\"", problem.escape_default());
+    }
+    line.push_str("}\n");
     // The program is about to end: where this cannot be written, nobody is left to tell.
     let _ = match destination.as_str() {
         "-" => std::io::stderr().write_all(line.as_bytes()),

@@ -11,6 +11,7 @@ use crate::ffi::Param;
 use crate::keyed::{BLOCK, Keyed};
 use crate::params::{Name, described};
 use crate::spec::Spec;
+use crate::split::{self, Work};
 
 /// The longest data unit, in bytes (IEEE 1619 section 5.1).
 const LONGEST: usize = (1 << 20) * BLOCK;
@@ -60,6 +61,10 @@ impl Context for Xts {
             return Err(Reason::XtsDataUnitIsTooLarge);
         }
         let data = buffers.work(len)?;
+        if split::takes(len) {
+            let (spec, direction) = (self.0.spec, self.0.direction);
+            return split::crypt(spec, direction, &Work::Xts(key), &iv, data).map(|()| len);
+        }
         xts::crypt(self.0.direction, &mut [CipherJob { key, iv, data }]);
         Ok(len)
     }

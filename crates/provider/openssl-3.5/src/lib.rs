@@ -93,34 +93,33 @@ pub fn version() -> u64 {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused(pub String);
 
-/// Runs a call, with the error queue empty before it.
+/// Runs a call; where it fails, with the last words of the error queue, which is then empty.
 pub(crate) fn call(work: impl FnOnce() -> c_int) -> Result<(), Refused> {
-    // SAFETY: no preconditions.
-    unsafe { (LIBCRYPTO.ERR_clear_error)() };
     if work() > 0 {
         return Ok(());
     }
     let mut text = [0u8; 256];
     // SAFETY: there is room for the text, which ends with a zero.
     unsafe {
-        match (LIBCRYPTO.ERR_peek_last_error)() {
-            0 => return Err(Refused(String::new())),
-            error => (LIBCRYPTO.ERR_error_string_n)(error, text.as_mut_ptr().cast(), text.len()),
+        let error = (LIBCRYPTO.ERR_peek_last_error)();
+        if error != 0 {
+            (LIBCRYPTO.ERR_error_string_n)(error, text.as_mut_ptr().cast(), text.len());
         }
+        (LIBCRYPTO.ERR_clear_error)();
     }
     let text = CStr::from_bytes_until_nul(&text).expect("it ends with a zero");
     Err(Refused(text.to_string_lossy().into_owned()))
 }
 
-/// The provider's file: `CIPHERLANE_PROVIDER`, or what `cargo build` of the repository makes.
+/// The provider's file: `CIPHERLANE_PROVIDER`, or what the repository's tests use.
 fn provider() -> PathBuf {
-    let built = "/../../../target/debug/libcipherlane_provider.so";
+    let built = "/../../../target/debug/deps/libcipherlane_provider.so";
     let named = std::env::var_os("CIPHERLANE_PROVIDER");
     let built = || OsString::from(concat!(env!("CARGO_MANIFEST_DIR")).to_owned() + built);
     let path = PathBuf::from(named.unwrap_or_else(built));
     path.canonicalize().unwrap_or_else(|error| {
         let path = path.display();
-        panic!("{path}: {error}; build it with cargo build -p cipherlane-provider")
+        panic!("{path}: {error}; cargo test -p cipherlane-provider --no-run builds it")
     })
 }
 
