@@ -29,12 +29,34 @@ pub(crate) struct Piece<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
+impl Piece<'_> {
+    /// Bytes of it.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
+
 impl<'a> From<Piece<'a>> for InOutBuf<'a, 'a, u8> {
     #[inline(always)]
     fn from(piece: Piece<'a>) -> Self {
         // SAFETY: both are valid for `len` bytes while the call lasts, and disjoint or the
         // same.
         unsafe { InOutBuf::from_raw(piece.from, piece.to, piece.len) }
+    }
+}
+
+impl<'a> From<InOutBuf<'a, 'a, u8>> for Piece<'a> {
+    #[inline(always)]
+    fn from(data: InOutBuf<'a, 'a, u8>) -> Self {
+        let len = data.len();
+        let (from, to) = data.into_raw();
+        Piece {
+            from,
+            to,
+            len,
+            memory: PhantomData,
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::ffi::Param;
 use crate::keyed::{BLOCK, Keyed};
 use crate::params::{Name, described};
 use crate::spec::Spec;
+use crate::split::{self, Work};
 
 /// The longest data unit, in bytes (IEEE 1619 section 5.1).
 const LONGEST: usize = (1 << 20) * BLOCK;
@@ -59,10 +60,15 @@ impl Context for Xts {
         if len > LONGEST {
             return Err(Reason::XtsDataUnitIsTooLarge);
         }
+        let data = buffers.work(len)?;
+        if split::takes(len) {
+            let (spec, direction) = (self.0.spec, self.0.direction);
+            return split::crypt(spec, direction, &Work::Xts(key), iv, data.into()).map(|()| len);
+        }
         let mut jobs = [CipherJob {
             key,
             iv: *iv,
-            data: buffers.work(len)?.into(),
+            data: data.into(),
         }];
         xts::crypt(self.0.direction, &mut jobs);
         Ok(len)
