@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use cipherlane::{Config, Framework, Goal};
 
@@ -145,6 +146,11 @@ impl<D: Simulation + 'static> Bench<D> {
     }
 
     pub(crate) fn measure(&self, cell: Cell) -> Outcome {
+        self.measure_after(self.device.learning(), cell)
+    }
+
+    /// What it comes to when learning is given so much time, or more.
+    pub(crate) fn measure_after(&self, learning: Duration, cell: Cell) -> Outcome {
         let price = self.device.software();
         let w = price.of(cell.way.batch(), cell.way.batch() * cell.size);
         let software = Mark {
@@ -152,7 +158,7 @@ impl<D: Simulation + 'static> Bench<D> {
             worked: w,
             done: 1.0,
         };
-        let learning = self.device.learning().max(ns(w) * LEARNING);
+        let learning = learning.max(ns(w) * LEARNING);
         let end = learning * 2;
         // One that changes counts as it is in the end.
         let (from, to) = match self.device.is_steady() {

@@ -76,8 +76,28 @@ impl Simulation for Device {
         self.reset();
     }
 
-    /// The best of all numbers of batches under way that are done at home.
     fn together(&self, cell: &Cell, software: &Mark, device: &Mark) -> f64 {
+        if let Temper::Dies(_) = self.settings().temper {
+            return 1.0;
+        }
+        let shared = self.splits(cell, software, device);
+        let paces = shared.iter().map(|split| split.pace);
+        let best = software.pace().min(device.pace());
+        (best / paces.fold(f64::INFINITY, f64::min)).max(1.0)
+    }
+}
+
+/// Some of the work at home, the rest by the device.
+pub(crate) struct Split {
+    /// Nanoseconds a batch.
+    pub(crate) pace: f64,
+    /// Of these, the processor's.
+    pub(crate) work: f64,
+}
+
+impl Device {
+    /// All ways to split the work, if nothing were lost.
+    pub(crate) fn splits(&self, cell: &Cell, software: &Mark, device: &Mark) -> Vec<Split> {
         let settings = self.settings();
         let (home, core) = (software.pace(), device.work());
         let (batch, size) = (cell.way.batch(), cell.size);
@@ -86,29 +106,35 @@ impl Simulation for Device {
             Temper::Lies(factor) => factor,
             Temper::Jitter(one_in, factor) => 1.0 + (factor - 1.0) / one_in as f64,
             // So many times as long as nothing.
-            Temper::Dies(_) => return 1.0,
-            Temper::Even | Temper::Collapse(_) => 1.0,
+            Temper::Even | Temper::Collapse(_) | Temper::Dies(_) => 1.0,
         };
         let service = slower * settings.service.of(batch, batch * size);
         let latency = service + settings.latency;
-        let best = home.min(device.pace());
-        let paces = match cell.way {
+        match cell.way {
+            // Of those under way, so many are done at home.
             Way::Submit { depth, .. } => (0..depth)
                 .map(|at_home| {
                     let (at_home, away) = (at_home as f64, (depth - at_home) as f64);
-                    let core = at_home * home + away * core;
-                    core.max(latency).max(away * service * sessions) / depth as f64
+                    let work = at_home * home + away * core;
+                    let round = work.max(latency).max(away * service * sessions);
+                    Split {
+                        pace: round / depth as f64,
+                        work: work / depth as f64,
+                    }
                 })
-                .fold(f64::INFINITY, f64::min),
+                .collect(),
             // So many callers wait for the device, the others work.
             Way::Wait { .. } => (1..=cell.sessions)
                 .map(|away| {
                     let away = away as f64;
-                    let pace = ((latency + core) / away).max(service);
-                    sessions / (1.0 / pace + (sessions - away) / home)
+                    let device = away.min((latency + core) / service) / (latency + core);
+                    let software = (sessions - away) / home;
+                    Split {
+                        pace: sessions / (device + software),
+                        work: (device * core + software * home) / (device + software),
+                    }
                 })
-                .fold(f64::INFINITY, f64::min),
-        };
-        (best / paces).max(1.0)
+                .collect(),
+        }
     }
 }
