@@ -4,11 +4,10 @@
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ecb;
 use cipherlane_kernels::job::{CipherJob, Direction};
-use inout::InOutBuf;
 use subtle::{ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, Piece};
 use crate::context::Context;
 use crate::error::Reason;
 use crate::ffi::Param;
@@ -37,12 +36,17 @@ struct Held {
 }
 
 impl Block {
-    fn crypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
+    #[inline]
+    fn crypt(&mut self, data: Piece<'_>) -> Result<(), Reason> {
         if self.keyed.spec.mode == Mode::Cbc {
             return self.keyed.cbc(data);
         }
-        let (key, iv) = (self.keyed.key()?, self.keyed.iv);
-        ecb::crypt(self.keyed.direction, &mut [CipherJob { key, iv, data }]);
+        let mut jobs = [CipherJob {
+            key: self.keyed.key()?,
+            iv: [0; BLOCK],
+            data: data.into(),
+        }];
+        ecb::crypt(self.keyed.direction, &mut jobs);
         Ok(())
     }
 

@@ -73,7 +73,7 @@ impl ChaCha {
         self.tls_aad = None;
         let mut tag = [0; TAG];
         tag.copy_from_slice(buffers.last(TAG));
-        let mut data = buffers.work(len)?;
+        let mut data = InOutBuf::from(buffers.work(len)?);
         let found = self.whole(aad, data.reborrow())?;
         match self.direction {
             Direction::Encrypt => {
@@ -191,7 +191,7 @@ impl Context for ChaCha {
         }
         open.data += len as u64;
         open.in_data = true;
-        open.state.update(key, data);
+        open.state.update(key, data.into());
         Ok(len)
     }
 

@@ -6,7 +6,7 @@ use cipherlane_kernels::job::{CipherJob, Direction};
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, Piece};
 use crate::context::Context;
 use crate::error::Reason;
 use crate::ffi::Param;
@@ -24,12 +24,13 @@ pub(crate) struct Ctr {
 }
 
 impl Ctr {
-    fn apply(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
+    #[inline]
+    fn apply(&mut self, data: Piece<'_>) -> Result<(), Reason> {
         let (key, counter) = self.keyed.key_and_iv()?;
         let mut jobs = [CipherJob {
             key,
             iv: *counter,
-            data,
+            data: data.into(),
         }];
         ctr::apply(&mut jobs);
         *counter = jobs[0].iv;
@@ -77,7 +78,7 @@ impl Context for Ctr {
         if self.used > 0 {
             let taken = len.min(BLOCK - self.used);
             let keystream = &self.keystream[self.used..][..taken];
-            buffers.work(taken)?.xor_in2out(keystream);
+            InOutBuf::from(buffers.work(taken)?).xor_in2out(keystream);
             self.used = (self.used + taken) % BLOCK;
         }
         let rest = buffers.len() % BLOCK;
@@ -88,7 +89,7 @@ impl Context for Ctr {
         if rest > 0 {
             let mut keystream = [0; BLOCK];
             self.apply((&mut keystream[..]).into())?;
-            buffers.work(rest)?.xor_in2out(&keystream[..rest]);
+            InOutBuf::from(buffers.work(rest)?).xor_in2out(&keystream[..rest]);
             self.keystream = keystream;
             self.used = rest;
             keystream.zeroize();

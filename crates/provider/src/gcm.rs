@@ -294,7 +294,7 @@ impl Context for Gcm {
             return Err(Reason::CipherOperationFailed);
         }
         *in_data = true;
-        state.update(key, data);
+        state.update(key, data.into());
         Ok(len)
     }
 

@@ -86,10 +86,10 @@ impl<K> Keyed<K> {
     }
 
     /// The key, and the IV that was given.
-    pub(crate) fn key_and_given_iv(&self) -> Result<(&K, [u8; BLOCK]), Reason> {
+    pub(crate) fn key_and_given_iv(&self) -> Result<(&K, &[u8; BLOCK]), Reason> {
         let key = self.key()?;
         match self.iv_set {
-            true => Ok((key, self.given_iv)),
+            true => Ok((key, &self.given_iv)),
             false => Err(Reason::NoIvSet),
         }
     }
@@ -125,13 +125,18 @@ impl<K> Keyed<K> {
 
 impl Keyed<AesKey> {
     /// Whole blocks in CBC.
-    pub(crate) fn cbc(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
+    #[inline]
+    pub(crate) fn cbc<'d>(&mut self, data: impl Into<InOutBuf<'d, 'd, u8>>) -> Result<(), Reason> {
         let direction = self.direction;
         let (key, iv) = self.key_and_iv()?;
         match direction {
-            Direction::Encrypt => cbc::encrypt_one(key, iv, data),
+            Direction::Encrypt => cbc::encrypt_one(key, iv, data.into()),
             Direction::Decrypt => {
-                let mut jobs = [CipherJob { key, iv: *iv, data }];
+                let mut jobs = [CipherJob {
+                    key,
+                    iv: *iv,
+                    data: data.into(),
+                }];
                 cbc::decrypt(&mut jobs);
                 *iv = jobs[0].iv;
             }

@@ -59,8 +59,12 @@ impl Context for Xts {
         if len > LONGEST {
             return Err(Reason::XtsDataUnitIsTooLarge);
         }
-        let data = buffers.work(len)?;
-        xts::crypt(self.0.direction, &mut [CipherJob { key, iv, data }]);
+        let mut jobs = [CipherJob {
+            key,
+            iv: *iv,
+            data: buffers.work(len)?.into(),
+        }];
+        xts::crypt(self.0.direction, &mut jobs);
         Ok(len)
     }
 

@@ -273,7 +273,7 @@ impl Past {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(1000)))]
 
     #[test]
     fn any_order_is_as_with_the_default_provider(which in 0..CIPHERS.len(), calls in calls()) {
