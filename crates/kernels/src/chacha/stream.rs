@@ -80,22 +80,19 @@ impl ChaChaState {
         self.data_len = self.data_len.wrapping_add(data.len() as u64);
         while !data.is_empty() {
             let left = AHEAD - self.used;
-            let whole = data.len() / AHEAD * AHEAD;
-            let len = match (left, whole) {
-                (0, 0) => data.len(),
-                (0, _) => whole.min(PIECE),
+            let direct = left == 0 && data.len() >= AHEAD;
+            let len = match (left, direct) {
+                (0, true) => data.len().min(PIECE),
+                (0, false) => data.len(),
                 _ => left.min(data.len()),
             };
             let (mut piece, rest) = data.split_at(len);
             if self.dir == Direction::Decrypt {
                 self.mac.update(piece.get_in());
             }
-            if left == 0 && whole > 0 {
-                self.means
-                    .apply(&key.0, &self.nonce, self.next, piece.reborrow());
-                self.next = self.next.wrapping_add((piece.len() / 64) as u32);
-            } else {
-                self.apply_ahead(key, piece.reborrow());
+            match direct {
+                true => self.apply_direct(key, piece.reborrow()),
+                false => self.apply_ahead(key, piece.reborrow()),
             }
             if self.dir == Direction::Encrypt {
                 self.mac.update(piece.get_out());
@@ -108,6 +105,18 @@ impl ChaChaState {
     /// Comparing it in constant time is the caller's duty.
     pub fn finish(mut self) -> [u8; 16] {
         self.mac.finish(self.aad_len, self.data_len)
+    }
+
+    /// Adds key stream, and keeps the rest of its last block.
+    fn apply_direct(&mut self, key: &ChaChaKey, data: InOutBuf<'_, '_, u8>) {
+        let (blocks, part) = (data.len().div_ceil(64), data.len() % 64);
+        let mut last = self.means.apply(&key.0, &self.nonce, self.next, data);
+        self.next = self.next.wrapping_add(blocks as u32);
+        if part > 0 {
+            self.ahead[AHEAD - 64..].copy_from_slice(&last);
+            self.used = AHEAD - 64 + part;
+        }
+        wipe(&mut last, [0; 64]);
     }
 
     /// Adds key stream that was made ahead, and makes some where there is none.
