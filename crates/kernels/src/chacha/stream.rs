@@ -5,6 +5,7 @@ use inout::InOutBuf;
 use super::ChaChaKey;
 use super::means::{Mac, Means};
 use crate::job::Direction;
+use crate::lane_modes::xor;
 use crate::wipe::wipe;
 
 /// Bytes of key stream that are made ahead: with the block that keys the MAC they fill the
@@ -120,7 +121,7 @@ impl ChaChaState {
     }
 
     /// Adds key stream that was made ahead, and makes some where there is none.
-    fn apply_ahead(&mut self, key: &ChaChaKey, mut data: InOutBuf<'_, '_, u8>) {
+    fn apply_ahead(&mut self, key: &ChaChaKey, data: InOutBuf<'_, '_, u8>) {
         if self.used == AHEAD {
             self.ahead = [0; AHEAD];
             let ahead = (&mut self.ahead[..]).into();
@@ -128,8 +129,9 @@ impl ChaChaState {
             self.next = self.next.wrapping_add((AHEAD / 64) as u32);
             self.used = 0;
         }
-        data.xor_in2out(&self.ahead[self.used..][..data.len()]);
-        self.used += data.len();
+        let len = data.len();
+        xor(data, &self.ahead[self.used..][..len]);
+        self.used += len;
     }
 }
 
