@@ -143,6 +143,7 @@ impl Buffers<'_> {
     }
 
     /// Writes to the output.
+    #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Reason> {
         self.need_room(bytes.len())?;
         if bytes.is_empty() {
@@ -160,7 +161,7 @@ impl Buffers<'_> {
     }
 
     /// Writes to the output. Input that stands there, for work in place, moves behind it.
-    pub(crate) fn insert(&mut self, bytes: &[u8]) -> Result<(), Reason> {
+    pub(crate) fn insert<const N: usize>(&mut self, bytes: &[u8; N]) -> Result<(), Reason> {
         let (from, to) = (self.input.addr(), self.output.addr());
         if self.len > 0 && from < to + bytes.len() && to < from + self.len {
             self.need_room(bytes.len() + self.len)?;

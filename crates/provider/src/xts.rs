@@ -3,6 +3,7 @@
 use cipherlane_kernels::job::{CipherJob, Direction};
 use cipherlane_kernels::xts::{self, XtsKey};
 use subtle::ConstantTimeEq;
+use zeroize::Zeroize;
 
 use crate::buffers::Buffers;
 use crate::context::Context;
@@ -16,7 +17,18 @@ use crate::spec::Spec;
 const LONGEST: usize = (1 << 20) * BLOCK;
 
 #[derive(Clone)]
-pub(crate) struct Xts(Keyed<XtsKey>);
+pub(crate) struct Xts {
+    keyed: Keyed<XtsKey>,
+    /// The encrypted tweak of a data unit's first block: made when key and IV come, while
+    /// the program is on its way to give the data.
+    tweak: [u8; BLOCK],
+}
+
+impl Drop for Xts {
+    fn drop(&mut self) {
+        self.tweak.zeroize();
+    }
+}
 
 fn expand(direction: Direction, key: &[u8]) -> Result<XtsKey, Reason> {
     let (data, tweak) = key.split_at(key.len() / 2);
@@ -33,11 +45,14 @@ impl Context for Xts {
     const SETTABLE: &'static [Param] = &described![KeyLength, Padding];
 
     fn new(spec: &'static Spec) -> Self {
-        Xts(Keyed::new(spec))
+        Xts {
+            keyed: Keyed::new(spec),
+            tweak: [0; BLOCK],
+        }
     }
 
     fn spec(&self) -> &'static Spec {
-        self.0.spec
+        self.keyed.spec
     }
 
     fn init(
@@ -46,12 +61,16 @@ impl Context for Xts {
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
-        self.0
-            .init(direction, key, iv, |key| expand(direction, key))
+        self.keyed
+            .init(direction, key, iv, |key| expand(direction, key))?;
+        if let Ok((key, iv)) = self.keyed.key_and_given_iv() {
+            self.tweak = xts::first_tweak(key, *iv);
+        }
+        Ok(())
     }
 
     fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
-        let (key, iv) = self.0.key_and_given_iv()?;
+        let (key, _) = self.keyed.key_and_given_iv()?;
         let len = buffers.len();
         if len < BLOCK {
             return Err(Reason::CipherOperationFailed);
@@ -59,12 +78,12 @@ impl Context for Xts {
         if len > LONGEST {
             return Err(Reason::XtsDataUnitIsTooLarge);
         }
-        let mut jobs = [CipherJob {
+        let mut job = CipherJob {
             key,
-            iv: *iv,
+            iv: [0; BLOCK],
             data: buffers.work(len)?.into(),
-        }];
-        xts::crypt(self.0.direction, &mut jobs);
+        };
+        xts::crypt_one(self.keyed.direction, &mut job, &self.tweak);
         Ok(len)
     }
 
@@ -77,12 +96,12 @@ impl Context for Xts {
     }
 
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
-        self.0.get(name, param)
+        self.keyed.get(name, param)
     }
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
         match name {
-            Name::KeyLength if param.number() != Some(self.0.spec.key_len as u64) => {
+            Name::KeyLength if param.number() != Some(self.keyed.spec.key_len as u64) => {
                 Err(Reason::InvalidKeyLength)
             }
             _ => Ok(()),

@@ -139,8 +139,7 @@ impl GcmState {
         let whole = data.len() & !15;
         let (blocks, rest) = data.split_at(whole);
         if whole > 0 {
-            crypt(self.dir, key, &self.counter, &mut self.y, blocks);
-            self.counter = counter_from(&self.counter, (whole / 16) as u32);
+            crypt(self.dir, key, &mut self.counter, &mut self.y, blocks);
         }
         if !rest.is_empty() {
             self.stream = encrypt(key, &self.counter);
