@@ -5,7 +5,7 @@
 # make fuzz   every fuzz target for some seconds
 # make soak   long runs: many more cases of every property test, and stress
 
-.PHONY: run build test lint bench fuzz soak constant-time loom miri
+.PHONY: run build test lint bench fuzz soak constant-time loom miri openssl-3.5
 
 CIPHERLANE := target/release/cipherlane
 # One core is dedicated to the cores driver where there are two or more.
@@ -25,7 +25,7 @@ run: build
 test:
 	scripts/needs build test
 	cargo test --workspace --no-fail-fast
-	$(MAKE) constant-time fuzz loom miri
+	$(MAKE) constant-time fuzz loom miri openssl-3.5
 
 # The optimised kernels under valgrind, with keys and data marked undefined. The crates
 # below the portable path are kept to plain code, which is all that other machines have.
@@ -49,11 +49,20 @@ loom:
 miri:
 	scripts/miri
 
+# The provider in an OpenSSL 3.5, whose libcrypto is built for it. It is the provider that
+# the other tests use: built by itself it would be compiled anew, kernels and all.
+OPENSSL_3_5 := --manifest-path crates/provider/openssl-3.5/Cargo.toml --target-dir target/openssl-3.5
+openssl-3.5:
+	scripts/needs build test
+	cargo test --workspace --no-run
+	cargo test $(OPENSSL_3_5)
+
 lint:
 	scripts/needs build
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path bench/rust-peers/Cargo.toml --check
+	cargo fmt --manifest-path crates/provider/openssl-3.5/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 

@@ -14,6 +14,7 @@ use crate::ffi::Param;
 use crate::keyed::{BLOCK, Keyed, expand};
 use crate::params::{Name, described};
 use crate::spec::{Mode, Spec};
+use crate::split::{self, Work};
 use crate::tls_record;
 
 #[derive(Clone)]
@@ -69,17 +70,23 @@ fn wipe(block: &mut [u8; BLOCK]) {
 }
 
 impl Block {
-    #[inline]
+    #[inline(always)]
     fn crypt(&mut self, data: Piece<'_>) -> Result<(), Reason> {
         if self.keyed.spec.mode == Mode::Cbc {
             return self.keyed.cbc(data);
         }
+        let (spec, direction) = (self.keyed.spec, self.keyed.direction);
+        let key = self.keyed.key()?;
+        if split::takes(data.len()) {
+            let work = Work::Ecb(key);
+            return split::crypt(spec, direction, &work, &[0; BLOCK], data.into());
+        }
         let mut jobs = [CipherJob {
-            key: self.keyed.key()?,
+            key,
             iv: [0; BLOCK],
             data: data.into(),
         }];
-        ecb::crypt(self.keyed.direction, &mut jobs);
+        ecb::crypt(direction, &mut jobs);
         Ok(())
     }
 
@@ -247,7 +254,7 @@ impl Context for Block {
 
 /// How much of a padded block is data; `None` if the padding is wrong. Which byte of it is
 /// wrong does not show in the time.
-fn unpadded(block: &[u8; BLOCK]) -> Option<usize> {
+pub(crate) fn unpadded(block: &[u8; BLOCK]) -> Option<usize> {
     let padding = block[BLOCK - 1];
     let mut good = !padding.ct_eq(&0) & !padding.ct_gt(&(BLOCK as u8));
     for (i, byte) in block.iter().rev().enumerate() {

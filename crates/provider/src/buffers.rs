@@ -21,12 +21,21 @@ pub(crate) struct Buffers<'a> {
 /// Input and output of the same length, disjoint or the same, to become an [`InOutBuf`] in
 /// the place where a kernel reads it. That is never moved: a move copies as a vector what
 /// was just written as words, and the processor cannot read it until all that came before
-/// is done, which takes longer than a block.
+/// is done, which takes longer than a block. What takes a piece is inlined always, since a
+/// call would move it.
 pub(crate) struct Piece<'a> {
     from: *const u8,
     to: *mut u8,
     len: usize,
     memory: PhantomData<&'a mut [u8]>,
+}
+
+impl Piece<'_> {
+    /// Bytes of it.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
 }
 
 impl<'a> From<Piece<'a>> for InOutBuf<'a, 'a, u8> {
@@ -35,6 +44,20 @@ impl<'a> From<Piece<'a>> for InOutBuf<'a, 'a, u8> {
         // SAFETY: both are valid for `len` bytes while the call lasts, and disjoint or the
         // same.
         unsafe { InOutBuf::from_raw(piece.from, piece.to, piece.len) }
+    }
+}
+
+impl<'a> From<InOutBuf<'a, 'a, u8>> for Piece<'a> {
+    #[inline(always)]
+    fn from(data: InOutBuf<'a, 'a, u8>) -> Self {
+        let len = data.len();
+        let (from, to) = data.into_raw();
+        Piece {
+            from,
+            to,
+            len,
+            memory: PhantomData,
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) trait Context: Clone {
     const GETTABLE: &'static [Param];
     /// Parameters that [`set`](Self::set) knows.
     const SETTABLE: &'static [Param];
+    /// The functions of a pipeline, of those ciphers that have one.
+    const PIPELINE: [Dispatch; 4] = [Dispatch::END; 4];
 
     fn new(spec: &'static Spec) -> Self;
 
@@ -61,7 +63,7 @@ struct InUse<C> {
 /// # Safety
 /// `context` is null or came from `newctx` or `dupctx` of the same cipher, and is used by
 /// one thread at a time.
-unsafe fn guarded<C>(
+pub(crate) unsafe fn guarded<C>(
     context: *mut c_void,
     work: impl FnOnce(&mut C) -> Result<(), Reason>,
 ) -> c_int {
@@ -273,7 +275,7 @@ pub(crate) unsafe fn answer(spec: &Spec, params: *mut Param) -> c_int {
 }
 
 /// The dispatch table of a cipher.
-pub(crate) const fn functions<C: Context>(new: NewContext, params: GetParams) -> [Dispatch; 15] {
+pub(crate) const fn functions<C: Context>(new: NewContext, params: GetParams) -> [Dispatch; 19] {
     /// # Safety
     /// `F` is a function pointer.
     const unsafe fn untyped<F: Copy>(function: F) -> Option<Function> {
@@ -313,6 +315,10 @@ pub(crate) const fn functions<C: Context>(new: NewContext, params: GetParams) ->
         ),
         entry!(GETTABLE_CTX_PARAMS, gettable_ctx::<C>, Described),
         entry!(SETTABLE_CTX_PARAMS, settable_ctx::<C>, Described),
+        C::PIPELINE[0],
+        C::PIPELINE[1],
+        C::PIPELINE[2],
+        C::PIPELINE[3],
         Dispatch::END,
     ]
 }

@@ -13,6 +13,7 @@ use crate::ffi::Param;
 use crate::keyed::{BLOCK, Keyed, expand};
 use crate::params::{Name, described};
 use crate::spec::Spec;
+use crate::split::{self, Work};
 
 #[derive(Clone)]
 pub(crate) struct Ctr {
@@ -24,9 +25,16 @@ pub(crate) struct Ctr {
 }
 
 impl Ctr {
-    #[inline]
+    #[inline(always)]
     fn apply(&mut self, data: Piece<'_>) -> Result<(), Reason> {
+        let (spec, direction) = (self.keyed.spec, self.keyed.direction);
         let (key, counter) = self.keyed.key_and_iv()?;
+        if split::takes(data.len()) {
+            let blocks = data.len() as u128 / 16;
+            split::crypt(spec, direction, &Work::Ctr(key), counter, data.into())?;
+            *counter = ctr::counter_add(counter, blocks);
+            return Ok(());
+        }
         let mut jobs = [CipherJob {
             key,
             iv: *counter,

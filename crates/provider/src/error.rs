@@ -38,6 +38,7 @@ reasons! {
     XtsDataUnitIsTooLarge = 148, c"xts data unit is too large";
     NoIvSet = 152, c"cipherlane: no iv set, or it was used up: give a new one";
     InternalError = 153, c"cipherlane: internal error, please report it";
+    OtherPipes = 154, c"cipherlane: not the 1 to 32 pipes that the pipeline was begun with";
 }
 
 /// The core's handle of a provider in one library context: whom errors are told.
@@ -56,24 +57,17 @@ static QUEUE: OnceLock<Queue> = OnceLock::new();
 ///
 /// # Safety
 /// `functions` is the core's dispatch table, or null.
-pub(crate) unsafe fn listen(mut functions: *const Dispatch) {
-    let (mut new, mut set) = (None, None);
-    // SAFETY: the table ends with an entry of number 0.
-    while let Some(entry) = unsafe { functions.as_ref() }.filter(|entry| entry.id != 0) {
-        match (entry.id, entry.function) {
-            (core::NEW_ERROR, Some(function)) => {
-                // SAFETY: the function of this number has this type.
-                new = Some(unsafe { std::mem::transmute::<Function, core::NewError>(function) });
-            }
-            (core::VSET_ERROR, Some(function)) => {
-                // SAFETY: the function of this number has this type.
-                set = Some(unsafe { std::mem::transmute::<Function, core::SetError>(function) });
-            }
-            _ => {}
-        }
-        // SAFETY: this was not the last.
-        functions = unsafe { functions.add(1) };
-    }
+pub(crate) unsafe fn listen(functions: *const Dispatch) {
+    // SAFETY: the table has its end, and the functions of these numbers have these types.
+    let (new, set) = unsafe {
+        use std::mem::transmute;
+        (
+            Dispatch::find(functions, core::NEW_ERROR)
+                .map(|found| transmute::<Function, core::NewError>(found)),
+            Dispatch::find(functions, core::VSET_ERROR)
+                .map(|found| transmute::<Function, core::SetError>(found)),
+        )
+    };
     if let (Some(new), Some(set)) = (new, set) {
         let _ = QUEUE.set(Queue { new, set });
     }

@@ -20,6 +20,22 @@ impl Dispatch {
         id: 0,
         function: None,
     };
+
+    /// The function of a number in a table.
+    ///
+    /// # Safety
+    /// `table` is null or ends with [`END`](Self::END).
+    pub(crate) unsafe fn find(mut table: *const Dispatch, id: c_int) -> Option<Function> {
+        // SAFETY: the table goes on until an entry of number 0.
+        while let Some(entry) = unsafe { table.as_ref() }.filter(|entry| entry.id != 0) {
+            if entry.id == id {
+                return entry.function;
+            }
+            // SAFETY: this was not the last.
+            table = unsafe { table.add(1) };
+        }
+        None
+    }
 }
 
 /// `OSSL_ALGORITHM`
@@ -120,15 +136,25 @@ pub(crate) mod cipher {
     pub(crate) const GETTABLE_PARAMS: c_int = 12;
     pub(crate) const GETTABLE_CTX_PARAMS: c_int = 13;
     pub(crate) const SETTABLE_CTX_PARAMS: c_int = 14;
+    /// Since 3.5; older releases pass over what they do not know.
+    pub(crate) const PIPELINE_ENCRYPT_INIT: c_int = 15;
+    pub(crate) const PIPELINE_DECRYPT_INIT: c_int = 16;
+    pub(crate) const PIPELINE_UPDATE: c_int = 17;
+    pub(crate) const PIPELINE_FINAL: c_int = 18;
 }
 
 /// Functions that the core offers.
 pub(crate) mod core {
     use std::ffi::{c_char, c_int, c_uint, c_void};
 
+    use super::Param;
+
+    pub(crate) const GET_PARAMS: c_int = 2;
     pub(crate) const NEW_ERROR: c_int = 5;
     pub(crate) const VSET_ERROR: c_int = 7;
 
+    pub(crate) type GetParams =
+        unsafe extern "C" fn(handle: *const c_void, params: *mut Param) -> c_int;
     pub(crate) type NewError = unsafe extern "C" fn(handle: *const c_void);
     /// The last argument is a `va_list`, which is not read where there is no format.
     pub(crate) type SetError = unsafe extern "C" fn(

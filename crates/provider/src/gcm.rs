@@ -14,11 +14,12 @@ use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::{Name, described};
 use crate::spec::Spec;
+use crate::split;
 
 /// The longest IV, in bytes, as in OpenSSL's own provider.
-const LONGEST_IV: usize = 128;
+pub(crate) const LONGEST_IV: usize = 128;
 /// The most data under one IV (SP 800-38D section 5.2.1.1).
-const LONGEST: u64 = (1 << 36) - 32;
+pub(crate) const LONGEST: u64 = (1 << 36) - 32;
 /// The part of the IV that a record of TLS 1.2 carries.
 const EXPLICIT: usize = 8;
 
@@ -218,11 +219,18 @@ impl Context for Gcm {
         Iv,
         UpdatedIv,
         Tag,
+        PipelineTag,
         TlsAadPad,
         TlsIvGenerated
     ];
-    const SETTABLE: &'static [Param] =
-        &described![IvLength, Tag, TlsAad, TlsIvFixed, TlsIvInvocation];
+    const SETTABLE: &'static [Param] = &described![
+        IvLength,
+        Tag,
+        PipelineTag,
+        TlsAad,
+        TlsIvFixed,
+        TlsIvInvocation
+    ];
 
     fn new(spec: &'static Spec) -> Self {
         Gcm {
@@ -289,12 +297,19 @@ impl Context for Gcm {
             return Ok(len);
         }
         let data = buffers.work(len)?;
+        let so_far = self.data;
         self.data += len as u64;
         if self.data > LONGEST {
             return Err(Reason::CipherOperationFailed);
         }
         *in_data = true;
-        state.update(key, data.into());
+        match split::takes(len) {
+            true => {
+                let parts = (key, state);
+                split::gcm(self.spec, self.direction, parts, so_far, data.into())?;
+            }
+            false => state.update(key, data.into()),
+        }
         Ok(len)
     }
 

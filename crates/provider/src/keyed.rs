@@ -6,10 +6,12 @@ use cipherlane_kernels::cbc;
 use cipherlane_kernels::job::{CipherJob, Direction};
 use inout::InOutBuf;
 
+use crate::buffers::Piece;
 use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::Name;
 use crate::spec::Spec;
+use crate::split::{self, Work};
 
 /// Bytes of a block of AES.
 pub(crate) const BLOCK: usize = 16;
@@ -125,12 +127,19 @@ impl<K> Keyed<K> {
 
 impl Keyed<AesKey> {
     /// Whole blocks in CBC.
-    #[inline]
-    pub(crate) fn cbc<'d>(&mut self, data: impl Into<InOutBuf<'d, 'd, u8>>) -> Result<(), Reason> {
-        let direction = self.direction;
+    #[inline(always)]
+    pub(crate) fn cbc<'d>(&mut self, data: impl Into<Piece<'d>>) -> Result<(), Reason> {
+        let data = data.into();
+        let (spec, direction) = (self.spec, self.direction);
         let (key, iv) = self.key_and_iv()?;
         match direction {
             Direction::Encrypt => cbc::encrypt_one(key, iv, data.into()),
+            Direction::Decrypt if split::takes(data.len()) => {
+                let data: InOutBuf<'_, '_, u8> = data.into();
+                let last = data.get_in().last_chunk().copied().unwrap_or(*iv);
+                split::crypt(spec, direction, &Work::Cbc(key), iv, data)?;
+                *iv = last;
+            }
             Direction::Decrypt => {
                 let mut jobs = [CipherJob {
                     key,

@@ -7,14 +7,16 @@
 //! | `context` | the C functions of a cipher, over a trait |
 //! | `block`, `cts`, `ctr`, `gcm`, `xts`, `chacha` | that trait for each mode |
 //! | `keyed`, `aead` | what the modes without a tag do alike, and those with one |
+//! | `pipeline` | up to 32 messages in one call, for OpenSSL 3.5 |
+//! | `split` | large calls, shared with worker threads where the user dedicates cores |
 //! | `tls_record` | CBC records of TLS: padding and MAC, in constant time |
 //! | `buffers`, `params` | memory and parameters that a program hands over |
 //! | `error` | OpenSSL's error queue |
 //! | `statistics` | who used what, told at exit |
 //! | `ffi` | the ABI |
 //!
-//! The provider does not link to libcrypto and starts no thread: small and large calls run
-//! where they were made. OpenSSL's random generator fetches AES-CTR from it, so nothing
+//! The provider does not link to libcrypto. It starts a thread only where cores are dedicated
+//! to it and a call is large; all others run where they were made. OpenSSL's random generator fetches AES-CTR from it, so nothing
 //! here asks OpenSSL for random bytes; those that GCM needs come from the kernel.
 
 mod aead;
@@ -29,8 +31,10 @@ mod ffi;
 mod gcm;
 mod keyed;
 mod params;
+mod pipeline;
 mod registry;
 mod spec;
+mod split;
 mod statistics;
 mod tls_record;
 mod xts;
@@ -104,6 +108,9 @@ pub unsafe extern "C" fn OSSL_provider_init(
         // SAFETY: the core's own table.
         unsafe { error::listen(core) };
         statistics::start();
+        // SAFETY: the core's own table and handle.
+        let cores = unsafe { configured(core, handle, c"cores") };
+        split::start(cores.as_deref());
     });
     if started.is_err() {
         return 0;
@@ -116,8 +123,36 @@ pub unsafe extern "C" fn OSSL_provider_init(
     1
 }
 
+/// A setting in the provider's section of the configuration.
+///
+/// # Safety
+/// `core` is the core's dispatch table, and `handle` its handle of the provider.
+unsafe fn configured(
+    core: *const Dispatch,
+    handle: *const c_void,
+    name: &'static CStr,
+) -> Option<String> {
+    let mut text: *const c_char = std::ptr::null();
+    let mut params = [
+        Param {
+            data: (&raw mut text).cast(),
+            ..Param::describe(name, data_type::UTF8_PTR)
+        },
+        Param::END,
+    ];
+    // SAFETY: the function of this number has this type; the array has its end, and what it
+    // leads to is a string or stays null.
+    unsafe {
+        let get = Dispatch::find(core, ffi::core::GET_PARAMS)?;
+        let get = std::mem::transmute::<Function, ffi::core::GetParams>(get);
+        let told = get(handle, params.as_mut_ptr()) == 1 && !text.is_null();
+        told.then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
+    }
+}
+
 extern "C" fn teardown(_: *mut c_void) {
     let _ = catch_unwind(statistics::report);
+    let _ = catch_unwind(split::stop);
 }
 
 extern "C" fn gettable_params(_: *mut c_void) -> *const Param {

@@ -39,6 +39,7 @@ macro_rules! names {
 
 names! {
     Tag c"tag" OCTET_STRING;
+    PipelineTag c"pipeline-tag" OCTET_PTR;
     IvLength c"ivlen" UNSIGNED_INTEGER;
     KeyLength c"keylen" UNSIGNED_INTEGER;
     Iv c"iv" OCTET_STRING;
@@ -127,6 +128,15 @@ impl Param {
             data_type::UTF8_STRING => self.bytes()?.split(|&byte| byte == 0).next(),
             _ => None,
         }
+    }
+
+    /// An array of pointers, to which a pointer to octets points; the size is that of what
+    /// each of them points to.
+    pub(crate) fn array(&self) -> Option<*const *mut u8> {
+        let pointed = self.data_type == data_type::OCTET_PTR && !self.data.is_null();
+        // SAFETY: such data is a pointer.
+        let array = pointed.then(|| unsafe { self.data.cast::<*const *mut u8>().read() })?;
+        (!array.is_null()).then_some(array)
     }
 
     fn bytes(&self) -> Option<&[u8]> {

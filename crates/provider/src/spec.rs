@@ -3,6 +3,7 @@
 use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::{self, Name, described};
+use crate::split::Ledger;
 
 /// A cipher's constants.
 pub(crate) struct Spec {
@@ -17,6 +18,7 @@ pub(crate) struct Spec {
     pub(crate) block: usize,
     /// Its place among all of them.
     pub(crate) number: usize,
+    pub(crate) ledger: Ledger,
 }
 
 /// Modes of ciphers.

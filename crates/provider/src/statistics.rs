@@ -23,6 +23,8 @@ struct Counters {
     contexts: AtomicU64,
     operations: AtomicU64,
     bytes: AtomicU64,
+    pipelines: AtomicU64,
+    split: AtomicU64,
 }
 
 /// Somebody wants to know.
@@ -33,6 +35,9 @@ struct Wanted {
 }
 
 static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
+
+/// A setting that was not followed, in words.
+static PROBLEM: OnceLock<String> = OnceLock::new();
 
 /// Begins to count where the environment says so.
 pub(crate) fn start() {
@@ -81,6 +86,28 @@ pub(crate) fn count(spec: &Spec, bytes: usize) {
     }
 }
 
+/// Notes a call of a pipeline, whose messages are counted as calls of their own.
+#[inline]
+pub(crate) fn count_pipeline(spec: &Spec) {
+    if let Some(counters) = wanted(spec) {
+        counters.pipelines.fetch_add(1, Relaxed);
+    }
+}
+
+/// Notes a call that was shared with workers.
+pub(crate) fn count_split(spec: &Spec) {
+    if let Some(counters) = wanted(spec) {
+        counters.split.fetch_add(1, Relaxed);
+    }
+}
+
+/// Notes a setting that was not followed, in words, to be told with the counters.
+pub(crate) fn note(problem: &str) {
+    // It may quote the setting, and goes into a string of JSON.
+    let plain = |c: char| if c.is_control() || c == '\\' { ' ' } else { c };
+    let _ = PROBLEM.set(problem.replace('"', "'").chars().map(plain).collect());
+}
+
 /// Tells what was counted.
 pub(crate) fn report() {
     let Some(Some(Wanted {
@@ -102,13 +129,19 @@ pub(crate) fn report() {
             let _ = write!(
                 line,
                 "{separator}\"{}\":{{\"contexts\":{contexts},\"operations\":{operations},\
-                 \"bytes\":{bytes}}}",
+                 \"bytes\":{bytes},\"pipelines\":{},\"split\":{}}}",
                 spec.name,
+                counters.pipelines.swap(0, Relaxed),
+                counters.split.swap(0, Relaxed),
             );
             separator = ",";
         }
     }
-    line.push_str("}}\n");
+    line.push('}');
+    if let Some(problem) = PROBLEM.get() {
+        let _ = write!(line, ",\"problem\":\"{problem}\"");
+    }
+    line.push_str("}\n");
     // The program is about to end: where this cannot be written, nobody is left to tell.
     let _ = match destination.as_str() {
         "-" => std::io::stderr().write_all(line.as_bytes()),

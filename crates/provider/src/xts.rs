@@ -12,6 +12,7 @@ use crate::ffi::Param;
 use crate::keyed::{BLOCK, Keyed};
 use crate::params::{Name, described};
 use crate::spec::Spec;
+use crate::split::{self, Work};
 
 /// The longest data unit, in bytes (IEEE 1619 section 5.1).
 const LONGEST: usize = (1 << 20) * BLOCK;
@@ -70,7 +71,7 @@ impl Context for Xts {
     }
 
     fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
-        let (key, _) = self.keyed.key_and_given_iv()?;
+        let (key, iv) = self.keyed.key_and_given_iv()?;
         let len = buffers.len();
         if len < BLOCK {
             return Err(Reason::CipherOperationFailed);
@@ -78,12 +79,18 @@ impl Context for Xts {
         if len > LONGEST {
             return Err(Reason::XtsDataUnitIsTooLarge);
         }
+        let data = buffers.work(len)?;
+        let direction = self.keyed.direction;
+        if split::takes(len) {
+            let (spec, work) = (self.keyed.spec, Work::Xts(key));
+            return split::crypt(spec, direction, &work, iv, data.into()).map(|()| len);
+        }
         let mut job = CipherJob {
             key,
             iv: [0; BLOCK],
-            data: buffers.work(len)?.into(),
+            data: data.into(),
         };
-        xts::crypt_one(self.keyed.direction, &mut job, &self.tweak);
+        xts::crypt_one(direction, &mut job, &self.tweak);
         Ok(len)
     }
 

@@ -56,7 +56,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use cipherlane::{Algorithm, Config, Driver, Error, Load, Transform};
+use cipherlane::{Algorithm, Config, Direction, Driver, Error, Load, Request, Transform};
 
 use self::crew::Crew;
 #[doc(hidden)]
@@ -81,6 +81,22 @@ impl Cores {
         Cores {
             crew: Arc::new(Crew::new(settings, fault)),
         }
+    }
+
+    /// Runs requests of a caller that waits, together with the workers, with a kernel that
+    /// need not outlive the call; requests are as for [`Transform::run`], and so are their
+    /// statuses afterwards. `alone_ns` is about what one core would take, in nanoseconds:
+    /// it decides how fine the pieces are, and whether to wake a worker. The first call in a
+    /// process starts the workers.
+    pub fn run(
+        &self,
+        kernel: &dyn Transform,
+        direction: Direction,
+        requests: &mut [Request<'_>],
+        alone_ns: u64,
+    ) {
+        let cost = (task::cost(requests), alone_ns);
+        transform::share(self.crew.pool(), kernel, direction, requests, cost);
     }
 
     /// How many workers have died and begun anew.

@@ -60,12 +60,6 @@ impl Shared {
         (bytes as u64).saturating_mul(pace.into()) / 1000
     }
 
-    /// The bytes that a piece should have at least.
-    fn least(&self, direction: Direction) -> usize {
-        let pace = self.pace(direction).load(Ordering::Relaxed);
-        (PIECE_NS as usize * 1000 / pace.max(1) as usize).max(LEAST)
-    }
-
     /// Does work at once, with a clock beside it.
     #[cold]
     fn run_timed(&self, direction: Direction, requests: &mut [Request<'_>], total: usize) {
@@ -81,20 +75,39 @@ impl Shared {
         };
         pace.store(new.clamp(1, 1_000_000) as u32, Ordering::Relaxed);
     }
+}
 
-    /// Does work together with the workers.
-    fn share(&self, pool: &Pool, direction: Direction, requests: &mut [Request<'_>], total: usize) {
-        let mut task = Task::new(direction, &**self.kernel);
-        let (threads, least) = (pool.worker_count() + 1, self.least(direction));
-        // SAFETY: we do not touch the requests until `run` is over, nor does anybody else.
-        let count = unsafe { task.plan(requests, total, threads, least) };
-        let alone_ns = || self.alone_ns(direction, total);
-        // SAFETY: the requests and `self` outlive this call, and `run` waits for all pieces.
-        let shared = count > 1 && unsafe { pool.run(&task, count, total, alone_ns) };
-        match shared {
-            true => task.conclude(),
-            false => self.kernel.run(direction, requests),
-        }
+/// The bytes that a piece should have at least, of work that takes so long on one core.
+fn least(total: usize, alone_ns: u64) -> usize {
+    let pace = (alone_ns.saturating_mul(1000) / total.max(1) as u64).max(1);
+    ((PIECE_NS * 1000 / pace) as usize).max(LEAST)
+}
+
+/// Does the work of a caller that waits, with the workers where they are any help. It costs
+/// `total`, and about `alone_ns` on one core.
+pub(super) fn share(
+    pool: &Pool,
+    kernel: &dyn Transform,
+    direction: Direction,
+    requests: &mut [Request<'_>],
+    (total, alone_ns): (usize, u64),
+) {
+    let workers = pool.worker_count();
+    if workers == 0 {
+        return kernel.run(direction, requests);
+    }
+    // SAFETY: only the lifetime changes; the task is gone when this returns or unwinds, and
+    // nobody else keeps the kernel.
+    let kernel: &(dyn Transform + 'static) = unsafe { std::mem::transmute(kernel) };
+    let mut task = Task::new(direction, kernel);
+    let least = least(total, alone_ns);
+    // SAFETY: we do not touch the requests until `run` is over, nor does anybody else.
+    let count = unsafe { task.plan(requests, total, workers + 1, least) };
+    // SAFETY: requests and kernel outlive this call, and `run` waits for all pieces.
+    let shared = count > 1 && unsafe { pool.run(&task, count, total, || alone_ns) };
+    match shared {
+        true => task.conclude(),
+        false => kernel.run(direction, requests),
     }
 }
 
@@ -116,10 +129,8 @@ impl Transform for Shared {
                 return self.run_timed(direction, requests, total);
             }
             if alone_ns >= 2 * PIECE_NS {
-                let pool = self.crew.pool();
-                if pool.worker_count() > 0 {
-                    return self.share(pool, direction, requests, total);
-                }
+                let (pool, cost) = (self.crew.pool(), (total, alone_ns));
+                return share(pool, &**self.kernel, direction, requests, cost);
             }
         }
         self.kernel.run(direction, requests);
@@ -138,7 +149,7 @@ impl Transform for Shared {
             return Err(flight);
         }
         let mut task = Box::new(Task::new(direction, &**self.kernel));
-        let (threads, least) = (pool.worker_count() + 1, self.least(direction));
+        let (threads, least) = (pool.worker_count() + 1, least(total, alone_ns));
         // SAFETY: the task takes the flight, which owns the requests, and a share of the
         // kernel; both are let go after it has concluded.
         let count = unsafe { task.plan(flight.requests(), total, threads, least) };

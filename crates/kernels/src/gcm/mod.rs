@@ -5,6 +5,8 @@
 //! | whole messages with nonces of 12 bytes, a batch at a time | [`seal`], [`open`] |
 //! | one large message on several cores | [`part`] on each, then [`join`] |
 //! | data in pieces as they come, nonces of any length | [`GcmStream`], [`GcmState`] |
+//! | a large piece of such data on several cores | [`GcmState::part`] on each, then [`GcmState::join`] |
+//! | a message done whole that turns out to go on | [`GcmState::behind`] |
 //! | a message that is authenticated only (GMAC) | [`mac`] |
 //!
 //! A message is at most 2^36 - 32 bytes (SP 800-38D section 5.2.1.1); behind that
@@ -14,7 +16,7 @@ mod stream;
 
 use inout::InOutBuf;
 
-pub use self::stream::{GcmState, GcmStream};
+pub use self::stream::{Done, GcmState, GcmStream, InverseHashKey};
 use crate::aes::{AesKey, Block};
 use crate::job::{AeadJob, Direction};
 use crate::portable;
@@ -185,6 +187,14 @@ pub fn part(
 pub fn join(key: &GcmKey, nonce: &[u8; 12], aad: &[u8], parts: &[Part]) -> [u8; 16] {
     let mut y = [0; 16];
     hash(key, &mut y, aad);
+    y = fold(key, y, parts);
+    let len = parts.iter().map(|part| part.len).sum();
+    hash(key, &mut y, &lengths(aad.len() as u64, len));
+    xor(&y, &encrypt(key, &first_counter(nonce)))
+}
+
+/// GHASH on from `y` over parts in order.
+fn fold(key: &GcmKey, mut y: Block, parts: &[Part]) -> Block {
     // Pieces of one message mostly have one length.
     let mut shift = (0, [0; 16]);
     for part in parts {
@@ -197,9 +207,7 @@ pub fn join(key: &GcmKey, nonce: &[u8; 12], aad: &[u8], parts: &[Part]) -> [u8; 
         }
         y = xor(&multiply(key, &y, &shift.1), &part.hash);
     }
-    let len = parts.iter().map(|part| part.len).sum();
-    hash(key, &mut y, &lengths(aad.len() as u64, len));
-    xor(&y, &encrypt(key, &first_counter(nonce)))
+    y
 }
 
 /// GMAC (section 3): the tag of `head` and `data` as one piece of additional data,

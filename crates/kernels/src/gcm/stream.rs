@@ -2,7 +2,9 @@
 
 use inout::InOutBuf;
 
-use super::{GcmKey, counter_from, crypt, encrypt, first_counter, hash, lengths, xor};
+use super::{
+    GcmKey, Part, counter_from, crypt, encrypt, first_counter, fold, hash, lengths, multiply, xor,
+};
 use crate::aes::Block;
 use crate::job::Direction;
 use crate::wipe::wipe;
@@ -166,6 +168,63 @@ impl GcmState {
         tag
     }
 
+    /// A piece of the data that comes next, from block `first_block` of that on, for threads
+    /// that share it: each does one, and then [`join`](Self::join) is told of all. All
+    /// pieces but the last are multiples of 16 bytes.
+    ///
+    /// # Panics
+    /// If data has not begun or stands inside a block: [`update`](Self::update) with what
+    /// completes the block, or with nothing, first.
+    pub fn part(&self, key: &GcmKey, first_block: u32, data: InOutBuf<'_, '_, u8>) -> Part {
+        self.assert_between_blocks();
+        let mut counter = counter_from(&self.counter, first_block);
+        let len = data.len() as u64;
+        let mut hash = [0; 16];
+        crypt(self.dir, key, &mut counter, &mut hash, data);
+        Part { hash, len }
+    }
+
+    /// After the [`part`](Self::part)s, which are given in order and are multiples of 16
+    /// bytes: goes on behind them.
+    ///
+    /// # Panics
+    /// As [`part`](Self::part), and where they are no multiples.
+    pub fn join(&mut self, key: &GcmKey, parts: &[Part]) {
+        self.assert_between_blocks();
+        let len: u64 = parts.iter().map(|part| part.len).sum();
+        assert!(len.is_multiple_of(16), "parts are whole blocks");
+        self.y = fold(key, self.y, parts);
+        self.counter = counter_from(&self.counter, (len / 16) as u32);
+        self.data_len = self.data_len.wrapping_add(len);
+    }
+
+    fn assert_between_blocks(&self) {
+        let between = self.in_data && self.data_len.is_multiple_of(16);
+        assert!(between, "parts begin where a block does");
+    }
+
+    /// Goes on behind data that [`seal`](super::seal) or [`open`](super::open) did as if it
+    /// were the whole message. A state that has just begun is told what was done, with the
+    /// nonce of 12 bytes that it has itself.
+    pub fn behind(mut self, key: &GcmKey, inverse: &InverseHashKey, done: &Done<'_>) -> GcmState {
+        let used = (done.data_len % 16) as usize;
+        self.in_data = true;
+        (self.aad_len, self.data_len) = (done.aad_len, done.data_len);
+        // The last step of GHASH undone: the lengths, and the product that followed.
+        let undone = |y: &Block, block: &Block| xor(&multiply(key, y, &inverse.0), block);
+        let hashed = xor(done.tag, &encrypt(key, &self.j0));
+        self.y = undone(&hashed, &lengths(done.aad_len, done.data_len));
+        self.counter = counter_from(&self.counter, (done.data_len / 16) as u32);
+        if used > 0 {
+            // And so is the block that zeros filled.
+            self.block[..used].copy_from_slice(done.last);
+            self.y = undone(&self.y, &self.block);
+            self.stream = encrypt(key, &self.counter);
+            self.counter = counter_from(&self.counter, 1);
+        }
+        self
+    }
+
     /// Some bytes of the block begun, from byte `used` of it.
     fn crypt_bytes(&mut self, used: usize, mut data: InOutBuf<'_, '_, u8>) {
         let end = used + data.len();
@@ -190,5 +249,43 @@ impl Drop for GcmState {
         wipe(&mut self.y, [0; 16]);
         wipe(&mut self.block, [0; 16]);
         wipe(&mut self.stream, [0; 16]);
+    }
+}
+
+/// What [`GcmState::behind`] is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Done<'a> {
+    /// Bytes of additional data.
+    pub aad_len: u64,
+    /// Bytes of data.
+    pub data_len: u64,
+    /// The end of the ciphertext, as far as it fills no block: `data_len % 16` bytes.
+    pub last: &'a [u8],
+    /// The tag that was computed.
+    pub tag: &'a Block,
+}
+
+/// The inverse of H in the field of GHASH, with which a step of GHASH is undone. Wiped on
+/// drop.
+pub struct InverseHashKey(Block);
+
+impl InverseHashKey {
+    /// H^(2^128 - 2): some 250 products. For an H of zero, which has no inverse, it is
+    /// zero, and that serves: all of GHASH is zero then.
+    pub fn new(key: &GcmKey) -> InverseHashKey {
+        let h = key.hash_key();
+        let mut power = *h;
+        for _ in 0..126 {
+            power = multiply(key, &multiply(key, &power, &power), h);
+        }
+        let inverse = InverseHashKey(multiply(key, &power, &power));
+        wipe(&mut power, [0; 16]);
+        inverse
+    }
+}
+
+impl Drop for InverseHashKey {
+    fn drop(&mut self) {
+        wipe(&mut self.0, [0; 16]);
     }
 }

@@ -369,6 +369,75 @@ proptest! {
     }
 
     #[test]
+    fn parts_of_a_stream_are_one_shots(
+        message in message(),
+        dir in dir(),
+        iv in proptest::collection::vec(any::<u8>(), 1..20),
+        head in any::<usize>(),
+        cuts in proptest::collection::vec(any::<usize>(), 0..6),
+    ) {
+        let expected = match dir {
+            Direction::Encrypt => naive::gcm_seal(&message.key, &iv, &message.aad, &message.data),
+            Direction::Decrypt => naive::gcm_open(&message.key, &iv, &message.aad, &message.data),
+        };
+        for backend in backends() {
+            let key = GcmKey::on(backend, &message.key).unwrap();
+            let mut state = GcmState::new(dir, &key, &iv);
+            state.aad(&key, &message.aad);
+            let mut out = message.data.clone();
+            let head = head % (out.len() / 16 + 1) * 16;
+            state.update(&key, InOutBuf::from(&mut out[..head]));
+            let middle = (out.len() - head) / 16 * 16;
+            let mut parts = Vec::new();
+            let mut from = head;
+            for to in pieces(middle, &cuts, 16) {
+                let data = InOutBuf::from(&mut out[from..head + to]);
+                parts.push(state.part(&key, ((from - head) / 16) as u32, data));
+                from = head + to;
+            }
+            state.join(&key, &parts);
+            state.update(&key, InOutBuf::from(&mut out[from..]));
+            prop_assert_eq!((&out, state.finish(&key)), (&expected.0, expected.1));
+        }
+    }
+
+    #[test]
+    fn a_message_done_whole_can_go_on(
+        message in message(),
+        dir in dir(),
+        cut in any::<usize>(),
+        more in proptest::collection::vec(any::<usize>(), 0..3),
+    ) {
+        let expected = message.naive(dir);
+        let ciphertext = match dir {
+            Direction::Encrypt => &expected.0,
+            Direction::Decrypt => &message.data,
+        };
+        let cut = cut % (message.data.len() + 1);
+        for backend in backends() {
+            let key = GcmKey::on(backend, &message.key).unwrap();
+            let begun = Message { data: message.data[..cut].to_vec(), ..message.clone() };
+            let (mut out, tag) = run(backend, dir, &[begun]).pop().unwrap();
+            let done = Done {
+                aad_len: message.aad.len() as u64,
+                data_len: cut as u64,
+                last: &ciphertext[cut / 16 * 16..cut],
+                tag: &tag,
+            };
+            let state = GcmState::new(dir, &key, &message.nonce);
+            let mut state = state.behind(&key, &InverseHashKey::new(&key), &done);
+            let mut rest = message.data[cut..].to_vec();
+            let mut from = 0;
+            for to in pieces(rest.len(), &more, 1) {
+                state.update(&key, InOutBuf::from(&mut rest[from..to]));
+                from = to;
+            }
+            out.extend(rest);
+            prop_assert_eq!((&out, state.finish(&key)), (&expected.0, expected.1));
+        }
+    }
+
+    #[test]
     fn joined_parts_are_one_shots(
         message in message(),
         dir in dir(),
@@ -504,6 +573,15 @@ fn additional_data_after_data_panics() {
     let mut stream = GcmStream::new(Direction::Encrypt, &key, &[0; 12]);
     stream.update(InOutBuf::from(&mut [0; 5][..]));
     stream.aad(&[1]);
+}
+
+#[test]
+#[should_panic(expected = "where a block does")]
+fn parts_inside_a_block_panic() {
+    let key = GcmKey::new(&[0; 16]).unwrap();
+    let mut state = GcmState::new(Direction::Encrypt, &key, &[0; 12]);
+    state.update(&key, InOutBuf::from(&mut [0; 5][..]));
+    state.part(&key, 0, InOutBuf::from(&mut [0; 16][..]));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The provider inside this process, through libcrypto's EVP, as programs call it.
 
 mod differential;
+mod large;
 mod libcrypto;
 mod memcheck;
 mod orders;

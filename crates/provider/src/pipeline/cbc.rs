@@ -1,0 +1,236 @@
+//! AES-CBC in a pipeline: chains of their own, which fill the lanes when they encrypt too.
+
+use arrayvec::ArrayVec;
+use cipherlane_kernels::aes::AesKey;
+use cipherlane_kernels::cbc;
+use cipherlane_kernels::job::{CipherJob, Direction};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::{MOST, Pipes};
+use crate::block::unpadded;
+use crate::buffers::Buffers;
+use crate::error::Reason;
+use crate::ffi::Param;
+use crate::keyed::BLOCK;
+use crate::params::Name;
+use crate::spec::Spec;
+
+#[derive(Clone)]
+pub(crate) struct CbcPipes {
+    spec: &'static Spec,
+    key: Option<AesKey>,
+    direction: Direction,
+    pad: bool,
+    pipes: Vec<Pipe>,
+}
+
+#[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
+struct Pipe {
+    iv: [u8; BLOCK],
+    /// Input that is not a block yet, or, decrypting, a block that may be the last.
+    held: [u8; BLOCK],
+    held_len: usize,
+}
+
+impl Pipe {
+    fn hold(&mut self, bytes: &[u8]) {
+        self.held[self.held_len..][..bytes.len()].copy_from_slice(bytes);
+        self.held_len += bytes.len();
+    }
+
+    fn let_go(&mut self) {
+        self.held.zeroize();
+        self.held_len = 0;
+    }
+}
+
+type Jobs<'a> = ArrayVec<CipherJob<'a, AesKey>, MOST>;
+
+fn crypt(direction: Direction, jobs: &mut Jobs<'_>) {
+    match direction {
+        Direction::Encrypt => cbc::encrypt(jobs),
+        Direction::Decrypt => cbc::decrypt(jobs),
+    }
+}
+
+/// The blocks held by those pipes that `goes` names go through the cipher where they are.
+fn crypt_held(
+    direction: Direction,
+    key: &AesKey,
+    pipes: &mut [Pipe],
+    goes: impl Fn(usize) -> bool,
+) {
+    let mut jobs = Jobs::new();
+    let mut ivs = ArrayVec::<_, MOST>::new();
+    for (_, pipe) in pipes.iter_mut().enumerate().filter(|&(i, _)| goes(i)) {
+        jobs.push(CipherJob {
+            key,
+            iv: pipe.iv,
+            data: (&mut pipe.held[..]).into(),
+        });
+        ivs.push(&mut pipe.iv);
+    }
+    crypt(direction, &mut jobs);
+    for (job, iv) in jobs.into_iter().zip(ivs) {
+        *iv = job.iv;
+    }
+}
+
+impl CbcPipes {
+    /// How much of what a pipe has and is given comes out now.
+    fn whole(&self, pipe: &Pipe, len: usize) -> usize {
+        let whole = (pipe.held_len + len) / BLOCK * BLOCK;
+        // The last block of a padded message is only known at its end.
+        let may_be_last = self.direction == Direction::Decrypt && self.pad;
+        match may_be_last && whole == pipe.held_len + len {
+            true => whole.saturating_sub(BLOCK),
+            false => whole,
+        }
+    }
+}
+
+impl Pipes for CbcPipes {
+    fn new(spec: &'static Spec) -> Self {
+        CbcPipes {
+            spec,
+            key: None,
+            direction: Direction::Encrypt,
+            pad: true,
+            pipes: Vec::new(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.pipes.len()
+    }
+
+    fn begin(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        ivs: &[&[u8]],
+    ) -> Result<(), Reason> {
+        // What was begun cannot go on, whether this succeeds or not.
+        self.pipes.clear();
+        if let Some(key) = key {
+            self.spec.fits(key)?;
+            self.key = AesKey::new(key);
+        }
+        if self.key.is_none() {
+            return Err(Reason::NoKeySet);
+        }
+        if ivs.iter().any(|iv| iv.len() != BLOCK) {
+            return Err(Reason::InvalidIvLength);
+        }
+        self.direction = direction;
+        self.pipes.extend(ivs.iter().map(|iv| {
+            let mut pipe = Pipe::default();
+            pipe.iv.copy_from_slice(iv);
+            pipe
+        }));
+        Ok(())
+    }
+
+    fn update(&mut self, pieces: &mut [Buffers<'_>], written: &mut [usize]) -> Result<(), Reason> {
+        for ((pipe, piece), written) in self.pipes.iter().zip(pieces.iter()).zip(&mut *written) {
+            *written = self.whole(pipe, piece.len());
+            piece.need_room(*written)?;
+        }
+        let (direction, key) = (self.direction, self.key.as_ref().ok_or(Reason::NoKeySet)?);
+        // First the blocks that were begun before.
+        let mut completed = [false; MOST];
+        for (i, (pipe, piece)) in self.pipes.iter_mut().zip(&mut *pieces).enumerate() {
+            completed[i] = pipe.held_len > 0 && written[i] > 0;
+            if completed[i] {
+                pipe.hold(piece.read(BLOCK - pipe.held_len));
+            }
+        }
+        if completed.contains(&true) {
+            crypt_held(direction, key, &mut self.pipes, |i| completed[i]);
+        }
+        let mut jobs = Jobs::new();
+        let mut ivs = ArrayVec::<_, MOST>::new();
+        for (i, (pipe, piece)) in self.pipes.iter_mut().zip(&mut *pieces).enumerate() {
+            let mut whole = written[i];
+            if completed[i] {
+                piece.write(&pipe.held)?;
+                pipe.let_go();
+                whole -= BLOCK;
+            }
+            if whole > 0 {
+                jobs.push(CipherJob {
+                    key,
+                    iv: pipe.iv,
+                    data: piece.work(whole)?.into(),
+                });
+                ivs.push(&mut pipe.iv);
+            }
+        }
+        crypt(direction, &mut jobs);
+        for (job, iv) in jobs.into_iter().zip(ivs) {
+            *iv = job.iv;
+        }
+        for (pipe, piece) in self.pipes.iter_mut().zip(pieces) {
+            let rest = piece.len();
+            pipe.hold(piece.read(rest));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, pieces: &mut [Buffers<'_>], written: &mut [usize]) -> Result<(), Reason> {
+        let (direction, key) = (self.direction, self.key.as_ref().ok_or(Reason::NoKeySet)?);
+        let (encrypts, pad) = (direction == Direction::Encrypt, self.pad);
+        let held = |pipe: &Pipe| pipe.held_len;
+        // What goes out is a whole block or none; only encryption makes one up.
+        let wrong = |held: usize| match (encrypts, pad) {
+            (true, true) => false,
+            (false, true) => held < BLOCK,
+            (_, false) => !held.is_multiple_of(BLOCK),
+        };
+        if self.pipes.iter().map(held).any(wrong) {
+            return Err(Reason::WrongFinalBlockLength);
+        }
+        let mut goes = [pad; MOST];
+        for (i, (pipe, piece)) in self.pipes.iter().zip(&*pieces).enumerate() {
+            goes[i] |= pipe.held_len > 0;
+            if goes[i] && encrypts {
+                piece.need_room(BLOCK)?;
+            }
+        }
+        if encrypts && pad {
+            for pipe in &mut self.pipes {
+                pipe.hold(&[(BLOCK - pipe.held_len) as u8; BLOCK][pipe.held_len..]);
+            }
+        }
+        crypt_held(direction, key, &mut self.pipes, |i| goes[i]);
+        // Nothing of any message goes out where the padding of one is wrong.
+        let mut lens = [0; MOST];
+        let mut right = true;
+        for (i, pipe) in self.pipes.iter().enumerate().filter(|&(i, _)| goes[i]) {
+            let len = match pad && !encrypts {
+                true => unpadded(&pipe.held),
+                false => Some(BLOCK),
+            };
+            lens[i] = len.unwrap_or(0);
+            right &= len.is_some();
+        }
+        if !right {
+            self.pipes.iter_mut().for_each(Pipe::let_go);
+            return Err(Reason::BadDecrypt);
+        }
+        for (i, (pipe, piece)) in self.pipes.iter_mut().zip(pieces).enumerate() {
+            let done = piece.write(&pipe.held[..lens[i]]);
+            pipe.let_go();
+            done?;
+            written[i] = lens[i];
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
+        if name == Name::Padding {
+            self.pad = param.number().ok_or(Reason::FailedToGetParameter)? != 0;
+        }
+        Ok(())
+    }
+}

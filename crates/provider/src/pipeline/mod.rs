@@ -1,0 +1,330 @@
+//! Cipher pipelines of OpenSSL 3.5: up to 32 messages under one key in one call, which is
+//! one batch for the lanes. Older releases do not ask for these functions.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod.rs` | the C functions, over a trait; a context with and without a pipeline |
+//! | `gcm`, `cbc`, `ctr` | that trait for each mode |
+
+mod cbc;
+mod ctr;
+mod gcm;
+
+use std::ffi::{c_int, c_void};
+use std::slice;
+
+use arrayvec::ArrayVec;
+use cipherlane_kernels::job::Direction;
+
+pub(crate) use self::cbc::CbcPipes;
+pub(crate) use self::ctr::CtrPipes;
+pub(crate) use self::gcm::GcmPipes;
+use crate::buffers::Buffers;
+use crate::context::{Context, guarded};
+use crate::error::Reason;
+use crate::ffi::{Dispatch, Function, Param, cipher};
+use crate::params::{self, Name};
+use crate::spec::Spec;
+use crate::statistics;
+
+/// The most messages of a pipeline (evp.h, `EVP_MAX_PIPES`).
+const MOST: usize = 32;
+
+/// Bytes that a call may write beyond what it reads, where it does not say how much room
+/// there is: a block, as EVP promises for a single message.
+const BEYOND: usize = 16;
+
+/// The messages of a pipeline, in the order of OpenSSL's calls.
+pub(crate) trait Pipes: Clone {
+    fn new(spec: &'static Spec) -> Self;
+
+    /// Messages begun.
+    fn len(&self) -> usize;
+
+    /// Begins as many messages as there are IVs. Without a key it is the one from before.
+    fn begin(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        ivs: &[&[u8]],
+    ) -> Result<(), Reason>;
+
+    /// The next piece of each message; gives the bytes of each output. Where one is refused
+    /// none is begun.
+    fn update(&mut self, pieces: &mut [Buffers<'_>], written: &mut [usize]) -> Result<(), Reason>;
+
+    /// Ends every message; gives the bytes of each output.
+    fn finish(&mut self, pieces: &mut [Buffers<'_>], written: &mut [usize]) -> Result<(), Reason>;
+
+    /// A parameter of the pipeline alone.
+    fn get(&self, _: Name, _: &mut Param) -> Result<(), Reason> {
+        Ok(())
+    }
+
+    /// A parameter that the pipeline may know.
+    fn set(&mut self, _: Name, _: &Param) -> Result<(), Reason> {
+        Ok(())
+    }
+}
+
+/// A cipher whose contexts can be asked for a pipeline as well.
+#[derive(Clone)]
+pub(crate) struct Pipelined<C, P> {
+    single: C,
+    pipes: P,
+}
+
+impl<C: Context, P: Pipes> Context for Pipelined<C, P> {
+    const GETTABLE: &'static [Param] = C::GETTABLE;
+    const SETTABLE: &'static [Param] = C::SETTABLE;
+    const PIPELINE: [Dispatch; 4] = functions::<C, P>();
+
+    fn new(spec: &'static Spec) -> Self {
+        Pipelined {
+            single: C::new(spec),
+            pipes: P::new(spec),
+        }
+    }
+
+    fn spec(&self) -> &'static Spec {
+        self.single.spec()
+    }
+
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason> {
+        self.single.init(direction, key, iv)
+    }
+
+    fn update(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
+        self.single.update(buffers)
+    }
+
+    fn finish(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
+        self.single.finish(buffers)
+    }
+
+    fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
+        self.single.cipher(buffers)
+    }
+
+    fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
+        match name {
+            Name::PipelineTag => self.pipes.get(name, param),
+            _ => self.single.get(name, param),
+        }
+    }
+
+    fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
+        self.pipes.set(name, param)?;
+        self.single.set(name, param)
+    }
+}
+
+type Init = unsafe extern "C" fn(
+    context: *mut c_void,
+    key: *const u8,
+    key_len: usize,
+    pipes: usize,
+    ivs: *const *const u8,
+    iv_len: usize,
+    params: *mut Param,
+) -> c_int;
+
+macro_rules! inits {
+    ($($name:ident $direction:expr;)*) => {$(
+        unsafe extern "C" fn $name<C: Context, P: Pipes>(
+            context: *mut c_void,
+            key: *const u8,
+            key_len: usize,
+            pipes: usize,
+            ivs: *const *const u8,
+            iv_len: usize,
+            params: *mut Param,
+        ) -> c_int {
+            // SAFETY: OpenSSL's promises: the context is ours, the key is null or as long
+            // as said, there are as many IVs as pipes, and the parameters are an array.
+            unsafe {
+                guarded::<Pipelined<C, P>>(context, |context| {
+                    let key = (!key.is_null()).then(|| slice::from_raw_parts(key, key_len));
+                    let ivs = collect_ivs(pipes, ivs, iv_len)?;
+                    context.pipes.begin($direction, key, &ivs)?;
+                    params::each(params, |name, param| context.set(name, param))
+                })
+            }
+        }
+    )*};
+}
+
+inits! {
+    encrypt_init Direction::Encrypt;
+    decrypt_init Direction::Decrypt;
+}
+
+/// # Safety
+/// `ivs` is null or has `pipes` pointers, each null or readable for `len` bytes.
+unsafe fn collect_ivs<'a>(
+    pipes: usize,
+    ivs: *const *const u8,
+    len: usize,
+) -> Result<ArrayVec<&'a [u8], MOST>, Reason> {
+    if pipes > MOST {
+        return Err(Reason::OtherPipes);
+    }
+    if ivs.is_null() {
+        return Err(Reason::NoIvSet);
+    }
+    (0..pipes)
+        .map(|i| {
+            // SAFETY: there is a pointer for each pipe.
+            let iv = unsafe { ivs.add(i).read() };
+            match iv.is_null() {
+                true => Err(Reason::NoIvSet),
+                // SAFETY: it is as long as said.
+                false => Ok(unsafe { slice::from_raw_parts(iv, len) }),
+            }
+        })
+        .collect()
+}
+
+type Update = unsafe extern "C" fn(
+    context: *mut c_void,
+    pipes: usize,
+    outputs: *const *mut u8,
+    written: *mut usize,
+    rooms: *const usize,
+    inputs: *const *const u8,
+    lens: *const usize,
+) -> c_int;
+
+unsafe extern "C" fn update<C: Context, P: Pipes>(
+    context: *mut c_void,
+    pipes: usize,
+    outputs: *const *mut u8,
+    written: *mut usize,
+    rooms: *const usize,
+    inputs: *const *const u8,
+    lens: *const usize,
+) -> c_int {
+    // SAFETY: OpenSSL's promises: the context is ours; every array is null or has an element
+    // for each pipe; inputs and outputs are null or as long as said, and each pipe's are
+    // apart from the other pipes'.
+    unsafe {
+        guarded::<Pipelined<C, P>>(context, |context| {
+            let mut call = Call::new(&context.pipes, pipes, written)?;
+            for i in 0..pipes {
+                let len = element(lens, i).unwrap_or(0);
+                let input = element(inputs, i).unwrap_or(std::ptr::null());
+                call.add(i, input, len, outputs, rooms);
+                statistics::count(context.single.spec(), len);
+            }
+            statistics::count_pipeline(context.single.spec());
+            context.pipes.update(&mut call.pieces, call.written)
+        })
+    }
+}
+
+type Final = unsafe extern "C" fn(
+    context: *mut c_void,
+    pipes: usize,
+    outputs: *const *mut u8,
+    written: *mut usize,
+    rooms: *const usize,
+) -> c_int;
+
+unsafe extern "C" fn finish<C: Context, P: Pipes>(
+    context: *mut c_void,
+    pipes: usize,
+    outputs: *const *mut u8,
+    written: *mut usize,
+    rooms: *const usize,
+) -> c_int {
+    // SAFETY: OpenSSL's promises, as for an update.
+    unsafe {
+        guarded::<Pipelined<C, P>>(context, |context| {
+            let mut call = Call::new(&context.pipes, pipes, written)?;
+            for i in 0..pipes {
+                call.add(i, std::ptr::null(), 0, outputs, rooms);
+            }
+            context.pipes.finish(&mut call.pieces, call.written)
+        })
+    }
+}
+
+/// The arrays of a call.
+struct Call<'a> {
+    pieces: ArrayVec<Buffers<'a>, MOST>,
+    written: &'a mut [usize],
+}
+
+impl Call<'_> {
+    /// # Safety
+    /// `written` is null or has `pipes` places.
+    unsafe fn new(begun: &impl Pipes, pipes: usize, written: *mut usize) -> Result<Self, Reason> {
+        if pipes == 0 || pipes != begun.len() || written.is_null() {
+            return Err(Reason::OtherPipes);
+        }
+        Ok(Call {
+            pieces: ArrayVec::new(),
+            // SAFETY: there are so many places.
+            written: unsafe { slice::from_raw_parts_mut(written, pipes) },
+        })
+    }
+
+    /// # Safety
+    /// `outputs` and `rooms` are null or have an element `i`; for the rest as
+    /// [`Buffers::new`].
+    unsafe fn add(
+        &mut self,
+        i: usize,
+        input: *const u8,
+        len: usize,
+        outputs: *const *mut u8,
+        rooms: *const usize,
+    ) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            let output = element(outputs, i).unwrap_or(std::ptr::null_mut());
+            let room = element(rooms, i).unwrap_or(len.saturating_add(BEYOND));
+            self.pieces.push(Buffers::new(input, len, output, room));
+        }
+    }
+}
+
+/// An element of an array, if there is one.
+///
+/// # Safety
+/// `array` is null or has the element.
+unsafe fn element<T>(array: *const T, i: usize) -> Option<T> {
+    // SAFETY: promised by the caller.
+    (!array.is_null()).then(|| unsafe { array.add(i).read() })
+}
+
+/// The part of a dispatch table that makes a pipeline of a context.
+const fn functions<C: Context, P: Pipes>() -> [Dispatch; 4] {
+    // SAFETY: OpenSSL calls each by its number as the type that it has.
+    unsafe {
+        use std::mem::transmute;
+        [
+            Dispatch {
+                id: cipher::PIPELINE_ENCRYPT_INIT,
+                function: Some(transmute::<Init, Function>(encrypt_init::<C, P>)),
+            },
+            Dispatch {
+                id: cipher::PIPELINE_DECRYPT_INIT,
+                function: Some(transmute::<Init, Function>(decrypt_init::<C, P>)),
+            },
+            Dispatch {
+                id: cipher::PIPELINE_UPDATE,
+                function: Some(transmute::<Update, Function>(update::<C, P>)),
+            },
+            Dispatch {
+                id: cipher::PIPELINE_FINAL,
+                function: Some(transmute::<Final, Function>(finish::<C, P>)),
+            },
+        ]
+    }
+}

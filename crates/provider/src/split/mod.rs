@@ -1,0 +1,140 @@
+//! Large calls, shared with worker threads on cores that the user dedicates.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod.rs` | when there are workers, and how a call gets to them |
+//! | `work` | the parts of a call, mode by mode |
+//! | `ledger` | what calls cost alone and shared, and which way is taken |
+//!
+//! `cores = 1-3` in the provider's section of OpenSSL's configuration, or the environment
+//! variable `CIPHERLANE_CORES`, names the cores. One set of workers serves a process. They
+//! are started by its first large call and not at load, because a program may fork between
+//! the two, and are stopped before the library goes away.
+
+mod ledger;
+mod work;
+
+use std::ptr::null_mut;
+use std::slice;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use cipherlane::{Config, Request, Status};
+use cipherlane_drivers::cores::{Cores, Settings};
+use cipherlane_kernels::gcm::{GcmKey, GcmState};
+use cipherlane_kernels::job::Direction;
+use inout::InOutBuf;
+
+pub(crate) use self::ledger::Ledger;
+use self::ledger::Way;
+pub(crate) use self::work::Work;
+use crate::error::Reason;
+use crate::spec::Spec;
+use crate::statistics;
+
+/// Calls with fewer bytes run where they were made: they are over before a sleeping worker
+/// is awake.
+const LEAST: usize = 512 << 10;
+
+/// From a `Box`; null where no cores are dedicated. It changes while no context is in use.
+static CORES: AtomicPtr<Cores> = AtomicPtr::new(null_mut());
+
+/// Library contexts that have the provider.
+static USERS: Mutex<usize> = Mutex::new(0);
+
+/// For a library context that begins to use the provider, with what its configuration says.
+/// The first that names cores sets them.
+pub(crate) fn start(configured: Option<&str>) {
+    let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    *users += 1;
+    let mut config = Config::default();
+    if let Some(list) = configured {
+        Settings::dedicate(&mut config, list);
+    }
+    Settings::environment(&mut config);
+    if config.drivers.is_empty() || !CORES.load(Ordering::Relaxed).is_null() {
+        return;
+    }
+    match Cores::new(&config) {
+        Ok(cores) => CORES.store(Box::into_raw(Box::new(cores)), Ordering::Release),
+        // It is no reason to leave a program without its ciphers.
+        Err(error) => statistics::note(&error.to_string()),
+    }
+}
+
+/// For a library context that is done with the provider; the last one's workers end.
+pub(crate) fn stop() {
+    let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    *users = users.saturating_sub(1);
+    if *users == 0 {
+        let cores = CORES.swap(null_mut(), Ordering::AcqRel);
+        if !cores.is_null() {
+            // SAFETY: from `start`, and swapped out once. Contexts keep their library
+            // context's provider, so none is left that uses it.
+            drop(unsafe { Box::from_raw(cores) });
+        }
+    }
+}
+
+fn cores() -> Option<&'static Cores> {
+    // SAFETY: null or from `start`; it lives while there are contexts, whose calls this is for.
+    unsafe { CORES.load(Ordering::Acquire).as_ref() }
+}
+
+/// Whether a call with so much data is one for [`crypt`] or [`gcm`].
+#[inline]
+pub(crate) fn takes(len: usize) -> bool {
+    len >= LEAST && cores().is_some()
+}
+
+/// Does a call alone or with the workers, as the cipher's ledger has it. `iv` is that of the
+/// first block.
+#[cold]
+pub(crate) fn crypt(
+    spec: &'static Spec,
+    direction: Direction,
+    work: &Work<'_>,
+    iv: &[u8; 16],
+    data: InOutBuf<'_, '_, u8>,
+) -> Result<(), Reason> {
+    let len = data.len();
+    let (input, output) = data.into_raw();
+    // SAFETY: the data is borrowed until this returns, and its two sides are one or apart.
+    let mut request = unsafe { Request::from_raw(input, len, output, len) }.iv(iv);
+    let requests = slice::from_mut(&mut request);
+    let turn = spec.ledger.turn(direction, len);
+    match (turn.way(), cores()) {
+        (Way::Shared, Some(cores)) => {
+            statistics::count_split(spec);
+            cores.run(work, direction, requests, turn.alone_ns());
+        }
+        _ => cipherlane::Transform::run(work, direction, requests),
+    }
+    turn.end();
+    match request.status() {
+        Status::Done => Ok(()),
+        _ => Err(Reason::InternalError),
+    }
+}
+
+/// Data of a message in AES-GCM that has had `so_far` bytes.
+#[cold]
+pub(crate) fn gcm(
+    spec: &'static Spec,
+    direction: Direction,
+    (key, state): (&GcmKey, &mut GcmState),
+    so_far: u64,
+    data: InOutBuf<'_, '_, u8>,
+) -> Result<(), Reason> {
+    // Parts are whole blocks: what completes one, and what begins one, is done apart.
+    let (head, rest) = data.split_at((so_far as usize).wrapping_neg() % 16);
+    let whole = rest.len() / 16 * 16;
+    let (middle, tail) = rest.split_at(whole);
+    state.update(key, head);
+    let work = Work::gcm(key, state);
+    crypt(spec, direction, &work, &[0; 16], middle)?;
+    let parts = work.into_parts();
+    state.join(key, &parts);
+    state.update(key, tail);
+    Ok(())
+}
