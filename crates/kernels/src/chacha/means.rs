@@ -42,8 +42,7 @@ impl Means {
         all
     }
 
-    /// Adds the key stream from a block on to data. Returns the last block of it where the
-    /// data used a part of that only.
+    /// Adds the key stream from a block on to data.
     #[inline]
     pub(super) fn apply(
         self,
@@ -51,22 +50,13 @@ impl Means {
         nonce: &[u8; 12],
         block: u32,
         data: InOutBuf<'_, '_, u8>,
-    ) -> [u8; 64] {
+    ) {
         match self {
             #[cfg(target_arch = "x86_64")]
             Means::Lanes(avx2, avx512) => {
-                x86_64::chacha::apply(avx2, avx512, key, nonce, block, data)
+                x86_64::chacha::apply(avx2, avx512, key, nonce, block, data);
             }
-            Means::Portable => {
-                let (whole, part) = (data.len() / 64, data.len() % 64);
-                portable::chacha::apply(key, nonce, block, data);
-                let mut last = [0; 64];
-                if part > 0 {
-                    let block = block.wrapping_add(whole as u32);
-                    portable::chacha::apply(key, nonce, block, (&mut last[..]).into());
-                }
-                last
-            }
+            Means::Portable => portable::chacha::apply(key, nonce, block, data),
         }
     }
 }

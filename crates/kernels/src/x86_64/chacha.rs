@@ -35,8 +35,7 @@ pub(crate) fn crypt(
     }
 }
 
-/// Adds the key stream from block `first` on to data of one message. Returns the last block
-/// of it, of which the data may have used a part only.
+/// Adds the key stream from block `first` on to data of one message.
 pub(crate) fn apply(
     avx2: HaveAvx2,
     avx512: Option<HaveAvx512>,
@@ -44,11 +43,11 @@ pub(crate) fn apply(
     nonce: &[u8; 12],
     first: u32,
     data: InOutBuf<'_, '_, u8>,
-) -> Pad {
+) {
     let mut tail = [0; 16];
     tail[4..].copy_from_slice(nonce);
     let start = Input { key, tail };
-    let last = match avx512 {
+    match avx512 {
         Some(avx512) if data.len() <= 8 * 64 => add(avx2, start, first, data, |_, inputs, pads| {
             chacha_lanes::avx512_few(avx512, inputs, pads);
         }),
@@ -58,9 +57,8 @@ pub(crate) fn apply(
         None => add(avx2, start, first, data, |_, inputs, pads| {
             chacha_lanes::avx2(avx2, inputs, pads);
         }),
-    };
+    }
     wipe::vectors(avx2, avx512);
-    last
 }
 
 #[inline(always)]
@@ -70,10 +68,9 @@ fn add<const SETS: usize, const LANES: usize>(
     mut counter: u32,
     mut data: InOutBuf<'_, '_, u8>,
     blocks: impl Fn(usize, &[[Input<'_>; LANES]; SETS], &mut [[Pad; LANES]; SETS]),
-) -> Pad {
+) {
     let mut inputs = [[start; LANES]; SETS];
     let mut pads = [[[0; 64]; LANES]; SETS];
-    let mut last = [0; 64];
     while !data.is_empty() {
         let count = (SETS * LANES).min(data.len().div_ceil(64));
         for input in &mut inputs.as_flattened_mut()[..count] {
@@ -84,14 +81,10 @@ fn add<const SETS: usize, const LANES: usize>(
         let len = data.len().min(64 * count);
         let (now, rest) = data.split_at(len);
         chacha_lanes::xor(avx2, now, pads.as_flattened().as_flattened());
-        if rest.is_empty() {
-            last = pads.as_flattened()[count - 1];
-        }
         data = rest;
     }
     pads = [[[0; 64]; LANES]; SETS];
     optimization_barrier(&pads);
-    last
 }
 
 /// Whether all blocks of all jobs fit eight lanes.
