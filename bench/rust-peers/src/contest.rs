@@ -5,6 +5,7 @@ use std::array::from_fn;
 use std::hint::black_box;
 
 use aws_lc_rs::cipher as aws_cipher;
+use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::iv::FixedLength;
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::chacha::{self, ChaChaKey};
@@ -92,14 +93,7 @@ impl Operation {
             ],
             Operation::CbcEncrypt => vec![
                 ciphers::<N>(size, aes, cbc::encrypt),
-                one_by_one::<N, _>("aws-lc-rs", size, || {
-                    let key = aws_cipher::EncryptingKey::cbc(aws_key()?)?;
-                    Ok(move |data: &mut [u8], iv| {
-                        let iv = aws_cipher::EncryptionContext::Iv128(FixedLength::from(iv));
-                        key.less_safe_encrypt(data, iv)?;
-                        Ok(())
-                    })
-                }),
+                aws_encryption::<N>(size, aws_cipher::EncryptingKey::cbc),
             ],
             Operation::CbcDecrypt => vec![
                 ciphers::<N>(size, aes, cbc::decrypt),
@@ -114,14 +108,7 @@ impl Operation {
             ],
             Operation::Ctr => vec![
                 ciphers::<N>(size, aes, ctr::apply),
-                one_by_one::<N, _>("aws-lc-rs", size, || {
-                    let key = aws_cipher::EncryptingKey::ctr(aws_key()?)?;
-                    Ok(move |data: &mut [u8], iv| {
-                        let iv = aws_cipher::EncryptionContext::Iv128(FixedLength::from(iv));
-                        key.less_safe_encrypt(data, iv)?;
-                        Ok(())
-                    })
-                }),
+                aws_encryption::<N>(size, aws_cipher::EncryptingKey::ctr),
             ],
         }
     }
@@ -233,6 +220,20 @@ where
                     run(data, iv)?;
                 }
             }
+            Ok(())
+        })
+    })
+}
+
+fn aws_encryption<const N: usize>(
+    size: usize,
+    mode: fn(aws_cipher::UnboundCipherKey) -> Result<aws_cipher::EncryptingKey, Unspecified>,
+) -> Candidate<'static> {
+    one_by_one::<N, _>("aws-lc-rs", size, move || {
+        let key = mode(aws_key()?)?;
+        Ok(move |data: &mut [u8], iv| {
+            let iv = aws_cipher::EncryptionContext::Iv128(FixedLength::from(iv));
+            key.less_safe_encrypt(data, iv)?;
             Ok(())
         })
     })

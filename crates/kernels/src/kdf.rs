@@ -1,4 +1,4 @@
-//! Key derivation by HMAC over Streebog (RFC 7836 section 4.5).
+//! Key derivation by HMAC over Streebog (RFC 7836 sections 4.4 and 4.5).
 //!
 //! The hash is that of the `streebog` crate, which looks up tables by what it hashes:
 //! unlike all else here, it is **not constant time** on machines whose caches tell.
@@ -10,14 +10,32 @@ use zeroize::Zeroize;
 /// KDF_GOSTR3411_2012_256 of RFC 7836 section 4.5: 256 bits of key from a key of any
 /// length, a label and a seed.
 pub fn gostr3411_2012_256(key: &[u8], label: &[u8], seed: &[u8]) -> [u8; 32] {
-    let mut mac = Hmac::<Streebog256>::new_from_slice(key).expect("a key of any length");
-    for part in [&[1], label, &[0], seed, &[1, 0]] {
-        mac.update(part);
+    let mut derived = [0; 32];
+    tree_gostr3411_2012_256(key, label, seed, &mut derived);
+    derived
+}
+
+/// KDF_TREE_GOSTR3411_2012_256 of RFC 7836 section 4.4, counting in one byte (R = 1):
+/// fills `derived`.
+///
+/// # Panics
+/// If `derived` is longer than 255 times 32 bytes, which that byte can count.
+pub fn tree_gostr3411_2012_256(key: &[u8], label: &[u8], seed: &[u8], derived: &mut [u8]) {
+    let mac = Hmac::<Streebog256>::new_from_slice(key).expect("a key of any length");
+    let count = derived.len().div_ceil(32);
+    assert!(count <= 255, "at most 8160 bytes are derived");
+    let bits = (8 * derived.len() as u32).to_be_bytes();
+    // Without the zeros that it begins with.
+    let bits = &bits[(bits.iter().take_while(|&&byte| byte == 0).count())..];
+    for (number, part) in (1..=255).zip(derived.chunks_mut(32)) {
+        let mut mac = mac.clone();
+        for input in [&[number], label, &[0], seed, bits] {
+            mac.update(input);
+        }
+        let mut bytes = mac.finalize().into_bytes();
+        part.copy_from_slice(&bytes[..part.len()]);
+        bytes.zeroize();
     }
-    let mut derived = mac.finalize().into_bytes();
-    let key = derived.into();
-    derived.zeroize();
-    key
 }
 
 #[cfg(test)]
@@ -42,6 +60,19 @@ mod tests {
         let [key, label, seed, out] =
             ["K_in", "label", "seed", "out"].map(|field| bytes(&vector[field]));
         assert_eq!(gostr3411_2012_256(&key, &label, &seed), out[..]);
+    }
+
+    /// RFC 7836 appendix B, item 10.
+    #[test]
+    fn rfc_7836_tree() {
+        let file = file(include_str!("../../../vectors/gost/rfc7801-8891-7836.json"));
+        let vector = &file["kdf_rfc7836"][1];
+        assert_eq!(vector["function"], "KDF_TREE_GOSTR3411_2012_256");
+        let [key, label, seed, out] =
+            ["K_in", "label", "seed", "out"].map(|field| bytes(&vector[field]));
+        let mut derived = vec![0; out.len()];
+        tree_gostr3411_2012_256(&key, &label, &seed, &mut derived);
+        assert_eq!(derived, out);
     }
 
     /// RFC 9227 appendix A: the keys of messages, three levels down from K.

@@ -10,12 +10,11 @@ pub(crate) fn wipe<T>(secret: &mut T, zeros: T) {
     optimization_barrier(secret);
 }
 
-/// Overwrites the stack below the caller, where a function that has returned kept what it
-/// had no registers for. Costs most of a microsecond: for functions with large frames, which
-/// take many.
+/// Overwrites `BYTES` of stack below the caller, where a function that has returned kept what
+/// it had no registers for.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
-pub(crate) fn dead_stack() {
-    let dead = [0u8; 64 << 10];
+pub(crate) fn dead_stack<const BYTES: usize>() {
+    let dead = [0u8; BYTES];
     optimization_barrier(&dead);
 }

@@ -54,12 +54,11 @@ impl Tag {
         }
     }
 
-    /// Refuses a message that has another tag, in constant time. A tag serves one message.
-    pub(crate) fn judge(&mut self, mut found: [u8; TAG]) -> Result<(), Reason> {
-        let len = std::mem::take(&mut self.len);
-        let right = bool::from(found[..len].ct_eq(&self.bytes[..len]));
+    /// Refuses a message that has another tag, in constant time.
+    pub(crate) fn judge(&self, mut found: [u8; TAG]) -> Result<(), Reason> {
+        let right = bool::from(found[..self.len].ct_eq(&self.bytes[..self.len]));
         found.zeroize();
-        match (len, right) {
+        match (self.len, right) {
             (0, _) => Err(Reason::InvalidTag),
             (_, true) => Ok(()),
             (_, false) => Err(Reason::BadDecrypt),

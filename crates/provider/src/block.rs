@@ -4,11 +4,10 @@
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ecb;
 use cipherlane_kernels::job::{CipherJob, Direction};
-use inout::InOutBuf;
 use subtle::{ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, Piece};
 use crate::context::Context;
 use crate::error::Reason;
 use crate::ffi::Param;
@@ -24,8 +23,6 @@ pub(crate) struct Block {
     pad: bool,
     /// Input that is not a block yet, or, decrypting, a block that may be the last.
     held: Held,
-    /// `num`, which these modes only keep.
-    number: u64,
     /// 0, or the version of the TLS records that come.
     tls_version: u64,
     tls_mac_size: usize,
@@ -40,16 +37,23 @@ struct Held {
 }
 
 impl Block {
-    fn crypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
+    #[inline]
+    fn crypt(&mut self, data: Piece<'_>) -> Result<(), Reason> {
         if self.keyed.spec.mode == Mode::Cbc {
             return self.keyed.cbc(data);
         }
-        let (key, iv) = (self.keyed.key()?, self.keyed.iv);
-        let direction = self.keyed.direction;
+        let (spec, direction) = (self.keyed.spec, self.keyed.direction);
+        let key = self.keyed.key()?;
         if split::takes(data.len()) {
-            return split::crypt(self.keyed.spec, direction, &Work::Ecb(key), &iv, data);
+            let work = Work::Ecb(key);
+            return split::crypt(spec, direction, &work, &[0; BLOCK], data.into());
         }
-        ecb::crypt(direction, &mut [CipherJob { key, iv, data }]);
+        let mut jobs = [CipherJob {
+            key,
+            iv: [0; BLOCK],
+            data: data.into(),
+        }];
+        ecb::crypt(direction, &mut jobs);
         Ok(())
     }
 
@@ -59,7 +63,7 @@ impl Block {
         let mut block = self.held.bytes;
         self.crypt((&mut block[..]).into())?;
         self.held.zeroize();
-        buffers.write(&block)?;
+        buffers.insert(&block)?;
         block.zeroize();
         Ok(BLOCK)
     }
@@ -112,7 +116,6 @@ impl Context for Block {
             keyed: Keyed::new(spec),
             pad: true,
             held: Held::default(),
-            number: 0,
             tls_version: 0,
             tls_mac_size: 0,
             tls_mac: tls_record::Mac::default(),
@@ -130,7 +133,6 @@ impl Context for Block {
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
         self.held.zeroize();
-        self.number = 0;
         self.keyed.restart_iv();
         self.keyed.init(direction, key, iv, expand)
     }
@@ -210,7 +212,6 @@ impl Context for Block {
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
         match name {
             Name::Padding => param.give_number(self.pad.into()),
-            Name::Number => param.give_number(self.number),
             Name::TlsMac => param.give_octets(self.tls_mac.bytes()),
             _ => self.keyed.get(name, param),
         }
@@ -220,7 +221,6 @@ impl Context for Block {
         let number = || param.number().ok_or(Reason::FailedToGetParameter);
         match name {
             Name::Padding => self.pad = number()? != 0,
-            Name::Number => self.number = number()?,
             Name::TlsVersion => self.tls_version = number()?,
             Name::TlsMacSize => {
                 let size = number()? as usize;
@@ -229,7 +229,7 @@ impl Context for Block {
                 }
                 self.tls_mac_size = size;
             }
-            _ => {}
+            _ => return self.keyed.set(name, param),
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The memory of one call: where data comes from, and where it goes.
 
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::slice;
 
 use inout::InOutBuf;
@@ -15,6 +16,60 @@ pub(crate) struct Buffers<'a> {
     output: *mut u8,
     room: usize,
     memory: PhantomData<&'a mut [u8]>,
+}
+
+/// Input and output of the same length, disjoint or the same, to become an [`InOutBuf`] in
+/// the place where a kernel reads it. That is never moved: a move copies as a vector what
+/// was just written as words, and the processor cannot read it until all that came before
+/// is done, which takes longer than a block.
+pub(crate) struct Piece<'a> {
+    from: *const u8,
+    to: *mut u8,
+    len: usize,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl Piece<'_> {
+    /// Bytes of it.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl<'a> From<Piece<'a>> for InOutBuf<'a, 'a, u8> {
+    #[inline(always)]
+    fn from(piece: Piece<'a>) -> Self {
+        // SAFETY: both are valid for `len` bytes while the call lasts, and disjoint or the
+        // same.
+        unsafe { InOutBuf::from_raw(piece.from, piece.to, piece.len) }
+    }
+}
+
+impl<'a> From<InOutBuf<'a, 'a, u8>> for Piece<'a> {
+    #[inline(always)]
+    fn from(data: InOutBuf<'a, 'a, u8>) -> Self {
+        let len = data.len();
+        let (from, to) = data.into_raw();
+        Piece {
+            from,
+            to,
+            len,
+            memory: PhantomData,
+        }
+    }
+}
+
+impl<'a> From<&'a mut [u8]> for Piece<'a> {
+    #[inline(always)]
+    fn from(bytes: &'a mut [u8]) -> Self {
+        Piece {
+            from: bytes.as_ptr(),
+            to: bytes.as_mut_ptr(),
+            len: bytes.len(),
+            memory: PhantomData,
+        }
+    }
 }
 
 impl Buffers<'_> {
@@ -85,26 +140,28 @@ impl Buffers<'_> {
 
     /// The next `len` bytes of input and of output, to work on. An input that overlaps its
     /// output in part is moved there first.
-    pub(crate) fn work(&mut self, len: usize) -> Result<InOutBuf<'_, '_, u8>, Reason> {
+    #[inline(always)]
+    pub(crate) fn work(&mut self, len: usize) -> Result<Piece<'_>, Reason> {
         self.need_room(len)?;
         assert!(len <= self.len, "there is so much input");
-        let (from, to) = (self.input, self.output);
+        let (mut from, mut to) = (self.input, self.output);
         self.skip_input(len);
         self.skip_output(len);
         if len == 0 {
-            return Ok(InOutBuf::from(&mut [][..]));
+            (from, to) = (NonNull::dangling().as_ptr(), NonNull::dangling().as_ptr());
+        } else if from.addr().abs_diff(to.addr()) < len {
+            if !std::ptr::eq(from, to) {
+                // SAFETY: both are valid for `len` bytes; they may overlap.
+                unsafe { from.copy_to(to, len) };
+            }
+            from = to;
         }
-        let apart = from.addr().abs_diff(to.addr()) >= len;
-        if apart {
-            // SAFETY: both are valid for `len` bytes and disjoint.
-            return Ok(unsafe { InOutBuf::from_raw(from, to, len) });
-        }
-        if !std::ptr::eq(from, to) {
-            // SAFETY: both are valid for `len` bytes; they may overlap.
-            unsafe { from.copy_to(to, len) };
-        }
-        // SAFETY: the output is valid for `len` bytes, and nobody else has it.
-        Ok(unsafe { InOutBuf::from_raw(to, to, len) })
+        Ok(Piece {
+            from,
+            to,
+            len,
+            memory: PhantomData,
+        })
     }
 
     /// Writes to the output.
@@ -122,6 +179,19 @@ impl Buffers<'_> {
         };
         self.skip_output(bytes.len());
         Ok(())
+    }
+
+    /// Writes to the output. Input that stands there, for work in place, moves behind it.
+    pub(crate) fn insert(&mut self, bytes: &[u8]) -> Result<(), Reason> {
+        let (from, to) = (self.input.addr(), self.output.addr());
+        if self.len > 0 && from < to + bytes.len() && to < from + self.len {
+            self.need_room(bytes.len() + self.len)?;
+            let behind = self.output.wrapping_add(bytes.len());
+            // SAFETY: input is readable, and there is room for it behind the bytes.
+            unsafe { self.input.copy_to(behind, self.len) };
+            self.input = behind;
+        }
+        self.write(bytes)
     }
 
     /// All of the output that is left, to be read and written.

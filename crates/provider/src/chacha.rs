@@ -73,7 +73,7 @@ impl ChaCha {
         self.tls_aad = None;
         let mut tag = [0; TAG];
         tag.copy_from_slice(buffers.last(TAG));
-        let mut data = buffers.work(len)?;
+        let mut data = InOutBuf::from(buffers.work(len)?);
         let found = self.whole(aad, data.reborrow())?;
         match self.direction {
             Direction::Encrypt => {
@@ -153,9 +153,7 @@ impl Context for ChaCha {
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
         if direction != self.direction {
-            // The tag of what was encrypted is not the one to expect, and what was begun
-            // one way cannot go on the other.
-            self.tag.zeroize();
+            // What was begun one way cannot go on the other.
             self.restart();
         }
         self.direction = direction;
@@ -193,7 +191,7 @@ impl Context for ChaCha {
         }
         open.data += len as u64;
         open.in_data = true;
-        open.state.update(key, data);
+        open.state.update(key, data.into());
         Ok(len)
     }
 
@@ -212,10 +210,7 @@ impl Context for ChaCha {
     }
 
     fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
-        match buffers.has_input() {
-            true => self.update(buffers),
-            false => self.finish(buffers),
-        }
+        self.update(buffers)
     }
 
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {

@@ -6,7 +6,7 @@ use cipherlane_kernels::job::{CipherJob, Direction};
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, Piece};
 use crate::context::Context;
 use crate::error::Reason;
 use crate::ffi::Param;
@@ -25,19 +25,20 @@ pub(crate) struct Ctr {
 }
 
 impl Ctr {
-    fn apply(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
+    #[inline]
+    fn apply(&mut self, data: Piece<'_>) -> Result<(), Reason> {
         let (spec, direction) = (self.keyed.spec, self.keyed.direction);
         let (key, counter) = self.keyed.key_and_iv()?;
         if split::takes(data.len()) {
             let blocks = data.len() as u128 / 16;
-            split::crypt(spec, direction, &Work::Ctr(key), counter, data)?;
+            split::crypt(spec, direction, &Work::Ctr(key), counter, data.into())?;
             *counter = ctr::counter_add(counter, blocks);
             return Ok(());
         }
         let mut jobs = [CipherJob {
             key,
             iv: *counter,
-            data,
+            data: data.into(),
         }];
         ctr::apply(&mut jobs);
         *counter = jobs[0].iv;
@@ -85,7 +86,7 @@ impl Context for Ctr {
         if self.used > 0 {
             let taken = len.min(BLOCK - self.used);
             let keystream = &self.keystream[self.used..][..taken];
-            buffers.work(taken)?.xor_in2out(keystream);
+            InOutBuf::from(buffers.work(taken)?).xor_in2out(keystream);
             self.used = (self.used + taken) % BLOCK;
         }
         let rest = buffers.len() % BLOCK;
@@ -96,7 +97,7 @@ impl Context for Ctr {
         if rest > 0 {
             let mut keystream = [0; BLOCK];
             self.apply((&mut keystream[..]).into())?;
-            buffers.work(rest)?.xor_in2out(&keystream[..rest]);
+            InOutBuf::from(buffers.work(rest)?).xor_in2out(&keystream[..rest]);
             self.keystream = keystream;
             self.used = rest;
             keystream.zeroize();
@@ -120,20 +121,11 @@ impl Context for Ctr {
     }
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
-        let number = || param.number().ok_or(Reason::FailedToGetParameter);
-        match name {
-            // There is no padding to turn on or off, but the question is allowed.
-            Name::Padding => number().map(|_| ()),
-            Name::Number => {
-                let used = number()? as usize;
-                // Other values would need the keystream of a block gone by.
-                if used != self.used && used != 0 {
-                    return Err(Reason::FailedToGetParameter);
-                }
-                self.used = used;
-                Ok(())
-            }
-            _ => Ok(()),
+        self.keyed.set(name, param)?;
+        // No number but 0 is taken: others would need the keystream of a block gone by.
+        if name == Name::Number {
+            self.used = 0;
         }
+        Ok(())
     }
 }

@@ -65,7 +65,7 @@ impl Cts {
         let mut last = [0; BLOCK];
         last[..odd].copy_from_slice(&data.get_in()[whole..]);
         self.keyed.cbc(data.reborrow().split_at(whole).0)?;
-        self.keyed.cbc((&mut last[..]).into())?;
+        self.keyed.cbc(&mut last[..])?;
         let end = &mut data.get_out()[whole - BLOCK..];
         if self.variant == Variant::Cs1 {
             end[odd..].copy_from_slice(&last);
@@ -92,13 +92,13 @@ impl Cts {
         // Without an IV the last block is its plaintext, zeros behind that, and the block
         // before: what was cut off that is at the end of it.
         let iv = std::mem::take(&mut self.keyed.iv);
-        self.keyed.cbc((&mut last[..]).into())?;
+        self.keyed.cbc(&mut last[..])?;
         before[odd..].copy_from_slice(&last[odd..]);
         for (byte, before) in last.iter_mut().zip(before) {
             *byte ^= before;
         }
         self.keyed.iv = iv;
-        self.keyed.cbc((&mut before[..]).into())?;
+        self.keyed.cbc(&mut before[..])?;
         self.keyed.iv = next_iv;
 
         let (to_before, to_last) = data.get_out()[start..].split_at_mut(BLOCK);
@@ -151,7 +151,7 @@ impl Context for Cts {
         if self.done {
             return Err(Reason::CipherOperationFailed);
         }
-        let data = buffers.work(len)?;
+        let data = InOutBuf::from(buffers.work(len)?);
         match (self.variant.last(len), self.keyed.direction) {
             (None, _) => self.keyed.cbc(data)?,
             (Some(odd), Direction::Encrypt) => self.encrypt(data, odd)?,
@@ -182,10 +182,11 @@ impl Context for Cts {
     }
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
-        if name == Name::CtsMode {
-            let variant = param.text().and_then(Variant::of);
-            self.variant = variant.ok_or(Reason::FailedToSetParameter)?;
+        if name != Name::CtsMode {
+            return self.keyed.set(name, param);
         }
+        let variant = param.text().and_then(Variant::of);
+        self.variant = variant.ok_or(Reason::FailedToSetParameter)?;
         Ok(())
     }
 }

@@ -224,7 +224,6 @@ impl Context for Gcm {
         TlsIvGenerated
     ];
     const SETTABLE: &'static [Param] = &described![
-        KeyLength,
         IvLength,
         Tag,
         PipelineTag,
@@ -259,10 +258,7 @@ impl Context for Gcm {
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
-        if direction != self.direction {
-            // The tag of what was encrypted is not the one to expect.
-            self.tag.zeroize();
-        }
+        let turned = direction != self.direction;
         self.direction = direction;
         if let Some(iv) = iv {
             self.set_iv(iv)?;
@@ -273,10 +269,10 @@ impl Context for Gcm {
                 Some(old) => old.rekey(key).ok_or(Reason::InvalidKeyLength)?,
                 None => self.key = GcmKey::new(key),
             }
-            // What was begun under another key cannot go on.
-            if matches!(self.stage, Stage::Open { .. }) {
-                self.stage = Stage::Ended;
-            }
+        }
+        // What was begun under another key, or the other way, cannot go on.
+        if (turned || key.is_some()) && matches!(self.stage, Stage::Open { .. }) {
+            self.stage = Stage::Ended;
         }
         Ok(())
     }
@@ -308,8 +304,11 @@ impl Context for Gcm {
         }
         *in_data = true;
         match split::takes(len) {
-            true => split::gcm(self.spec, self.direction, (key, state), so_far, data)?,
-            false => state.update(key, data),
+            true => {
+                let parts = (key, state);
+                split::gcm(self.spec, self.direction, parts, so_far, data.into())?;
+            }
+            false => state.update(key, data.into()),
         }
         Ok(len)
     }
@@ -331,10 +330,13 @@ impl Context for Gcm {
     }
 
     fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
-        match buffers.has_input() {
-            true => self.update(buffers),
-            false => self.finish(buffers),
+        if !buffers.has_input() {
+            return self.finish(buffers);
         }
+        if self.tls_aad.is_none() {
+            self.begin()?;
+        }
+        self.update(buffers)
     }
 
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
@@ -368,9 +370,6 @@ impl Context for Gcm {
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
         let octets = || param.octets().ok_or(Reason::FailedToGetParameter);
         match name {
-            Name::KeyLength if param.number() != Some(self.spec.key_len as u64) => {
-                Err(Reason::InvalidKeyLength)
-            }
             Name::IvLength => {
                 let len = param.number().ok_or(Reason::FailedToGetParameter)? as usize;
                 if len == 0 || len > LONGEST_IV {
@@ -378,8 +377,10 @@ impl Context for Gcm {
                 }
                 if len != self.iv_len {
                     self.iv_len = len;
-                    // An IV of another length is none.
-                    self.stage = Stage::Bare;
+                    // What there was is none of this length.
+                    if !matches!(self.stage, Stage::Bare) {
+                        self.stage = Stage::Ended;
+                    }
                 }
                 Ok(())
             }

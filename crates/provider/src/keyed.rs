@@ -6,6 +6,7 @@ use cipherlane_kernels::cbc;
 use cipherlane_kernels::job::{CipherJob, Direction};
 use inout::InOutBuf;
 
+use crate::buffers::Piece;
 use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::Name;
@@ -25,6 +26,8 @@ pub(crate) struct Keyed<K> {
     given_iv: [u8; BLOCK],
     pub(crate) iv: [u8; BLOCK],
     iv_set: bool,
+    /// `num`, which most modes only keep.
+    number: u64,
 }
 
 /// A key of AES alone.
@@ -41,6 +44,7 @@ impl<K> Keyed<K> {
             given_iv: [0; BLOCK],
             iv: [0; BLOCK],
             iv_set: false,
+            number: 0,
         }
     }
 
@@ -53,6 +57,7 @@ impl<K> Keyed<K> {
         expand: impl FnOnce(&[u8]) -> Result<K, Reason>,
     ) -> Result<(), Reason> {
         self.direction = direction;
+        self.number = 0;
         if let Some(iv) = iv.filter(|_| self.spec.iv_len > 0) {
             self.given_iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
             self.iv = self.given_iv;
@@ -83,23 +88,38 @@ impl<K> Keyed<K> {
     }
 
     /// The key, and the IV that was given.
-    pub(crate) fn key_and_given_iv(&self) -> Result<(&K, [u8; BLOCK]), Reason> {
+    pub(crate) fn key_and_given_iv(&self) -> Result<(&K, &[u8; BLOCK]), Reason> {
         let key = self.key()?;
         match self.iv_set {
-            true => Ok((key, self.given_iv)),
+            true => Ok((key, &self.given_iv)),
             false => Err(Reason::NoIvSet),
         }
     }
 
-    /// Answers as a mode does that has no padding and stops at no byte of a block.
+    /// Answers as a mode does that has no padding.
     pub(crate) fn get(&self, name: Name, param: &mut Param) -> Result<(), Reason> {
         match name {
             Name::KeyLength => param.give_number(self.spec.key_len as u64),
             Name::IvLength => param.give_number(self.spec.iv_len as u64),
             Name::Padding => param.give_number(1),
-            Name::Number => param.give_number(0),
+            Name::Number => param.give_number(self.number),
             Name::Iv => param.give_octets(&self.given_iv[..self.spec.iv_len]),
             Name::UpdatedIv => param.give_octets(&self.iv[..self.spec.iv_len]),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes what changes nothing in a mode that has no padding.
+    pub(crate) fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
+        let number = || param.number().ok_or(Reason::FailedToGetParameter);
+        match name {
+            Name::Padding => number().map(drop),
+            Name::Number => {
+                self.number = Some(number()?)
+                    .filter(|&number| number < self.spec.block as u64)
+                    .ok_or(Reason::FailedToGetParameter)?;
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -107,18 +127,25 @@ impl<K> Keyed<K> {
 
 impl Keyed<AesKey> {
     /// Whole blocks in CBC.
-    pub(crate) fn cbc(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
+    #[inline]
+    pub(crate) fn cbc<'d>(&mut self, data: impl Into<Piece<'d>>) -> Result<(), Reason> {
+        let data = data.into();
         let (spec, direction) = (self.spec, self.direction);
         let (key, iv) = self.key_and_iv()?;
         match direction {
-            Direction::Encrypt => cbc::encrypt_one(key, iv, data),
+            Direction::Encrypt => cbc::encrypt_one(key, iv, data.into()),
             Direction::Decrypt if split::takes(data.len()) => {
+                let data: InOutBuf<'_, '_, u8> = data.into();
                 let last = data.get_in().last_chunk().copied().unwrap_or(*iv);
                 split::crypt(spec, direction, &Work::Cbc(key), iv, data)?;
                 *iv = last;
             }
             Direction::Decrypt => {
-                let mut jobs = [CipherJob { key, iv: *iv, data }];
+                let mut jobs = [CipherJob {
+                    key,
+                    iv: *iv,
+                    data: data.into(),
+                }];
                 cbc::decrypt(&mut jobs);
                 *iv = jobs[0].iv;
             }

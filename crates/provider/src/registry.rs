@@ -13,19 +13,21 @@ use crate::gcm::Gcm;
 use crate::pipeline::{CbcPipes, CtrPipes, GcmPipes, Pipelined};
 use crate::spec::{Mode, Spec};
 use crate::split::Ledger;
-use crate::statistics::Counters;
 use crate::xts::Xts;
 
 macro_rules! ciphers {
     ($($id:ident $names:literal: $context:ty, $mode:ident, key $key:literal, iv $iv:literal,
        block $block:literal;)*) => {
+        #[allow(non_camel_case_types)]
+        enum Number { $($id),* }
+
         $(static $id: Spec = Spec {
             name: first($names),
             mode: Mode::$mode,
             key_len: $key,
             iv_len: $iv,
             block: $block,
-            counters: Counters::new(),
+            number: Number::$id as usize,
             ledger: Ledger::new(),
         };)*
 

@@ -4,7 +4,6 @@ use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::{self, Name, described};
 use crate::split::Ledger;
-use crate::statistics::Counters;
 
 /// A cipher's constants.
 pub(crate) struct Spec {
@@ -17,7 +16,8 @@ pub(crate) struct Spec {
     pub(crate) iv_len: usize,
     /// 1 where data need not come in blocks.
     pub(crate) block: usize,
-    pub(crate) counters: Counters,
+    /// Its place among all of them.
+    pub(crate) number: usize,
     pub(crate) ledger: Ledger,
 }
 

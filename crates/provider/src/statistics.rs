@@ -5,8 +5,12 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::ptr::null_mut;
+use std::slice;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 
 use crate::registry::SPECS;
 use crate::spec::Spec;
@@ -15,8 +19,7 @@ use crate::spec::Spec;
 const VARIABLE: &str = "CIPHERLANE_OPENSSL_STATS";
 
 /// Counters of one cipher.
-#[derive(Default)]
-pub(crate) struct Counters {
+struct Counters {
     contexts: AtomicU64,
     operations: AtomicU64,
     bytes: AtomicU64,
@@ -24,89 +27,110 @@ pub(crate) struct Counters {
     split: AtomicU64,
 }
 
-impl Counters {
-    pub(crate) const fn new() -> Counters {
-        Counters {
-            contexts: AtomicU64::new(0),
-            operations: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            pipelines: AtomicU64::new(0),
-            split: AtomicU64::new(0),
-        }
-    }
+/// Somebody wants to know.
+struct Wanted {
+    destination: String,
+    /// By the ciphers' numbers.
+    counters: &'static [Counters],
 }
 
-/// Whether anybody wants to know: one load on the path.
-static WANTED: AtomicBool = AtomicBool::new(false);
-static DESTINATION: OnceLock<String> = OnceLock::new();
+static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
+
+/// A setting that was not followed, in words.
 static PROBLEM: OnceLock<String> = OnceLock::new();
 
 /// Begins to count where the environment says so.
 pub(crate) fn start() {
-    let Ok(destination) = std::env::var(VARIABLE) else {
-        return;
-    };
-    if DESTINATION.set(destination).is_ok() {
-        WANTED.store(true, Relaxed);
+    WANTED.get_or_init(|| {
+        Some(Wanted {
+            destination: std::env::var(VARIABLE).ok()?,
+            counters: counters()?,
+        })
+    });
+}
+
+/// Counters in memory that is zero again in a forked child: it tells what it used itself,
+/// and not what its parent had.
+fn counters() -> Option<&'static [Counters]> {
+    let len = size_of::<Counters>() * SPECS.len();
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: new memory of our own, which is never unmapped. Zeros, which it begins with
+    // and may fall back to in a child, are counters; pages are aligned for them.
+    unsafe {
+        let memory = mmap_anonymous(null_mut(), len, access, MapFlags::PRIVATE).ok()?;
+        // Kernels before Linux 4.14 cannot: there a child goes on where its parent was.
+        let _ = madvise(memory, len, Advice::LinuxWipeOnFork);
+        Some(slice::from_raw_parts(memory.cast(), SPECS.len()))
     }
+}
+
+/// The counters of a cipher, if anybody wants to know: one load on the path.
+#[inline]
+fn wanted(spec: &Spec) -> Option<&'static Counters> {
+    WANTED.get()?.as_ref()?.counters.get(spec.number)
 }
 
 /// Notes a context.
 pub(crate) fn count_context(spec: &Spec) {
-    if WANTED.load(Relaxed) {
-        spec.counters.contexts.fetch_add(1, Relaxed);
+    if let Some(counters) = wanted(spec) {
+        counters.contexts.fetch_add(1, Relaxed);
     }
 }
 
 /// Notes a call with `bytes` of input.
 #[inline]
 pub(crate) fn count(spec: &Spec, bytes: usize) {
-    if WANTED.load(Relaxed) {
-        spec.counters.operations.fetch_add(1, Relaxed);
-        spec.counters.bytes.fetch_add(bytes as u64, Relaxed);
+    if let Some(counters) = wanted(spec) {
+        counters.operations.fetch_add(1, Relaxed);
+        counters.bytes.fetch_add(bytes as u64, Relaxed);
     }
 }
 
 /// Notes a call of a pipeline, whose messages are counted as calls of their own.
 #[inline]
 pub(crate) fn count_pipeline(spec: &Spec) {
-    if WANTED.load(Relaxed) {
-        spec.counters.pipelines.fetch_add(1, Relaxed);
+    if let Some(counters) = wanted(spec) {
+        counters.pipelines.fetch_add(1, Relaxed);
     }
 }
 
 /// Notes a call that was shared with workers.
 pub(crate) fn count_split(spec: &Spec) {
-    if WANTED.load(Relaxed) {
-        spec.counters.split.fetch_add(1, Relaxed);
+    if let Some(counters) = wanted(spec) {
+        counters.split.fetch_add(1, Relaxed);
     }
 }
 
 /// Notes a setting that was not followed, in words, to be told with the counters.
-pub(crate) fn note(problem: String) {
-    let _ = PROBLEM.set(problem);
+pub(crate) fn note(problem: &str) {
+    // It may quote the setting, and goes into a string of JSON.
+    let plain = |c: char| if c.is_control() || c == '\\' { ' ' } else { c };
+    let _ = PROBLEM.set(problem.replace('"', "'").chars().map(plain).collect());
 }
 
 /// Tells what was counted.
 pub(crate) fn report() {
-    let Some(destination) = DESTINATION.get().filter(|_| WANTED.load(Relaxed)) else {
+    let Some(Some(Wanted {
+        destination,
+        counters,
+    })) = WANTED.get()
+    else {
         return;
     };
     let mut line = format!("{{\"process\":{},\"ciphers\":{{", std::process::id());
     let mut separator = "";
-    for spec in SPECS {
-        let counters = &spec.counters;
+    for (spec, counters) in SPECS.iter().zip(*counters) {
         // Each library context of a process tells what came since another did.
         let contexts = counters.contexts.swap(0, Relaxed);
-        if contexts > 0 {
+        let operations = counters.operations.swap(0, Relaxed);
+        let bytes = counters.bytes.swap(0, Relaxed);
+        if contexts > 0 || operations > 0 {
             // Writing to a string cannot fail.
             let _ = write!(
                 line,
-                "{separator}\"{}\":{{\"contexts\":{contexts},\"operations\":{},\"bytes\":{},\
-                 \"pipelines\":{},\"split\":{}}}",
+                "{separator}\"{}\":{{\"contexts\":{contexts},\"operations\":{operations},\
+                 \"bytes\":{bytes},\"pipelines\":{},\"split\":{}}}",
                 spec.name,
-                counters.operations.swap(0, Relaxed),
-                counters.bytes.swap(0, Relaxed),
                 counters.pipelines.swap(0, Relaxed),
                 counters.split.swap(0, Relaxed),
             );
@@ -115,7 +139,7 @@ pub(crate) fn report() {
     }
     line.push('}');
     if let Some(problem) = PROBLEM.get() {
-        let _ = write!(line, ",\"problem\":\"{}\"", problem.escape_default());
+        let _ = write!(line, ",\"problem\":\"{problem}\"");
     }
     line.push_str("}\n");
     // The program is about to end: where this cannot be written, nobody is left to tell.

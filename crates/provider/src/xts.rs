@@ -63,9 +63,14 @@ impl Context for Xts {
         let data = buffers.work(len)?;
         if split::takes(len) {
             let (spec, direction) = (self.0.spec, self.0.direction);
-            return split::crypt(spec, direction, &Work::Xts(key), &iv, data).map(|()| len);
+            return split::crypt(spec, direction, &Work::Xts(key), iv, data.into()).map(|()| len);
         }
-        xts::crypt(self.0.direction, &mut [CipherJob { key, iv, data }]);
+        let mut jobs = [CipherJob {
+            key,
+            iv: *iv,
+            data: data.into(),
+        }];
+        xts::crypt(self.0.direction, &mut jobs);
         Ok(len)
     }
 

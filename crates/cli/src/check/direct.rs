@@ -8,6 +8,8 @@ use cipherlane_esp::{
 use cipherlane_kernels::gost28147::{Key, Sbox, cfb, cnt, ecb, imit};
 use cipherlane_kernels::job::{CipherJob, MacJob};
 use cipherlane_kernels::kdf;
+use hmac::{Hmac, KeyInit, Mac};
+use streebog::{Digest, Streebog256, Streebog512};
 
 use super::case::Case;
 use super::report::Report;
@@ -34,8 +36,11 @@ pub(crate) enum Work {
         /// With CryptoPro key meshing.
         meshed: bool,
     },
-    /// KDF_GOSTR3411_2012_256 of the key, with the IV as its seed; the tag is the derived key.
+    /// KDF_TREE_GOSTR3411_2012_256 of the key, with the IV as its seed; the tag is what is
+    /// derived. With 32 bytes it is KDF_GOSTR3411_2012_256.
     Derivation { label: Vec<u8> },
+    /// Streebog (RFC 6986) of the plaintext, or its HMAC; the tag is the digest.
+    Streebog { bits: u16, keyed: bool },
     /// A whole ESP packet, which is the ciphertext. The key is the KEYMAT of the cipher, the
     /// plaintext is the payload.
     Esp(Esp),
@@ -71,8 +76,12 @@ pub(crate) fn run(
         let judged = match work {
             Work::Gost28147 { mode, sbox, meshed } => gost28147(case, *mode, sbox, *meshed),
             Work::Derivation { label } => {
-                let derived = kdf::gostr3411_2012_256(&case.key, label, &case.iv);
+                let mut derived = vec![0; case.tag.len()];
+                kdf::tree_gostr3411_2012_256(&case.key, label, &case.iv, &mut derived);
                 same("derived key", &derived, &case.tag)
+            }
+            Work::Streebog { bits, keyed } => {
+                same("digest", &streebog(case, *bits, *keyed), &case.tag)
             }
             Work::Esp(esp) => packet(framework, case, esp),
         };
@@ -93,6 +102,20 @@ fn same(what: &str, given: &[u8], expected: &[u8]) -> Result<(), String> {
             hex::encode(given),
             hex::encode(expected)
         )),
+    }
+}
+
+fn streebog(case: &Case, bits: u16, keyed: bool) -> Vec<u8> {
+    fn hmac<H: Mac + KeyInit>(case: &Case) -> Vec<u8> {
+        let mac = <H as KeyInit>::new_from_slice(&case.key).expect("a key of any length");
+        let mac = mac.chain_update(&case.plaintext);
+        mac.finalize().into_bytes().to_vec()
+    }
+    match (bits, keyed) {
+        (256, false) => Streebog256::digest(&case.plaintext).to_vec(),
+        (256, true) => hmac::<Hmac<Streebog256>>(case),
+        (_, false) => Streebog512::digest(&case.plaintext).to_vec(),
+        (_, true) => hmac::<Hmac<Streebog512>>(case),
     }
 }
 

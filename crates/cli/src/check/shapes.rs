@@ -120,18 +120,19 @@ const SHAPES: [Shape; 7] = [
         name: "name",
         hex: &["plaintext", "digest"],
         read: |mut found, name| {
-            let Some(sbox) = name.strip_prefix("gost28147imit_") else {
-                return Ok(Place::Nowhere(name.to_owned()));
-            };
-            let (sbox, meshed) = kernel_sbox(sbox).ok_or(format!("no S-box \"{sbox}\""))?;
-            found.case.key = found.bytes("key")?;
             found.case.plaintext = found.bytes("plaintext")?;
             found.case.tag = found.bytes("digest")?;
-            Ok(found.on_library(Work::Gost28147 {
-                mode: Gost28147::Imit,
-                sbox,
-                meshed,
-            }))
+            let (bits, keyed) = match name {
+                "streebog_256" => (256, false),
+                "streebog_512" => (512, false),
+                "hmac_streebog256" => (256, true),
+                "hmac_streebog512" => (512, true),
+                other => return kernel_imit(found, other),
+            };
+            if keyed {
+                found.case.key = found.bytes("key")?;
+            }
+            Ok(found.on_library(Work::Streebog { bits, keyed }))
         },
     },
     Shape {
@@ -139,12 +140,18 @@ const SHAPES: [Shape; 7] = [
         name: "function",
         hex: &["K_in", "label", "seed", "out"],
         read: |mut found, name| {
-            if name != "KDF_GOSTR3411_2012_256" {
-                return Ok(Place::Nowhere(name.to_owned()));
+            // The tree counts in R bytes; the other is its case of one count.
+            match name {
+                "KDF_GOSTR3411_2012_256" => {}
+                "KDF_TREE_GOSTR3411_2012_256" if found.number("R")? == 1 => {}
+                other => return Ok(Place::Nowhere(other.to_owned())),
             }
             found.case.key = found.bytes("K_in")?;
             found.case.iv = found.bytes("seed")?;
             found.case.tag = found.bytes("out")?;
+            if found.case.tag.len() > 255 * 32 {
+                return Err("more is derived than one byte can count".to_owned());
+            }
             let label = found.bytes("label")?;
             Ok(found.on_library(Work::Derivation { label }))
         },
@@ -215,6 +222,19 @@ fn kernel_cipher(mut found: Found<'_>, name: &str) -> Result<Place, Fault> {
         found.case.iv = found.bytes("iv")?;
     }
     Ok(found.on_library(Work::Gost28147 { mode, sbox, meshed }))
+}
+
+fn kernel_imit(mut found: Found<'_>, name: &str) -> Result<Place, Fault> {
+    let Some(sbox) = name.strip_prefix("gost28147imit_") else {
+        return Ok(Place::Nowhere(name.to_owned()));
+    };
+    let (sbox, meshed) = kernel_sbox(sbox).ok_or(format!("no S-box \"{sbox}\""))?;
+    found.case.key = found.bytes("key")?;
+    Ok(found.on_library(Work::Gost28147 {
+        mode: Gost28147::Imit,
+        sbox,
+        meshed,
+    }))
 }
 
 fn esp_gost(mut found: Found<'_>, name: &str, next_header: u8) -> Result<Place, Fault> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::openssl::block::NAME;
 use crate::openssl::cnf::{Cnf, Setting};
-use crate::openssl::module::{FILE, TITLE};
+use crate::openssl::module::{self, FILE, TITLE};
 use crate::openssl::program::{self, Openssl};
 use crate::openssl::watch;
 
@@ -196,6 +196,14 @@ impl Diagnosis {
                         format!(
                             "the provider's file '{name}' is version {}, this command is {own}",
                             provider.version
+                        ),
+                        again,
+                    );
+                } else if let Some(newer) = module::newer(&module) {
+                    self.problem(
+                        format!(
+                            "the provider's file '{name}' is an older build than '{}'",
+                            newer.display()
                         ),
                         again,
                     );

@@ -20,23 +20,35 @@ pub(crate) fn find(named: Option<&Path>, modules: &Path) -> Result<PathBuf, Fail
         return std::fs::canonicalize(named)
             .map_err(|error| Failure::path("find the provider", named, &error));
     }
-    let own = std::env::current_exe().unwrap_or_default();
-    let beside = own.parent().unwrap_or(Path::new("/"));
-    let places = [
-        beside.join(FILE),
-        beside.join(BUILT),
-        beside.join("../lib").join(FILE),
-        modules.join(FILE),
-    ];
-    let found = places.iter().find_map(|path| path.canonicalize().ok());
+    let found = own().or_else(|| modules.join(FILE).canonicalize().ok());
     found.ok_or_else(|| {
         Failure::Runtime(format!(
             "the provider '{FILE}' is not found beside {}, in ../lib or in '{}'; build it with \
              'cargo build --release -p cipherlane-provider' and name it with --module",
-            own.display(),
+            std::env::current_exe().unwrap_or_default().display(),
             modules.display()
         ))
     })
+}
+
+/// The provider that belongs to this program: beside it, or in ../lib.
+fn own() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let beside = program.parent()?;
+    let places = [
+        beside.join(FILE),
+        beside.join(BUILT),
+        beside.join("../lib").join(FILE),
+    ];
+    places.iter().find_map(|path| path.canonicalize().ok())
+}
+
+/// The provider that belongs to this program, where it is another than `module` and newer.
+pub(crate) fn newer(module: &Path) -> Option<PathBuf> {
+    let own = own()?;
+    let written = |path: &Path| std::fs::metadata(path)?.modified();
+    let later = written(&own).ok()? > written(module).ok()?;
+    (later && std::fs::read(&own).ok()? != std::fs::read(module).ok()?).then_some(own)
 }
 
 /// Has OpenSSL load the file: nothing is configured that then does not work.

@@ -113,7 +113,7 @@ struct Report {
     totals: BTreeMap<String, Use>,
     /// The libcrypto that the program loaded.
     libcrypto: Vec<String>,
-    /// Why the provider was not used.
+    /// Why the provider was not used, or what may be why the program failed.
     problems: Vec<Problem>,
 }
 
@@ -148,6 +148,8 @@ pub(crate) fn run(command: &[OsString], json: bool) -> Result<ExitCode, Failure>
     let totals = totals(&processes);
     let problems = match totals.is_empty() {
         true => why_not(&processes, &libcrypto, loader_spoke),
+        // Used or not, a mistake in the configuration may be why it failed.
+        false if status != 0 => configuration(),
         false => Vec::new(),
     };
     let report = Report {
@@ -182,13 +184,7 @@ fn totals(processes: &[Process]) -> BTreeMap<String, Use> {
 
 /// Why a program used no cipher of ours.
 fn why_not(processes: &[Process], libcrypto: &[String], loader_spoke: bool) -> Vec<Problem> {
-    let mut problems = match Diagnosis::make() {
-        Ok(diagnosis) => diagnosis.problems,
-        Err(failure) => vec![Problem {
-            what: "the configuration cannot be looked at".to_owned(),
-            remedy: failure.to_string(),
-        }],
-    };
+    let mut problems = configuration();
     let configured = problems.is_empty();
     let mut add = |what: &str, remedy: &str| {
         problems.push(Problem {
@@ -200,11 +196,14 @@ fn why_not(processes: &[Process], libcrypto: &[String], loader_spoke: bool) -> V
         .iter()
         .any(|path| !path.contains("libcrypto.so.1"));
     if !processes.is_empty() {
-        add(
-            "the program loaded the provider, but used none of its ciphers",
-            "have it encrypt by AES in ECB, CBC, CTR, GCM or XTS; 'openssl list -cipher-algorithms' \
-             lists the names",
-        );
+        // With a mistake in the configuration, that is why.
+        if configured {
+            add(
+                "the program loaded the provider, but used none of its ciphers",
+                "have it encrypt by AES in ECB, CBC, CTR, GCM or XTS, or by ChaCha20-Poly1305; 'openssl \
+             list -cipher-algorithms' lists the names",
+            );
+        }
     } else if !loader_spoke {
         add(
             "the program is linked statically, so it has its own libcrypto if any, or it runs \
@@ -231,6 +230,17 @@ fn why_not(processes: &[Process], libcrypto: &[String], loader_spoke: bool) -> V
         );
     }
     problems
+}
+
+/// What is wrong with the configuration.
+fn configuration() -> Vec<Problem> {
+    match Diagnosis::make() {
+        Ok(diagnosis) => diagnosis.problems,
+        Err(failure) => vec![Problem {
+            what: "the configuration cannot be looked at".to_owned(),
+            remedy: failure.to_string(),
+        }],
+    }
 }
 
 fn text(report: &Report) -> String {
@@ -267,16 +277,18 @@ fn text(report: &Report) -> String {
             row("all", cipher, used);
         }
     }
-    let random = report
-        .totals
-        .keys()
-        .any(|cipher| RANDOM.contains(&cipher.as_str()));
-    format!(
-        "cipherlane: the program used the provider:\n{}\n{}",
-        table.trim_fmt(),
-        match random {
-            true => "AES-256-CTR and AES-256-ECB: OpenSSL's random generator uses them too.\n",
-            false => "",
+    let by_random = |cipher: &String| RANDOM.contains(&cipher.as_str());
+    let random = match () {
+        () if report.totals.keys().all(by_random) => {
+            "Nothing else: this may have been OpenSSL's random generator alone, and the program \
+             have encrypted by a cipher that is not the provider's.\n"
         }
-    )
+        () if report.totals.keys().any(by_random) => {
+            "AES-256-CTR and AES-256-ECB: OpenSSL's random generator uses them too.\n"
+        }
+        () => "",
+    };
+    let table = table.trim_fmt();
+    let problems = status::problems(&report.problems);
+    format!("cipherlane: the program used the provider:\n{table}\n{random}{problems}")
 }

@@ -1,7 +1,11 @@
 //! The command as its users see it: the built program, in a directory of its own.
 
+mod check;
 mod enc;
 mod enc_failures;
+mod esp_perf;
 mod openssl;
 mod others;
 mod place;
+mod plan;
+mod speed;

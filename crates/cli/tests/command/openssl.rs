@@ -1,8 +1,10 @@
 //! `cipherlane openssl` with the real provider and the real `openssl`.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -209,6 +211,102 @@ fn a_provider_of_another_version_is_diagnosed() {
     let module = provider().canonicalize().unwrap().display().to_string();
     changed(&place, "old.cnf", &module, &old);
     diagnosed(&place, "old.cnf", &["is version 9", "install it again"]);
+}
+
+#[test]
+fn an_older_build_of_the_same_version_is_diagnosed() {
+    let place = configured();
+    let mut bytes = std::fs::read(provider()).unwrap();
+    // Loaders pass over what follows a library's end.
+    bytes.push(0);
+    let old = place.write("old.so", bytes);
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+    let file = std::fs::File::options().write(true).open(&old).unwrap();
+    file.set_modified(long_ago).unwrap();
+    let module = provider().canonicalize().unwrap().display().to_string();
+    changed(&place, "old.cnf", &module, &old.display().to_string());
+    let newer = format!("is an older build than '{module}'");
+    diagnosed(&place, "old.cnf", &[&newer, "install it again"]);
+}
+
+/// `openssl s_server` that tells of itself by HTTP; dropped, it is killed.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(place: &Place) -> Server {
+        let request = "req -x509 -nodes -newkey rsa:2048 -subj /CN=localhost -keyout k -out c";
+        run(place.openssl(request).env_remove("OPENSSL_CONF"), 0);
+        let line = "s_server -accept 127.0.0.1:0 -www -cert c -key k";
+        let mut child = place
+            .openssl(line)
+            .env_remove("OPENSSL_CONF")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        let address = said
+            .lines()
+            .find_map(|line| Some(line.unwrap().strip_prefix("ACCEPT ")?.to_owned()))
+            .unwrap();
+        Server { child, address }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn curl_is_told_what_it_used() {
+    let place = configured();
+    let server = Server::start(&place);
+    let curl = |cnf: &str, options: &str, status: i32| {
+        let line = format!(
+            "openssl status {options} -- curl -q -sS --noproxy * -k -o page --tlsv1.3 \
+             --tls13-ciphers TLS_AES_128_GCM_SHA256 https://{}/",
+            server.address
+        );
+        run(&mut under(&place, cnf, &line), status)
+    };
+    let report = curl("ours.cnf", "--json", 0).stderr;
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    let page = std::fs::read(place.path("page")).unwrap().len() as u64;
+    let used = &report["totals"]["AES-128-GCM"];
+    assert!(
+        page > 1000 && used["bytes"].as_u64() > Some(page),
+        "{report:#}"
+    );
+    let records = used["operations"].as_u64();
+    assert!(
+        used["contexts"].as_u64() >= Some(2) && records > Some(2),
+        "{report:#}"
+    );
+    let said = words(&curl("ours.cnf", "", 0));
+    assert!(said.contains("AES-128-GCM"), "{said}");
+
+    // It fails, whatever it used before, and is told why.
+    changed(&place, "strict.cnf", "= ?provider", "= provider");
+    let said = words(&curl("strict.cnf", "", 35));
+    assert!(said.contains("has no '?'"), "{said}");
+    let entry = "[cipherlane_default]\nactivate = 1";
+    changed(&place, "default.cnf", entry, "[cipherlane_default]");
+    let said = words(&curl("default.cnf", "", 35));
+    assert!(said.contains("default provider"), "{said}");
+    // It succeeds without the provider, and is told that too.
+    let module = provider().canonicalize().unwrap().display().to_string();
+    changed(&place, "missing.cnf", &module, "/nowhere/cipherlane.so");
+    let said = words(&curl("missing.cnf", "", 0));
+    assert!(
+        said.contains("'/nowhere/cipherlane.so' is missing"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What the tests of the command share: running it and `openssl` in a directory of their own.
+//! What the tests of the command share: running it and `openssl` in a directory of their own,
+//! without the settings and learned costs of whoever runs the tests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -83,6 +84,16 @@ pub(crate) fn run(command: &mut Command, status: i32) -> Output {
         String::from_utf8_lossy(&output.stderr)
     );
     output
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Standard output of a run that must succeed.
+#[track_caller]
+pub(crate) fn printed(command: &mut Command) -> String {
+    text(&run(command, 0).stdout)
 }
 
 /// Runs it; it must fail with `status`, and say these words on standard error.

@@ -10,97 +10,87 @@ const KEYS: Keys = Keys::OneOf(&[(32, 256)]);
 
 const SOURCE: &str = "gost-crypto 0.3.5, testmgr.h";
 
-/// Counter mode (RFC 5830 section 6): `cnt(gost28147-param-z)`.
-pub(super) static CNT_PARAM_Z: Algorithm = Algorithm {
-    name: "cnt(gost28147-param-z)",
-    kernel: |key| Box::new(Cnt(expand(key, &Sbox::param_z()))),
-    reference: |s| cnt_reference(s, &Sbox::param_z()),
-    known_answers: &[KnownAnswer {
+/// The two entries of an S-box.
+macro_rules! entries {
+    ($sbox:ident, $name:literal, $cnt:ident = $of_cnt:expr, $imit:ident = $of_imit:expr) => {
+        #[doc = concat!("Counter mode (RFC 5830 section 6): `cnt(gost28147-", $name, ")`.")]
+        pub(super) static $cnt: Algorithm = Algorithm {
+            name: concat!("cnt(gost28147-", $name, ")"),
+            kind: Kind::Cipher,
+            keys: KEYS,
+            iv_len: 8,
+            block: 1,
+            least: 0,
+            most: u64::MAX,
+            tags: &[],
+            aad: Aad::None,
+            kernel: |key| Box::new(Cnt(expand(key, &Sbox::$sbox()))),
+            reference: |s| cnt_reference(s, &Sbox::$sbox()),
+            known_answers: &[$of_cnt],
+        };
+
+        #[doc = concat!("The MAC (RFC 5830 section 8), four bytes: `imit(gost28147-", $name, ")`.")]
+        pub(super) static $imit: Algorithm = Algorithm {
+            name: concat!("imit(gost28147-", $name, ")"),
+            kind: Kind::Mac,
+            keys: KEYS,
+            iv_len: 0,
+            block: 1,
+            least: 0,
+            most: u64::MAX,
+            tags: &[4],
+            aad: Aad::None,
+            kernel: |key| Box::new(Imit(expand(key, &Sbox::$sbox()))),
+            reference: |s| imit_reference(s, &Sbox::$sbox()),
+            known_answers: &[$of_imit],
+        };
+    };
+}
+
+entries! {
+    param_z, "param-z",
+    CNT_PARAM_Z = cnt_answer("e8b14fc730dc25bb36ba643c17dbff99"),
+    IMIT_PARAM_Z = imit_answer(
+        "33d3ef0119950e15a16975ae562717796347ab629d4af034d31e6974ec3148fc",
+        "02f8ec2b4d1fbc7c6e47e387227541a7",
+        "1eb5a44a",
+    )
+}
+
+entries! {
+    crypto_pro_a, "cryptopro-a",
+    CNT_CRYPTOPRO_A = cnt_answer("6e7262cce3593690833afea91bc9bece"),
+    IMIT_CRYPTOPRO_A = imit_answer(
+        "9d05b79e90cad00a2cdad22ef4e86f5cf5dc37681985b3bfaa18c1c3050a91a2",
+        "b5a1f0e3ce2f021d676194345c41e36e",
+        "f81f08a3",
+    )
+}
+
+/// The same message with each S-box.
+const fn cnt_answer(ciphertext: &'static str) -> KnownAnswer {
+    KnownAnswer {
         source: SOURCE,
         key: "599f84bac3f3d2f160e1e3f26a961af99c48b24ebcbbbf7cd8f3accd968d286a",
         iv: "8dafa8d158ed058d",
         aad: "",
         plaintext: "90a23966ae01b9a3524ec8ed6cdd8830",
-        ciphertext: "e8b14fc730dc25bb36ba643c17dbff99",
+        ciphertext,
         tag: "",
-    }],
-    ..CNT
-};
+    }
+}
 
-/// Counter mode (RFC 5830 section 6): `cnt(gost28147-cryptopro-a)`.
-pub(super) static CNT_CRYPTOPRO_A: Algorithm = Algorithm {
-    name: "cnt(gost28147-cryptopro-a)",
-    kernel: |key| Box::new(Cnt(expand(key, &Sbox::crypto_pro_a()))),
-    reference: |s| cnt_reference(s, &Sbox::crypto_pro_a()),
-    known_answers: &[KnownAnswer {
+const fn imit_answer(key: &'static str, plaintext: &'static str, tag: &'static str) -> KnownAnswer {
+    KnownAnswer {
         source: SOURCE,
-        key: "599f84bac3f3d2f160e1e3f26a961af99c48b24ebcbbbf7cd8f3accd968d286a",
-        iv: "8dafa8d158ed058d",
-        aad: "",
-        plaintext: "90a23966ae01b9a3524ec8ed6cdd8830",
-        ciphertext: "6e7262cce3593690833afea91bc9bece",
-        tag: "",
-    }],
-    ..CNT
-};
-
-/// The MAC (RFC 5830 section 8), four bytes: `imit(gost28147-param-z)`.
-pub(super) static IMIT_PARAM_Z: Algorithm = Algorithm {
-    name: "imit(gost28147-param-z)",
-    kernel: |key| Box::new(Imit(expand(key, &Sbox::param_z()))),
-    reference: |s| imit_reference(s, &Sbox::param_z()),
-    known_answers: &[KnownAnswer {
-        source: SOURCE,
-        key: "33d3ef0119950e15a16975ae562717796347ab629d4af034d31e6974ec3148fc",
+        key,
         iv: "",
         aad: "",
-        plaintext: "02f8ec2b4d1fbc7c6e47e387227541a7",
+        plaintext,
         ciphertext: "",
-        tag: "1eb5a44a",
-    }],
-    ..IMIT
-};
-
-/// The MAC (RFC 5830 section 8), four bytes: `imit(gost28147-cryptopro-a)`.
-pub(super) static IMIT_CRYPTOPRO_A: Algorithm = Algorithm {
-    name: "imit(gost28147-cryptopro-a)",
-    kernel: |key| Box::new(Imit(expand(key, &Sbox::crypto_pro_a()))),
-    reference: |s| imit_reference(s, &Sbox::crypto_pro_a()),
-    known_answers: &[KnownAnswer {
-        source: SOURCE,
-        key: "9d05b79e90cad00a2cdad22ef4e86f5cf5dc37681985b3bfaa18c1c3050a91a2",
-        iv: "",
-        aad: "",
-        plaintext: "b5a1f0e3ce2f021d676194345c41e36e",
-        ciphertext: "",
-        tag: "f81f08a3",
-    }],
-    ..IMIT
-};
-
-/// What all of CNT have in common.
-const CNT: Algorithm = Algorithm {
-    name: "",
-    kind: Kind::Cipher,
-    keys: KEYS,
-    iv_len: 8,
-    block: 1,
-    least: 0,
-    most: u64::MAX,
-    tags: &[],
-    aad: Aad::None,
-    kernel: |key| Box::new(Cnt(expand(key, &Sbox::param_z()))),
-    reference: |s| cnt_reference(s, &Sbox::param_z()),
-    known_answers: &[],
-};
-
-/// What all of IMIT have in common.
-const IMIT: Algorithm = Algorithm {
-    kind: Kind::Mac,
-    iv_len: 0,
-    tags: &[4],
-    ..CNT
-};
+        tag,
+    }
+}
 
 fn expand(key: &[u8], sbox: &Sbox) -> Key {
     Key::new(key, sbox).expect("the key's length was checked")

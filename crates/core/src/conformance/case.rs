@@ -1,9 +1,9 @@
 //! One request with its memory, what should come of it, and how it is judged.
 
+use crate::Direction;
 use crate::algorithm::{Algorithm, Kind, Sample};
 use crate::request::{Request, Status};
 use crate::selftest::Random;
-use crate::{Direction, Transform};
 
 /// Bytes behind data and output that nobody may write.
 const GUARD: usize = 24;
@@ -218,8 +218,7 @@ impl Case {
 
 /// Runs a batch and judges it: how many requests were done rather than given up.
 pub(super) fn run(
-    transform: &dyn Transform,
-    direction: Direction,
+    process: impl FnOnce(&mut [Request<'_>]),
     cases: &mut [Case],
 ) -> Result<usize, String> {
     let mut regions: Vec<_> = cases
@@ -244,7 +243,7 @@ pub(super) fn run(
         .iter_mut()
         .map(|(regions, tag, iv, aad)| regions.request().iv(iv).aad(aad).tag(tag))
         .collect();
-    transform.run(direction, &mut requests);
+    process(&mut requests);
     let statuses: Vec<Status> = requests.iter().map(Request::status).collect();
     drop(requests);
     drop(regions);

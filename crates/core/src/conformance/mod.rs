@@ -123,7 +123,9 @@ mod sweep;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Algorithm, Driver, selftest};
+use self::case::{Case, Draw};
+use crate::selftest::Random;
+use crate::{Algorithm, Direction, Driver, Request, Session, selftest};
 
 /// What [`check`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -221,4 +223,37 @@ pub fn check(driver: &Arc<dyn Driver>) -> Report {
         fail(None, "it offers no algorithm".to_owned());
     }
     report
+}
+
+/// Puts one batch through a session that was opened with `key` and whole tags, and judges it
+/// as [`check`] does: requests of about `lengths` bytes of payload (as near as the algorithm
+/// takes), some of them scattered or with a wrong tag; everything but the lengths follows
+/// from `seed`. `Err` says in words what went wrong with the first one that did.
+pub fn batch(
+    session: &Session,
+    key: &[u8],
+    direction: Direction,
+    lengths: &[usize],
+    seed: u64,
+) -> Result<(), String> {
+    let algorithm = session.algorithm();
+    let mut random = Random(seed);
+    let mut cases: Vec<Case> = lengths
+        .iter()
+        .map(|&len| {
+            let draw = Draw {
+                direction,
+                len: len.max(algorithm.least) / algorithm.block * algorithm.block,
+                scattered: random.next().is_multiple_of(3),
+            };
+            Case::new(algorithm, key, draw, &mut random)
+        })
+        .collect();
+    // What it returns tells less than the statuses, which are judged.
+    let process = |requests: &mut [Request<'_>]| drop(session.process(direction, requests));
+    let done = case::run(process, &mut cases)?;
+    match lengths.len() - done {
+        0 => Ok(()),
+        left => Err(format!("{left} requests were given back unfinished")),
+    }
 }

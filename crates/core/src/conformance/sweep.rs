@@ -86,7 +86,7 @@ fn lengths(
                 Case::new(algorithm, key, draw, random)
             })
             .collect();
-        done += case::run(transform, direction, &mut cases)?;
+        done += case::run(|requests| transform.run(direction, requests), &mut cases)?;
     }
     match done {
         0 => Err("it gave every request up as untouched".to_owned()),
@@ -116,7 +116,7 @@ fn mixed(
                 Case::new(algorithm, key, draw, random)
             })
             .collect();
-        case::run(transform, direction, &mut cases)?;
+        case::run(|requests| transform.run(direction, requests), &mut cases)?;
         requests += batch;
     }
     Ok(requests)

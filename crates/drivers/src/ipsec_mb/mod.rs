@@ -21,6 +21,8 @@
 //! | `sessions` | transforms over bursts |
 
 mod ffi;
+mod jobs;
+mod keys;
 mod manager;
 mod sessions;
 
@@ -31,7 +33,8 @@ use cipherlane::{Algorithm, Config, Driver, Error, Transform};
 use zeroize::Zeroizing;
 
 use crate::foreign::{Combination, Half, Hash, Refused, Wanted};
-use manager::{AesKey, Architecture, GcmKey, HmacHash, HmacKey, LibIpsecMb};
+use keys::{AesKey, GcmKey, HmacHash, HmacKey};
+use manager::{Architecture, LibIpsecMb};
 use sessions::{Authenc, ChaCha, Cipher, Gcm, Hmac, Mode};
 
 const WANTED: Wanted = Wanted {

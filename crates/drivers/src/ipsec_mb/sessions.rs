@@ -7,7 +7,9 @@ use cipherlane::{Direction, Request, Status, Transform};
 use zeroize::Zeroizing;
 
 use super::ffi::{CIPHER_CBC, CIPHER_CNTR, CIPHER_ECB, MOST};
-use super::manager::{AesKey, FLIGHT, GcmKey, GcmScratch, HmacKey, Jobs, LibIpsecMb, Manager};
+use super::jobs::{FLIGHT, Jobs};
+use super::keys::{AesKey, GcmKey, GcmScratch, HmacKey};
+use super::manager::{LibIpsecMb, Manager};
 use crate::foreign::{Framing, give_back, wipe};
 
 /// Runs `group` on up to [`FLIGHT`] requests at a time.

@@ -2,11 +2,12 @@
 //! feedback there.
 
 use super::engine::{Engine, MOST, Rounds};
-use super::packed::{Packed, RegisterKeys, crypt_each, remove, take_front};
-use super::{Block, Key, Tables, Words, choose, mesh, wipe};
+use super::packed::{Packed, RegisterKeys, crypt_each, remove};
+use super::{Block, Key, Tables, Words, choose, mesh, serves, wipe};
 use crate::job::CipherJob;
+use crate::lane_modes::stretch;
+use crate::portable::gost28147::one;
 use arrayvec::ArrayVec;
-use inout::InOutBuf;
 
 type Jobs<'a, 'b> = &'a mut [CipherJob<'b, Key>];
 
@@ -27,74 +28,68 @@ pub fn encrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) {
 /// Decrypts every job, data of any length. The IV is the first eight bytes of the
 /// job's, and stays as it is.
 pub fn decrypt(jobs: &mut [CipherJob<'_, Key>]) {
-    choose!(cfb_decrypt, run_decrypt, jobs, false);
+    choose!(cfb_decrypt, run_decrypt, jobs);
 }
 
 /// As [`decrypt`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every
 /// 1024 bytes.
 pub fn decrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) {
-    choose!(cfb_decrypt, run_decrypt, jobs, true);
-}
-
-/// A job in a lane.
-struct Lane<'j> {
-    data: InOutBuf<'j, 'j, u8>,
-    /// Bytes done.
-    done: usize,
+    choose!(cfb_decrypt_meshed, run_decrypt_meshed, jobs);
 }
 
 #[inline(always)]
 pub(crate) fn run_encrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>, meshed: bool) {
-    let mut queue = jobs
-        .iter_mut()
-        .filter(|job| job.key.has(sbox) && !job.data.is_empty());
+    let mut queue = jobs.iter_mut().filter(|job| serves(job, sbox));
     loop {
-        let mut lanes: ArrayVec<Lane<'_>, MOST> = ArrayVec::new();
-        let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
-        let mut feedback = [[0; 8]; MOST];
-        for (job, feedback) in queue.by_ref().take(E::BLOCKS).zip(&mut feedback) {
-            *feedback = iv(&job.iv);
-            keys.push(job.key.words);
-            lanes.push(Lane {
-                data: job.data.reborrow(),
-                done: 0,
-            });
-        }
+        let mut lanes: ArrayVec<&mut CipherJob<'_, Key>, MOST> =
+            queue.by_ref().take(E::BLOCKS).collect();
         if lanes.is_empty() {
             return;
+        }
+        let mut feedback = [[0; 8]; MOST];
+        let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
+        for (job, feedback) in lanes.iter().zip(&mut feedback) {
+            *feedback = iv(&job.iv);
+            keys.push(job.key.words);
         }
         let mut bank = RegisterKeys::<E>::new();
         // Lanes change when jobs end, keys also when they are meshed.
         let mut registers = bank.set_each(engine, &keys);
-        while !lanes.is_empty() {
-            if meshed && lanes[0].done > 0 && lanes[0].done.is_multiple_of(mesh::SPAN) {
+        for start in (0_usize..).step_by(8) {
+            if meshed && start > 0 && start.is_multiple_of(mesh::SPAN) {
                 mesh::next_keys(engine, sbox, &mut keys);
                 let states = &mut feedback[..lanes.len()];
                 crypt_each(engine, sbox, Rounds::Encrypt, states, keys.iter());
                 registers = bank.set_each(engine, &keys);
             }
-            if let [key] = keys[..] {
-                feedback[0] = engine.one(sbox, Rounds::Encrypt, &key, feedback[0]);
+            if let [key] = &keys[..] {
+                feedback[0] = one(sbox, Rounds::Encrypt, key, feedback[0]);
             } else {
                 let blocks = &mut feedback[..registers * E::LANES];
                 engine.crypt(sbox, Rounds::Encrypt, blocks, bank.first(registers));
             }
             let mut ended = false;
-            for (lane, block) in lanes.iter_mut().zip(&mut feedback) {
-                let mut part = take_front(&mut lane.data, 8);
-                let len = part.len();
-                part.xor_in2out(&block[..len]);
-                block[..len].copy_from_slice(part.get_out());
-                lane.done += len;
-                ended |= lane.data.is_empty();
+            for (job, block) in lanes.iter_mut().zip(&mut feedback) {
+                let mut part = stretch(&mut job.data, start, 8);
+                if let Ok(input) = part.get_in().try_into() {
+                    let cipher = u64::from_le_bytes(*block) ^ u64::from_le_bytes(input);
+                    *block = cipher.to_le_bytes();
+                    part.get_out().copy_from_slice(block);
+                } else {
+                    part.xor_in2out(&block[..part.len()]);
+                }
+                ended |= job.data.len() <= start + 8;
             }
             if ended {
                 for i in (0..lanes.len()).rev() {
-                    if lanes[i].data.is_empty() {
+                    if lanes[i].data.len() <= start + 8 {
                         lanes.swap_remove(i);
                         remove(&mut keys, i);
                         feedback[i] = feedback[lanes.len()];
                     }
+                }
+                if lanes.is_empty() {
+                    break;
                 }
                 registers = bank.set_each(engine, &keys);
             }
@@ -105,18 +100,9 @@ pub(crate) fn run_encrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_
 }
 
 #[inline(always)]
-pub(crate) fn run_decrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>, meshed: bool) {
-    if meshed {
-        decrypt_spans(engine, sbox, jobs);
-    } else {
-        decrypt_whole(engine, sbox, jobs);
-    }
-}
-
-#[inline(always)]
-fn decrypt_whole<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
+pub(crate) fn run_decrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
     let mut packed = Packed::new(engine, sbox, Rounds::Encrypt, true);
-    for job in jobs.iter_mut().filter(|job| job.key.has(sbox)) {
+    for job in jobs.iter_mut().filter(|job| serves(job, sbox)) {
         let mut last = iv(&job.iv);
         packed.push(&job.key.words, job.data.reborrow(), |blocks, data| {
             fill(blocks, data.get_in(), &mut last);
@@ -128,37 +114,33 @@ fn decrypt_whole<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
 /// All jobs of a window go through the bytes under one key before any goes on to the
 /// next, so that they are meshed together.
 #[inline(always)]
-fn decrypt_spans<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
-    let mut queue = jobs
-        .iter_mut()
-        .filter(|job| job.key.has(sbox) && !job.data.is_empty());
+pub(crate) fn run_decrypt_meshed<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
+    let mut queue = jobs.iter_mut().filter(|job| serves(job, sbox));
     loop {
-        let mut rests: ArrayVec<InOutBuf<'_, '_, u8>, MOST> = ArrayVec::new();
-        let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
-        let mut feedback: ArrayVec<Block, MOST> = ArrayVec::new();
-        for job in queue.by_ref().take(E::BLOCKS) {
-            feedback.push(iv(&job.iv));
-            keys.push(job.key.words);
-            rests.push(job.data.reborrow());
-        }
-        if rests.is_empty() {
+        let mut window: ArrayVec<&mut CipherJob<'_, Key>, MOST> =
+            queue.by_ref().take(E::BLOCKS).collect();
+        if window.is_empty() {
             return;
         }
-        loop {
-            let mut packed = Packed::new(engine, sbox, Rounds::Encrypt, true);
-            for ((rest, last), key) in rests.iter_mut().zip(&mut feedback).zip(&keys) {
-                let part = take_front(rest, mesh::SPAN);
-                packed.push(key, part, |blocks, data| fill(blocks, data.get_in(), last));
+        let mut keys: ArrayVec<Words, MOST> = window.iter().map(|job| job.key.words).collect();
+        let mut feedback: ArrayVec<Block, MOST> = window.iter().map(|job| iv(&job.iv)).collect();
+        for start in (0_usize..).step_by(mesh::SPAN) {
+            {
+                let mut packed = Packed::new(engine, sbox, Rounds::Encrypt, true);
+                for ((job, last), key) in window.iter_mut().zip(&mut feedback).zip(&keys) {
+                    let part = stretch(&mut job.data, start, mesh::SPAN);
+                    packed.push(key, part, |blocks, data| fill(blocks, data.get_in(), last));
+                }
+                packed.finish();
             }
-            packed.finish();
-            for i in (0..rests.len()).rev() {
-                if rests[i].is_empty() {
-                    rests.swap_remove(i);
+            for i in (0..window.len()).rev() {
+                if window[i].data.len() <= start + mesh::SPAN {
+                    window.swap_remove(i);
                     feedback.swap_remove(i);
                     remove(&mut keys, i);
                 }
             }
-            if rests.is_empty() {
+            if window.is_empty() {
                 break;
             }
             mesh::next_keys(engine, sbox, &mut keys);

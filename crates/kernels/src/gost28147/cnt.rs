@@ -1,129 +1,97 @@
 //! Counter mode (RFC 5830 section 6), called gamma mode there.
 
 use super::engine::{Engine, MOST, Rounds};
-use super::packed::{Packed, crypt_each, remove, take_front};
-use super::{Block, Key, Tables, Words, choose, mesh, wipe};
+use super::packed::{Packed, crypt_each, remove};
+use super::{Block, Key, Tables, Words, choose, mesh, serves, wipe};
 use crate::job::CipherJob;
+use crate::lane_modes::stretch;
 use arrayvec::ArrayVec;
-use inout::InOutBuf;
 
 /// What a step adds to the words N3, modulo 2^32, and N4, modulo 2^32 - 1.
 const STEP: [u32; 2] = [0x0101_0101, 0x0101_0104];
 
 type Jobs<'a, 'b> = &'a mut [CipherJob<'b, Key>];
 
+/// Jobs that have begun.
+type Window<'j, 'b> = ArrayVec<&'j mut CipherJob<'b, Key>, MOST>;
+
 /// Encrypts or decrypts every job, data of any length. The IV is the first eight
 /// bytes of the job's, and stays as it is.
 pub fn apply(jobs: &mut [CipherJob<'_, Key>]) {
-    choose!(cnt, run, jobs, false);
+    choose!(cnt, run, jobs);
 }
 
 /// As [`apply`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every
 /// 1024 bytes.
 pub fn apply_meshed(jobs: &mut [CipherJob<'_, Key>]) {
-    choose!(cnt, run, jobs, true);
-}
-
-/// A job that has begun.
-struct Begun<'j> {
-    key: &'j Words,
-    data: InOutBuf<'j, 'j, u8>,
-}
-
-/// Jobs that have begun, and their counters, which are secret.
-struct Window<'j> {
-    jobs: ArrayVec<Begun<'j>, MOST>,
-    counters: ArrayVec<Block, MOST>,
-}
-
-impl<'j> Window<'j> {
-    /// Takes jobs from the front of `queue`, and encrypts their IVs.
-    #[inline(always)]
-    fn begin<'b: 'j, E: Engine>(
-        engine: E,
-        sbox: &Tables,
-        queue: &mut impl Iterator<Item = &'j mut CipherJob<'b, Key>>,
-    ) -> Self {
-        let mut jobs = ArrayVec::new();
-        let mut counters = ArrayVec::new();
-        for job in queue.take(E::BLOCKS) {
-            counters.push(core::array::from_fn(|i| job.iv[i]));
-            jobs.push(Begun {
-                key: &job.key.words,
-                data: job.data.reborrow(),
-            });
-        }
-        let keys = jobs.iter().map(|job: &Begun<'j>| job.key);
-        crypt_each(engine, sbox, Rounds::Encrypt, &mut counters, keys);
-        Window { jobs, counters }
-    }
+    choose!(cnt_meshed, run_meshed, jobs);
 }
 
 #[inline(always)]
-pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>, meshed: bool) {
-    if meshed {
-        run_meshed(engine, sbox, jobs);
-    } else {
-        run_plain(engine, sbox, jobs);
-    }
-}
-
-#[inline(always)]
-fn run_plain<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
-    let mut queue = jobs
-        .iter_mut()
-        .filter(|job| job.key.has(sbox) && !job.data.is_empty());
-    loop {
-        let mut window = Window::begin(engine, sbox, &mut queue);
-        if window.jobs.is_empty() {
-            return;
+pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
+    let mut queue = jobs.iter_mut().filter(|job| serves(job, sbox));
+    let mut packed = Packed::new(engine, sbox, Rounds::Encrypt, true);
+    let (mut window, mut counters) = (Window::new(), ArrayVec::new());
+    while begin(engine, sbox, &mut queue, &mut window, &mut counters) {
+        for (job, counter) in window.drain(..).zip(&mut counters) {
+            let data = job.data.reborrow();
+            packed.push(&job.key.words, data, |blocks, _| fill(blocks, counter));
         }
-        let mut packed = Packed::new(engine, sbox, Rounds::Encrypt, true);
-        for (job, counter) in window.jobs.drain(..).zip(&mut window.counters) {
-            packed.push(job.key, job.data, |blocks, _| fill(blocks, counter));
-        }
-        packed.finish();
-        wipe(&mut window.counters);
     }
+    wipe(&mut counters);
+    packed.finish();
 }
 
 /// All jobs of a window go through the bytes under one key before any goes on to the
 /// next, so that they are meshed together.
 #[inline(always)]
-fn run_meshed<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
-    let mut queue = jobs
-        .iter_mut()
-        .filter(|job| job.key.has(sbox) && !job.data.is_empty());
-    loop {
-        let Window {
-            mut jobs,
-            mut counters,
-        } = Window::begin(engine, sbox, &mut queue);
-        if jobs.is_empty() {
-            return;
-        }
-        let mut keys: ArrayVec<Words, MOST> = jobs.iter().map(|job| *job.key).collect();
-        loop {
-            let mut packed = Packed::new(engine, sbox, Rounds::Encrypt, true);
-            for ((job, counter), key) in jobs.iter_mut().zip(&mut counters).zip(&keys) {
-                let part = take_front(&mut job.data, mesh::SPAN);
-                packed.push(key, part, |blocks, _| fill(blocks, counter));
+pub(crate) fn run_meshed<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
+    let mut queue = jobs.iter_mut().filter(|job| serves(job, sbox));
+    let (mut window, mut counters) = (Window::new(), ArrayVec::new());
+    let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
+    while begin(engine, sbox, &mut queue, &mut window, &mut counters) {
+        keys.extend(window.iter().map(|job| job.key.words));
+        for start in (0_usize..).step_by(mesh::SPAN) {
+            {
+                let mut packed = Packed::new(engine, sbox, Rounds::Encrypt, true);
+                for ((job, counter), key) in window.iter_mut().zip(&mut counters).zip(&keys) {
+                    let part = stretch(&mut job.data, start, mesh::SPAN);
+                    packed.push(key, part, |blocks, _| fill(blocks, counter));
+                }
+                packed.finish();
             }
-            packed.finish();
-            for i in (0..jobs.len()).rev() {
-                if jobs[i].data.is_empty() {
-                    jobs.swap_remove(i);
+            for i in (0..window.len()).rev() {
+                if window[i].data.len() <= start + mesh::SPAN {
+                    window.swap_remove(i);
                     remove(&mut counters, i);
                     remove(&mut keys, i);
                 }
             }
-            if jobs.is_empty() {
+            if window.is_empty() {
                 break;
             }
             mesh::next_keys(engine, sbox, &mut keys);
             crypt_each(engine, sbox, Rounds::Encrypt, &mut counters, keys.iter());
         }
     }
+}
+
+/// Takes jobs from the front of `queue`, if there are any, and encrypts their IVs: the
+/// counters, which are secret.
+#[inline(always)]
+fn begin<'j, 'b: 'j, E: Engine>(
+    engine: E,
+    sbox: &Tables,
+    queue: &mut impl Iterator<Item = &'j mut CipherJob<'b, Key>>,
+    window: &mut Window<'j, 'b>,
+    counters: &mut ArrayVec<Block, MOST>,
+) -> bool {
+    window.extend(queue.take(E::BLOCKS));
+    counters.clear();
+    counters.extend(window.iter().map(|job| core::array::from_fn(|i| job.iv[i])));
+    let keys = window.iter().map(|job| &job.key.words);
+    crypt_each(engine, sbox, Rounds::Encrypt, counters, keys);
+    !window.is_empty()
 }
 
 /// Makes counter blocks, and moves the counter to the last of them.

@@ -4,6 +4,7 @@
 use super::engine::{Engine, MOST, Rounds};
 use super::packed::RegisterKeys;
 use super::{Block, Key, Tables, Words, choose, wipe};
+use crate::portable::gost28147::one;
 use arrayvec::ArrayVec;
 
 /// A key to be derived from another.
@@ -98,7 +99,7 @@ fn cfb<E: Engine>(
     };
     for i in [0, 2, 4, 6] {
         match registers {
-            0 => blocks[0] = engine.one(sbox, rounds, &alone[0], blocks[0]),
+            0 => blocks[0] = one(sbox, rounds, &alone[0], blocks[0]),
             _ => {
                 let blocks = &mut blocks[..registers * E::LANES];
                 engine.crypt(sbox, rounds, blocks, old.first(registers));

@@ -1,10 +1,12 @@
 //! What an implementation of the rounds offers: many blocks side by side, a block to
 //! a lane, each lane with a key of its own, all with one S-box.
 
+use core::ops::DerefMut;
+
 use super::{Block, Tables, Words};
 
 /// The most blocks that any engine takes at once.
-pub(crate) const MOST: usize = 128;
+pub(crate) const MOST: usize = 96;
 
 /// The most registers of any engine.
 pub(crate) const MOST_REGISTERS: usize = 8;
@@ -58,6 +60,9 @@ pub(crate) trait Engine: Copy {
     /// Subkeys of the lanes of one register, in the engine's layout.
     type Keys: Copy + Default;
 
+    /// Room for those of `REGISTERS` registers, an `ArrayVec`.
+    type Bank: Default + DerefMut<Target = [Self::Keys]> + Extend<Self::Keys>;
+
     /// One key in every lane.
     fn splat(self, key: &Words, keys: &mut Self::Keys);
 
@@ -77,10 +82,4 @@ pub(crate) trait Engine: Copy {
         blocks: &[u8],
         keys: &[Self::Keys],
     );
-
-    /// One block, at the least latency.
-    fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block;
-
-    /// Goes on with the MAC of one message by whole blocks, at the least latency.
-    fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]);
 }

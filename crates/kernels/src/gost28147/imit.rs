@@ -8,234 +8,218 @@ use super::engine::{CHUNK, Engine, MOST};
 use super::packed::{RegisterKeys, remove};
 use super::{Block, Key, Tables, Words, choose, mesh, wipe};
 use crate::job::MacJob;
+use crate::portable::gost28147::{Scalar, mac_one};
 use arrayvec::ArrayVec;
 
 /// The MAC of every job: four bytes. A message is padded with zeros to whole blocks, and a
 /// message of one block with a block of zeros. That of an empty one is zero.
 pub fn mac(jobs: &mut [MacJob<'_, Key>]) {
-    choose!(imit, run, jobs, false);
+    mac_by(jobs, false);
 }
 
 /// As [`mac`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every 1024
 /// bytes, of all pieces together.
 pub fn mac_meshed(jobs: &mut [MacJob<'_, Key>]) {
-    choose!(imit, run, jobs, true);
+    mac_by(jobs, true);
 }
 
-/// What is left of a message in a lane.
-struct Lane<'j> {
-    pieces: [&'j [u8]; 3],
+#[inline(always)]
+fn mac_by(jobs: &mut [MacJob<'_, Key>], meshed: bool) {
+    let [job] = jobs else {
+        return choose!(imit, run, jobs, meshed);
+    };
+    let (sbox, mut key) = (job.key.sbox.clone(), job.key.words);
+    alone(Lane::new(job), sbox.tables(), &mut key, &mut [0; 8], meshed);
+    wipe(&mut key);
+    #[cfg(target_arch = "x86_64")]
+    crate::wipe::dead_stack::<{ 6 << 10 }>();
+}
+
+/// A message in a lane.
+struct Lane<'j, 'b> {
+    job: &'j mut MacJob<'b, Key>,
+    /// Bytes that have gone through.
+    done: usize,
     /// Blocks left, those of padding too.
     blocks: usize,
     /// Bytes until the key is meshed.
     span: usize,
-    mac: &'j mut [u8; 64],
 }
 
-impl<'j> Lane<'j> {
+impl<'j, 'b> Lane<'j, 'b> {
     #[inline(always)]
-    fn new<'b: 'j>(job: &'j mut MacJob<'b, Key>) -> Self {
-        let pieces = [job.head, job.data, job.suffix];
-        let blocks = pieces.iter().map(|piece| piece.len()).sum::<usize>();
-        let blocks = match blocks.div_ceil(8) {
+    fn new(job: &'j mut MacJob<'b, Key>) -> Self {
+        let bytes = job.head.len() + job.data.len() + job.suffix.len();
+        let blocks = match bytes.div_ceil(8) {
             1 => 2,
             blocks => blocks,
         };
         Lane {
-            pieces,
+            job,
+            done: 0,
             blocks,
             span: mesh::SPAN,
-            mac: &mut job.mac,
         }
     }
 
-    /// The first piece of which something is left, if any is.
+    /// What is left of the piece that has the next byte, and of the pieces behind it.
     #[inline(always)]
-    fn first(&mut self) -> &mut &'j [u8] {
-        let [first, second, third] = &mut self.pieces;
-        while first.is_empty() && !(second.is_empty() && third.is_empty()) {
-            (*first, *second, *third) = (*second, *third, &[]);
+    fn rest(&self) -> [&'b [u8]; 3] {
+        let mut pieces = [self.job.head, self.job.data, self.job.suffix];
+        let mut done = self.done;
+        for _ in 0..2 {
+            if done < pieces[0].len() {
+                break;
+            }
+            done -= pieces[0].len();
+            pieces = [pieces[1], pieces[2], &[]];
         }
-        first
+        pieces[0] = pieces[0].get(done..).unwrap_or(&[]);
+        pieces
     }
 
     /// The next bytes, padded: where they stand, if they stand together, otherwise
     /// copied to `padded`.
     #[inline(always)]
-    fn next(&mut self, padded: &mut [u8; CHUNK]) -> Option<&'j [u8; CHUNK]> {
-        let first = self.first();
-        if let Some((chunk, rest)) = first.split_first_chunk() {
-            *first = rest;
-            return Some(chunk);
+    fn next<'p>(&self, padded: &'p mut [u8; CHUNK]) -> &'p [u8; CHUNK]
+    where
+        'b: 'p,
+    {
+        let pieces = self.rest();
+        if let Some(chunk) = pieces[0].first_chunk() {
+            return chunk;
         }
         let mut filled = 0;
-        for piece in &mut self.pieces {
-            let (part, rest) = piece.split_at(piece.len().min(CHUNK - filled));
+        for piece in pieces {
+            let part = &piece[..piece.len().min(CHUNK - filled)];
             padded[filled..][..part.len()].copy_from_slice(part);
             filled += part.len();
-            *piece = rest;
         }
         padded[filled..].fill(0);
-        None
+        padded
     }
 
-    /// Goes on to the end of the message, at the least latency.
+    /// Goes over blocks, not past a change of key where keys are meshed.
     #[inline(always)]
-    fn finish<E: Engine>(
-        mut self,
-        engine: E,
-        sbox: &Tables,
-        key: &mut Words,
-        state: &mut Block,
-        meshed: bool,
-    ) {
-        let mut padded = [0; CHUNK];
-        while self.blocks > 0 {
-            if meshed && self.span == 0 {
-                mesh::next_keys(engine, sbox, core::slice::from_mut(key));
-                self.span = mesh::SPAN;
-            }
-            let most = if meshed { self.span } else { usize::MAX };
-            let piece = self.first();
-            let bytes = (piece.len() / CHUNK * CHUNK).min(most);
-            let (direct, rest) = piece.split_at(bytes);
-            *piece = rest;
-            let (blocks, _) = match bytes {
-                0 => {
-                    self.next(&mut padded);
-                    padded.as_chunks()
-                }
-                _ => direct.as_chunks(),
-            };
-            let blocks = &blocks[..blocks.len().min(self.blocks)];
-            engine.mac_one(sbox, key, state, blocks);
-            self.blocks -= blocks.len();
-            self.span = self.span.wrapping_sub(8 * blocks.len());
-        }
-        finish(self.mac, state);
-        wipe(&mut padded);
+    fn step(&mut self, blocks: usize) {
+        self.done += 8 * blocks;
+        self.blocks -= blocks;
+        self.span = self.span.wrapping_sub(8 * blocks);
+    }
+
+    /// The MAC is the first word of the state.
+    #[inline(always)]
+    fn finish(self, state: &Block) {
+        self.job.mac = [0; 64];
+        self.job.mac[..4].copy_from_slice(&state[..4]);
     }
 }
 
-/// The MAC is the first word of the state.
-#[inline(always)]
-fn finish(mac: &mut [u8; 64], state: &Block) {
-    *mac = [0; 64];
-    mac[..4].copy_from_slice(&state[..4]);
+/// Goes on to the end of a message, at the least latency.
+// In a frame of its own, which is small.
+#[inline(never)]
+fn alone(mut lane: Lane<'_, '_>, sbox: &Tables, key: &mut Words, state: &mut Block, meshed: bool) {
+    let mut padded = [0; CHUNK];
+    while lane.blocks > 0 {
+        if meshed && lane.span == 0 {
+            mesh::next_keys(Scalar, sbox, core::slice::from_mut(key));
+            lane.span = mesh::SPAN;
+        }
+        let span = if meshed { lane.span } else { usize::MAX };
+        let [piece, ..] = lane.rest();
+        let blocks = match piece.len().min(span) / CHUNK {
+            0 => lane.next(&mut padded).as_chunks().0,
+            chunks => piece[..chunks * CHUNK].as_chunks().0,
+        };
+        let blocks = &blocks[..blocks.len().min(lane.blocks)];
+        mac_one(sbox, key, state, blocks);
+        lane.step(blocks.len());
+    }
+    lane.finish(state);
+    wipe(&mut padded);
 }
 
 #[inline(always)]
 pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [MacJob<'_, Key>], meshed: bool) {
     let mut queue = jobs.iter_mut().filter(|job| job.key.has(sbox));
-    let mut lanes: ArrayVec<Lane<'_>, MOST> = ArrayVec::new();
+    let mut lanes: ArrayVec<Lane<'_, '_>, MOST> = ArrayVec::new();
     let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
     for job in queue.by_ref().take(E::BLOCKS) {
         keys.push(job.key.words);
         lanes.push(Lane::new(job));
     }
     let used = lanes.len();
+    let mut states = [[0; 8]; MOST];
+    let mut padded = [[0; CHUNK]; MOST];
+    let mut bank = RegisterKeys::<E>::new();
     if used > 1 {
-        let lanes = Lanes { lanes, keys };
-        return lanes.run(engine, sbox, queue, meshed);
+        bank.set_each(engine, &keys);
     }
-    if let Some(lane) = lanes.pop() {
-        lane.finish(engine, sbox, &mut keys[0], &mut [0; 8], meshed);
-        wipe(&mut keys);
-    }
-}
-
-/// Lanes that take their steps together.
-struct Lanes<'j> {
-    lanes: ArrayVec<Lane<'j>, MOST>,
-    keys: ArrayVec<Words, MOST>,
-}
-
-impl<'j> Lanes<'j> {
-    #[inline(always)]
-    fn run<'b: 'j, E: Engine>(
-        mut self,
-        engine: E,
-        sbox: &Tables,
-        mut queue: impl Iterator<Item = &'j mut MacJob<'b, Key>>,
-        meshed: bool,
-    ) {
-        let Lanes { lanes, keys } = &mut self;
-        let used = lanes.len();
-        let mut states = [[0; 8]; MOST];
-        let mut padded = [[0; CHUNK]; MOST];
-        let mut bank = RegisterKeys::<E>::new();
-        bank.set_each(engine, keys);
-        while lanes.len() > 1 {
-            let mut data: [&[u8; CHUNK]; MOST] = [&[0; CHUNK]; MOST];
-            let mut blocks = [0; MOST];
-            for (i, (lane, padded)) in lanes.iter_mut().zip(&mut padded).enumerate() {
-                blocks[i] = lane.blocks.min(CHUNK / 8) as u8;
-                data[i] = match lane.next(padded) {
-                    Some(chunk) => chunk,
-                    None => padded,
-                };
-            }
-            let registers = lanes.len().div_ceil(E::LANES);
-            let places = registers * E::LANES;
-            engine.mac(
-                sbox,
-                &mut states[..places],
-                &data[..places],
-                &blocks[..places],
-                bank.first(registers),
-            );
-            // Registers with other keys than before, a bit each.
-            let mut changed = 0_u32;
-            // Lanes whose keys are to be meshed.
-            let mut due: ArrayVec<usize, MOST> = ArrayVec::new();
-            for i in (0..lanes.len()).rev() {
-                let lane = &mut lanes[i];
-                lane.blocks -= usize::from(blocks[i]);
-                lane.span -= CHUNK;
-                if lane.blocks > 0 {
-                    if lane.span == 0 {
-                        lane.span = mesh::SPAN;
-                        due.push(i);
-                    }
-                    continue;
+    while lanes.len() > 1 {
+        let mut data: [&[u8; CHUNK]; MOST] = [&[0; CHUNK]; MOST];
+        let mut blocks = [0; MOST];
+        for (i, (lane, padded)) in lanes.iter().zip(&mut padded).enumerate() {
+            blocks[i] = lane.blocks.min(CHUNK / 8) as u8;
+            data[i] = lane.next(padded);
+        }
+        let registers = lanes.len().div_ceil(E::LANES);
+        let places = registers * E::LANES;
+        engine.mac(
+            sbox,
+            &mut states[..places],
+            &data[..places],
+            &blocks[..places],
+            bank.first(registers),
+        );
+        // Registers with other keys than before, a bit each.
+        let mut changed = 0_u32;
+        // Lanes whose keys are to be meshed.
+        let mut due: ArrayVec<usize, MOST> = ArrayVec::new();
+        for i in (0..lanes.len()).rev() {
+            let lane = &mut lanes[i];
+            lane.step(blocks[i].into());
+            if lane.blocks > 0 {
+                if lane.span == 0 {
+                    lane.span = mesh::SPAN;
+                    due.push(i);
                 }
-                finish(lane.mac, &states[i]);
+                continue;
+            }
+            changed |= 1 << (i / E::LANES);
+            if let Some(job) = queue.next() {
+                keys[i] = job.key.words;
+                core::mem::replace(lane, Lane::new(job)).finish(&states[i]);
+                states[i] = [0; 8];
+                continue;
+            }
+            lanes.swap_remove(i).finish(&states[i]);
+            remove(&mut keys, i);
+            states[i] = states[lanes.len()];
+            // The lane that has moved here was dealt with before.
+            if let Some(due) = due.iter_mut().find(|due| **due == lanes.len()) {
+                *due = i;
+            }
+        }
+        if meshed && !due.is_empty() {
+            let mut next: ArrayVec<Words, MOST> = due.iter().map(|&i| keys[i]).collect();
+            mesh::next_keys(engine, sbox, &mut next);
+            for (&i, next) in due.iter().zip(&next) {
+                keys[i] = *next;
                 changed |= 1 << (i / E::LANES);
-                if let Some(job) = queue.next() {
-                    keys[i] = job.key.words;
-                    *lane = Lane::new(job);
-                    states[i] = [0; 8];
-                    continue;
-                }
-                lanes.swap_remove(i);
-                remove(keys, i);
-                states[i] = states[lanes.len()];
-                // The lane that has moved here was dealt with before.
-                if let Some(due) = due.iter_mut().find(|due| **due == lanes.len()) {
-                    *due = i;
-                }
             }
-            if meshed && !due.is_empty() {
-                let mut next: ArrayVec<Words, MOST> = due.iter().map(|&i| keys[i]).collect();
-                mesh::next_keys(engine, sbox, &mut next);
-                for (&i, next) in due.iter().zip(&next) {
-                    keys[i] = *next;
-                    changed |= 1 << (i / E::LANES);
-                }
-                wipe(&mut next);
-            }
-            for (register, keys) in keys.chunks(E::LANES).enumerate() {
-                if changed & 1 << register != 0 {
-                    bank.set(engine, register, false, keys.iter());
-                }
+            wipe(&mut next);
+        }
+        for (register, keys) in keys.chunks(E::LANES).enumerate() {
+            if changed & 1 << register != 0 {
+                bank.set(engine, register, false, keys.iter());
             }
         }
-        bank.wipe();
-        if let Some(lane) = lanes.pop() {
-            lane.finish(engine, sbox, &mut keys[0], &mut states[0], meshed);
-        }
-        wipe(keys);
-        wipe(&mut states);
-        wipe(padded[..used].as_flattened_mut());
     }
+    bank.wipe();
+    if let Some(lane) = lanes.pop() {
+        alone(lane, sbox, &mut keys[0], &mut states[0], meshed);
+    }
+    wipe(&mut keys);
+    wipe(&mut states);
+    wipe(padded[..used].as_flattened_mut());
 }

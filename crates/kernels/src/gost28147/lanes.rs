@@ -4,42 +4,89 @@
 use super::engine::{Engine, MOST, Rounds};
 use super::packed::RegisterKeys;
 use super::{Block, Tables, Words, wipe};
+use crate::portable::gost28147::{Scalar, apart, one};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::gost28147::{Planes, WideWords, byte_planes, wide_words};
 
-/// Runs every block in place through the rounds, under the key of the same place.
-pub(crate) fn crypt(sbox: &Tables, rounds: Rounds, keys: &[&Words], blocks: &mut [Block]) {
+/// The keys of an engine's registers, kept from one call to the next, as long as the keys
+/// that they are of live where they do. When dropped they are wiped, and so is the stack
+/// below.
+#[derive(Default)]
+pub(crate) enum Kept {
+    #[default]
+    None,
+    Scalar(RegisterKeys<Scalar>),
     #[cfg(target_arch = "x86_64")]
-    {
-        use crate::cpu;
-        use crate::x86_64::gost28147::{byte_planes, wide_words};
-        if let Some(token) = cpu::HaveAvx512Vbmi::new() {
-            return wide_words::lanes(token, sbox, rounds, keys, blocks);
-        }
-        if let Some(token) = cpu::HaveAvx2::new() {
-            return byte_planes::lanes(token, sbox, rounds, keys, blocks);
-        }
-    }
-    run(
-        crate::portable::gost28147::Scalar,
-        sbox,
-        rounds,
-        keys,
-        blocks,
-    );
+    Planes(RegisterKeys<Planes>),
+    #[cfg(target_arch = "x86_64")]
+    Words(RegisterKeys<WideWords>),
 }
 
-#[inline(always)]
-pub(crate) fn run<E: Engine>(
-    engine: E,
+impl Drop for Kept {
+    fn drop(&mut self) {
+        match self {
+            Kept::None => return,
+            Kept::Scalar(bank) => bank.wipe(),
+            #[cfg(target_arch = "x86_64")]
+            Kept::Planes(bank) => bank.wipe(),
+            #[cfg(target_arch = "x86_64")]
+            Kept::Words(bank) => bank.wipe(),
+        }
+        #[cfg(target_arch = "x86_64")]
+        crate::wipe::dead_stack::<{ 12 << 10 }>();
+    }
+}
+
+/// The bank of an engine, made anew if there is none.
+macro_rules! bank {
+    ($kept:ident, $variant:ident) => {{
+        if !matches!($kept, Kept::$variant(_)) {
+            *$kept = Kept::$variant(RegisterKeys::new());
+        }
+        match $kept {
+            Kept::$variant(bank) => bank,
+            _ => unreachable!("made above"),
+        }
+    }};
+}
+
+/// Runs every block in place through the rounds, under the key of the same place.
+pub(crate) fn crypt(
+    kept: &mut Kept,
     sbox: &Tables,
     rounds: Rounds,
     keys: &[&Words],
     blocks: &mut [Block],
 ) {
     if let ([key], [block]) = (keys, &mut *blocks) {
-        *block = engine.one(sbox, rounds, key, *block);
+        if matches!(kept, Kept::None) {
+            *kept = Kept::Scalar(RegisterKeys::new());
+        }
+        *block = one(sbox, rounds, key, *block);
         return;
     }
-    let mut bank = RegisterKeys::<E>::new();
+    #[cfg(target_arch = "x86_64")]
+    {
+        use crate::cpu;
+        if let Some(token) = cpu::HaveAvx512Vbmi::new() {
+            return wide_words::lanes(token, sbox, bank!(kept, Words), rounds, keys, blocks);
+        }
+        if let Some(token) = cpu::HaveAvx2::new() {
+            return byte_planes::lanes(token, sbox, bank!(kept, Planes), rounds, keys, blocks);
+        }
+    }
+    apart(|| run(Scalar, sbox, bank!(kept, Scalar), rounds, keys, blocks));
+}
+
+#[inline(always)]
+pub(crate) fn run<E: Engine>(
+    engine: E,
+    sbox: &Tables,
+    bank: &mut RegisterKeys<E>,
+    rounds: Rounds,
+    keys: &[&Words],
+    blocks: &mut [Block],
+) {
     for (keys, blocks) in keys.chunks(E::BLOCKS).zip(blocks.chunks_mut(E::BLOCKS)) {
         for (register, lanes) in keys.chunks(E::LANES).enumerate() {
             let one = lanes.iter().all(|key| core::ptr::eq(*key, lanes[0]));
@@ -58,5 +105,4 @@ pub(crate) fn run<E: Engine>(
             wipe(&mut padded);
         }
     }
-    bank.wipe();
 }

@@ -16,7 +16,8 @@ const C: [Block; 4] = [
 ];
 
 /// Replaces every key by the one that follows it.
-#[inline(always)]
+// In a frame of its own: the frames of its callers are large.
+#[inline(never)]
 pub(super) fn next_keys<E: Engine>(engine: E, sbox: &Tables, keys: &mut [Words]) {
     let mut blocks = [[0; 8]; MOST];
     for keys in keys.chunks_mut(MOST / 4) {

@@ -15,6 +15,8 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::job::CipherJob;
+
 pub mod cfb;
 pub mod cnt;
 pub mod divers;
@@ -24,7 +26,7 @@ pub mod imit;
 pub(crate) mod engine;
 pub(crate) mod lanes;
 mod mesh;
-mod packed;
+pub(crate) mod packed;
 mod sbox;
 
 pub(crate) use sbox::Tables;
@@ -112,11 +114,18 @@ macro_rules! choose {
                     return byte_planes::$entry(token, sbox, jobs $(, $arg)*);
                 }
             }
-            $run(crate::portable::gost28147::Scalar, sbox, jobs $(, $arg)*)
+            use crate::portable::gost28147::{Scalar, apart};
+            apart(|| $run(Scalar, sbox, jobs $(, $arg)*))
         })
     };
 }
 use choose;
+
+/// Whether there is something to do with this S-box.
+#[inline(always)]
+fn serves(job: &CipherJob<'_, Key>, sbox: &Tables) -> bool {
+    job.key.has(sbox) && !job.data.is_empty()
+}
 
 /// Calls `run` once for each S-box of the jobs.
 #[inline(always)]

@@ -7,6 +7,8 @@
 
 use super::engine::{Engine, MOST, MOST_REGISTERS, Rounds};
 use super::{Block, Tables, Words, wipe};
+use crate::lane_modes::xor;
+use crate::portable::gost28147::one;
 use arrayvec::ArrayVec;
 use inout::InOutBuf;
 
@@ -75,7 +77,7 @@ impl<'s, 'j, E: Engine> Packed<'s, 'j, E> {
 
     /// Runs what is left, and wipes what stood here.
     #[inline(always)]
-    pub(super) fn finish(mut self) {
+    pub(super) fn finish(&mut self) {
         self.flush();
         self.keys.wipe();
         wipe(&mut self.blocks);
@@ -111,14 +113,12 @@ impl<'s, 'j, E: Engine> Packed<'s, 'j, E> {
         );
         let mut start = 0;
         for mut run in self.runs.drain(..) {
-            let blocks = self.blocks[start..run.end].as_flattened_mut();
-            let bytes = &mut blocks[..run.data.len()];
+            let bytes = self.blocks[start..run.end].as_flattened();
             if self.xor {
-                for (byte, input) in bytes.iter_mut().zip(run.data.get_in()) {
-                    *byte ^= input;
-                }
+                xor(run.data, bytes);
+            } else {
+                run.data.get_out().copy_from_slice(bytes);
             }
-            run.data.get_out().copy_from_slice(bytes);
             start = run.end;
         }
         self.filled = 0;
@@ -126,8 +126,8 @@ impl<'s, 'j, E: Engine> Packed<'s, 'j, E> {
 }
 
 /// The keys of registers, kept while they stay the same.
-pub(super) struct RegisterKeys<E: Engine> {
-    keys: ArrayVec<E::Keys, MOST_REGISTERS>,
+pub(crate) struct RegisterKeys<E: Engine> {
+    keys: E::Bank,
     /// The address of the key that a register has in every lane, or null.
     splat: [*const Words; MOST_REGISTERS],
 }
@@ -135,8 +135,9 @@ pub(super) struct RegisterKeys<E: Engine> {
 impl<E: Engine> RegisterKeys<E> {
     #[inline(always)]
     pub(super) fn new() -> Self {
+        const { assert!(E::BLOCKS <= MOST && E::REGISTERS <= MOST_REGISTERS) }
         RegisterKeys {
-            keys: ArrayVec::new(),
+            keys: E::Bank::default(),
             splat: [core::ptr::null(); MOST_REGISTERS],
         }
     }
@@ -153,7 +154,7 @@ impl<E: Engine> RegisterKeys<E> {
         mut lanes: impl Iterator<Item = &'k Words>,
     ) {
         if register == self.keys.len() {
-            self.keys.push(E::Keys::default());
+            self.keys.extend([E::Keys::default()]);
         }
         let keys = &mut self.keys[register];
         let Some(key) = lanes.next() else {
@@ -199,10 +200,7 @@ impl<E: Engine> RegisterKeys<E> {
 
 /// Takes up to `bytes` from the front of `data`.
 #[inline(always)]
-pub(super) fn take_front<'j>(
-    data: &mut InOutBuf<'j, 'j, u8>,
-    bytes: usize,
-) -> InOutBuf<'j, 'j, u8> {
+fn take_front<'j>(data: &mut InOutBuf<'j, 'j, u8>, bytes: usize) -> InOutBuf<'j, 'j, u8> {
     let all = core::mem::replace(data, InOutBuf::from(&mut [][..]));
     let bytes = bytes.min(all.len());
     let (front, rest) = all.split_at(bytes);
@@ -221,7 +219,8 @@ pub(super) fn remove<T: Copy + Default>(secrets: &mut ArrayVec<T, MOST>, i: usiz
 
 /// Runs blocks through the rounds in place, each with its own key: fewer than would
 /// be worth packing.
-#[inline(always)]
+// In a frame of its own: the frames of its callers are large.
+#[inline(never)]
 pub(super) fn crypt_each<'k, E: Engine>(
     engine: E,
     sbox: &Tables,
@@ -231,7 +230,7 @@ pub(super) fn crypt_each<'k, E: Engine>(
 ) {
     if let [block] = blocks {
         for key in keys.take(1) {
-            *block = engine.one(sbox, rounds, key, *block);
+            *block = one(sbox, rounds, key, *block);
         }
         return;
     }

@@ -12,6 +12,9 @@ use crate::naive;
 use crate::portable::gost28147::Scalar;
 use crate::testing::{Request, answers, judge};
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod stack;
+
 type Cipher = fn(&mut [CipherJob<'_, Key>]);
 
 /// The functions of one engine.
@@ -30,21 +33,21 @@ struct Ops {
 /// The functions over an engine, each given as what takes an S-box and jobs.
 macro_rules! ops {
     (
-        $name:expr, $ecb:expr, $cnt:expr, $cfb_encrypt:expr, $cfb_decrypt:expr, $imit:expr,
-        $divers:expr
+        $name:expr, $ecb:expr, $cnt:expr, $cnt_meshed:expr, $cfb_encrypt:expr,
+        $cfb_decrypt:expr, $cfb_decrypt_meshed:expr, $imit:expr, $divers:expr
     ) => {
         Ops {
             name: $name,
             ecb_encrypt: |jobs| ops!(@each jobs, $ecb, Direction::Encrypt),
             ecb_decrypt: |jobs| ops!(@each jobs, $ecb, Direction::Decrypt),
-            cnt: [|jobs| ops!(@each jobs, $cnt, false), |jobs| ops!(@each jobs, $cnt, true)],
+            cnt: [|jobs| ops!(@each jobs, $cnt), |jobs| ops!(@each jobs, $cnt_meshed)],
             cfb_encrypt: [
                 |jobs| ops!(@each jobs, $cfb_encrypt, false),
                 |jobs| ops!(@each jobs, $cfb_encrypt, true),
             ],
             cfb_decrypt: [
-                |jobs| ops!(@each jobs, $cfb_decrypt, false),
-                |jobs| ops!(@each jobs, $cfb_decrypt, true),
+                |jobs| ops!(@each jobs, $cfb_decrypt),
+                |jobs| ops!(@each jobs, $cfb_decrypt_meshed),
             ],
             imit: [|jobs| ops!(@each jobs, $imit, false), |jobs| ops!(@each jobs, $imit, true)],
             divers: |jobs| ops!(@each jobs, $divers),
@@ -61,9 +64,11 @@ fn engines() -> Vec<Ops> {
         ops!(
             "portable",
             |sbox, jobs, dir| ecb::run(Scalar, sbox, jobs, dir),
-            |sbox, jobs, meshed| cnt::run(Scalar, sbox, jobs, meshed),
+            |sbox, jobs| cnt::run(Scalar, sbox, jobs),
+            |sbox, jobs| cnt::run_meshed(Scalar, sbox, jobs),
             |sbox, jobs, meshed| cfb::run_encrypt(Scalar, sbox, jobs, meshed),
-            |sbox, jobs, meshed| cfb::run_decrypt(Scalar, sbox, jobs, meshed),
+            |sbox, jobs| cfb::run_decrypt(Scalar, sbox, jobs),
+            |sbox, jobs| cfb::run_decrypt_meshed(Scalar, sbox, jobs),
             |sbox, jobs, meshed| imit::run(Scalar, sbox, jobs, meshed),
             |sbox, jobs| divers::run(Scalar, sbox, jobs)
         ),
@@ -89,12 +94,14 @@ fn engines() -> Vec<Ops> {
                     engines.push(ops!(
                         stringify!($engine),
                         |sbox, jobs, dir| $engine::ecb($token::new().expect(HELD), sbox, jobs, dir),
-                        |sbox, jobs, on| $engine::cnt($token::new().expect(HELD), sbox, jobs, on),
+                        |sbox, jobs| $engine::cnt($token::new().expect(HELD), sbox, jobs),
+                        |sbox, jobs| $engine::cnt_meshed($token::new().expect(HELD), sbox, jobs),
                         |sbox, jobs, on| {
                             $engine::cfb_encrypt($token::new().expect(HELD), sbox, jobs, on)
                         },
-                        |sbox, jobs, on| {
-                            $engine::cfb_decrypt($token::new().expect(HELD), sbox, jobs, on)
+                        |sbox, jobs| $engine::cfb_decrypt($token::new().expect(HELD), sbox, jobs),
+                        |sbox, jobs| {
+                            $engine::cfb_decrypt_meshed($token::new().expect(HELD), sbox, jobs)
                         },
                         |sbox, jobs, on| $engine::imit($token::new().expect(HELD), sbox, jobs, on),
                         |sbox, jobs| $engine::divers($token::new().expect(HELD), sbox, jobs)

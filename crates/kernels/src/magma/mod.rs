@@ -30,9 +30,9 @@ impl MagmaKey {
 }
 
 impl LaneCipher<8> for MagmaKey {
-    type Kept = ();
+    type Kept = lanes::Kept;
 
-    fn crypt((): &mut (), dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
+    fn crypt(kept: &mut lanes::Kept, dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
         let rounds = match dir {
             Direction::Encrypt => Rounds::Encrypt,
             Direction::Decrypt => Rounds::Decrypt,
@@ -44,7 +44,7 @@ impl LaneCipher<8> for MagmaKey {
                 *words = &key.words;
             }
             blocks.iter_mut().for_each(turn);
-            lanes::crypt(sbox.tables(), rounds, &words[..keys.len()], blocks);
+            lanes::crypt(kept, sbox.tables(), rounds, &words[..keys.len()], blocks);
             blocks.iter_mut().for_each(turn);
         }
     }

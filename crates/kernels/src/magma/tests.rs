@@ -14,9 +14,19 @@ fn rfc_8891() {
     let key = MagmaKey::new(&key).unwrap();
     for count in [1, 2, 33, 65, 130] {
         let mut blocks = vec![plain; count];
-        MagmaKey::crypt(&mut (), Direction::Encrypt, &vec![&key; count], &mut blocks);
+        MagmaKey::crypt(
+            &mut Default::default(),
+            Direction::Encrypt,
+            &vec![&key; count],
+            &mut blocks,
+        );
         assert!(blocks.iter().all(|block| *block == cipher));
-        MagmaKey::crypt(&mut (), Direction::Decrypt, &vec![&key; count], &mut blocks);
+        MagmaKey::crypt(
+            &mut Default::default(),
+            Direction::Decrypt,
+            &vec![&key; count],
+            &mut blocks,
+        );
         assert!(blocks.iter().all(|block| *block == plain));
     }
 }

@@ -6,11 +6,14 @@
 //! The latency of a round is less than that of any vector form, so that all engines
 //! use it for single blocks.
 
+use arrayvec::ArrayVec;
+
 use crate::gost28147::engine::{CHUNK, Engine, Rounds};
 use crate::gost28147::{Block, Tables, Words};
 
 /// Blocks side by side, so that processors find something to do meanwhile.
 const LANES: usize = 2;
+const REGISTERS: usize = 8;
 
 /// Rounds in general registers.
 #[derive(Clone, Copy)]
@@ -18,9 +21,10 @@ pub(crate) struct Scalar;
 
 impl Engine for Scalar {
     const LANES: usize = LANES;
-    const REGISTERS: usize = 8;
+    const REGISTERS: usize = REGISTERS;
     /// By lane.
     type Keys = [Words; LANES];
+    type Bank = ArrayVec<[Words; LANES], REGISTERS>;
 
     #[inline(always)]
     fn splat(self, key: &Words, keys: &mut Self::Keys) {
@@ -50,28 +54,38 @@ impl Engine for Scalar {
     ) {
         let lanes = states.iter_mut().zip(data).zip(blocks);
         for (((state, data), &blocks), key) in lanes.zip(keys.as_flattened()) {
-            self.mac_one(sbox, key, state, &data.as_chunks().0[..blocks.into()]);
+            mac_one(sbox, key, state, &data.as_chunks().0[..blocks.into()]);
         }
     }
+}
 
-    // Not inlined where wide vectors are to be had: the compiler would use them.
-    #[inline(never)]
-    fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block {
-        let mut block = [block];
-        crypt(sbox, rounds, &mut block, [key]);
-        block[0]
-    }
+/// One block, at the least latency.
+// Not inlined where wide vectors are to be had: the compiler would use them.
+#[inline(never)]
+pub(crate) fn one(sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block {
+    let mut block = [block];
+    crypt(sbox, rounds, &mut block, [key]);
+    block[0]
+}
 
-    #[inline(never)]
-    fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]) {
-        let mut next = [*state];
-        for block in data {
-            let sum = u64::from_le_bytes(next[0]) ^ u64::from_le_bytes(*block);
-            next = [sum.to_le_bytes()];
-            crypt(sbox, Rounds::Mac, &mut next, [key]);
-        }
-        *state = next[0];
+/// Goes on with the MAC of one message by whole blocks, at the least latency.
+#[inline(never)]
+pub(crate) fn mac_one(sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]) {
+    let mut next = [*state];
+    for block in data {
+        let sum = u64::from_le_bytes(next[0]) ^ u64::from_le_bytes(*block);
+        next = [sum.to_le_bytes()];
+        crypt(sbox, Rounds::Mac, &mut next, [key]);
     }
+    *state = next[0];
+}
+
+/// Runs a scheduler in a frame of its own, so that those who have a better engine do not
+/// pay for it.
+#[cold]
+#[inline(never)]
+pub(crate) fn apart(run: impl FnOnce()) {
+    run();
 }
 
 #[inline(always)]

@@ -161,7 +161,7 @@ impl Pipes for CbcPipes {
                 jobs.push(CipherJob {
                     key,
                     iv: pipe.iv,
-                    data: piece.work(whole)?,
+                    data: piece.work(whole)?.into(),
                 });
                 ivs.push(&mut pipe.iv);
             }

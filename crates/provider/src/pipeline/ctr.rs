@@ -4,6 +4,7 @@ use arrayvec::ArrayVec;
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ctr;
 use cipherlane_kernels::job::{CipherJob, Direction};
+use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use super::{MOST, Pipes};
@@ -47,7 +48,7 @@ fn complete(key: &AesKey, pipes: &mut [Pipe], pieces: &mut [Buffers<'_>]) -> Res
     for (mut job, (pipe, piece)) in jobs.into_iter().zip(begun) {
         let taken = piece.len().min(BLOCK - pipe.used);
         let keystream = &job.data.get_out()[pipe.used..][..taken];
-        piece.work(taken)?.xor_in2out(keystream);
+        InOutBuf::from(piece.work(taken)?).xor_in2out(keystream);
         pipe.used = (pipe.used + taken) % BLOCK;
         if pipe.used == 0 {
             pipe.counter = job.iv;
@@ -105,7 +106,7 @@ impl Pipes for CtrPipes {
                 jobs.push(CipherJob {
                     key,
                     iv: pipe.counter,
-                    data: piece.work(len)?,
+                    data: piece.work(len)?.into(),
                 });
                 pipe.used = len % BLOCK;
                 begun.push(pipe);

@@ -229,7 +229,7 @@ impl Pipes for GcmPipes {
                 pipe.add_aad(direction, key, piece.read(len));
                 continue;
             }
-            let data = piece.work(len)?;
+            let data: InOutBuf<'_, '_, u8> = piece.work(len)?.into();
             if !matches!(pipe.stage, Stage::Open) {
                 pipe.stream(direction, key, &mut inverse, data);
                 continue;

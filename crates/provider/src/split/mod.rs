@@ -58,7 +58,7 @@ pub(crate) fn start(configured: Option<&str>) {
     match Cores::new(&config) {
         Ok(cores) => CORES.store(Box::into_raw(Box::new(cores)), Ordering::Release),
         // It is no reason to leave a program without its ciphers.
-        Err(error) => statistics::note(error.to_string()),
+        Err(error) => statistics::note(&error.to_string()),
     }
 }
 

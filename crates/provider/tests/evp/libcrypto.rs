@@ -44,10 +44,13 @@ functions! {
     EVP_CIPHER_CTX_free: fn(*mut c_void);
     EVP_CIPHER_CTX_copy: fn(*mut c_void, *const c_void) -> c_int;
     EVP_CIPHER_CTX_ctrl: fn(*mut c_void, c_int, c_int, *mut c_void) -> c_int;
+    EVP_CIPHER_CTX_get_block_size: fn(*const c_void) -> c_int;
     EVP_CIPHER_CTX_get_updated_iv: fn(*mut c_void, *mut u8, usize) -> c_int;
     EVP_CIPHER_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
     EVP_CIPHER_CTX_get_params: fn(*mut c_void, *mut Param) -> c_int;
     EVP_CIPHER_CTX_set_padding: fn(*mut c_void, c_int) -> c_int;
+    EVP_CIPHER_CTX_set_key_length: fn(*mut c_void, c_int) -> c_int;
+    EVP_Cipher: fn(*mut c_void, *mut u8, *const u8, c_uint) -> c_int;
     EVP_CipherInit_ex2: fn(*mut c_void, *const c_void, *const u8, *const u8, c_int, *const c_void) -> c_int;
     EVP_CipherUpdate: fn(*mut c_void, *mut u8, *mut c_int, *const u8, c_int) -> c_int;
     EVP_CipherFinal_ex: fn(*mut c_void, *mut u8, *mut c_int) -> c_int;
@@ -139,6 +142,11 @@ impl Lib {
         Cipher { raw }
     }
 }
+
+/// For tests that need many contexts: OpenSSL has numbers for the errors of a hundred
+/// providers, and after that no words.
+pub(crate) static OURS: LazyLock<Lib> = LazyLock::new(Lib::ours);
+pub(crate) static DEFAULT: LazyLock<Lib> = LazyLock::new(Lib::default);
 
 impl Drop for Lib {
     fn drop(&mut self) {
@@ -248,23 +256,67 @@ impl Context {
     }
 
     pub(crate) fn update(&mut self, input: &[u8]) -> Done {
-        let mut output = vec![0; input.len() + 32];
+        self.update_as(input, |raw, to, len, from, input| {
+            // SAFETY: there is room for the input and, where there are blocks, for one.
+            unsafe { (LIBCRYPTO.EVP_CipherUpdate)(raw, to, len, from, input) }
+        })
+    }
+
+    /// `EVP_Cipher`, which says how much there was, or -1.
+    pub(crate) fn once(&mut self, input: Option<&[u8]>) -> Done {
+        self.update_as(input.unwrap_or_default(), |raw, to, len, from, size| {
+            let from = if input.is_some() { from } else { null() };
+            // SAFETY: there is room for the input and, where there are blocks, for one.
+            *len = unsafe { (LIBCRYPTO.EVP_Cipher)(raw, to, from, size as c_uint) };
+            c_int::from(*len >= 0)
+        })
+    }
+
+    /// What EVP allows an output to have beyond its input, and no byte more.
+    fn block(&self) -> usize {
+        // SAFETY: the context has a cipher.
+        match unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_get_block_size)(self.raw) } {
+            ..=1 => 0,
+            block => block as usize,
+        }
+    }
+
+    fn update_as(
+        &mut self,
+        input: &[u8],
+        work: impl FnOnce(*mut c_void, *mut u8, &mut c_int, *const u8, c_int) -> c_int,
+    ) -> Done {
+        let mut output = vec![0; input.len() + self.block()];
         let mut len = 0;
-        // SAFETY: there is room for the input and a block.
-        self.call(|raw| unsafe {
+        self.call(|raw| {
             let (to, from) = (output.as_mut_ptr(), input.as_ptr());
-            (LIBCRYPTO.EVP_CipherUpdate)(raw, to, &mut len, from, input.len() as c_int)
+            work(raw, to, &mut len, from, input.len() as c_int)
         })?;
         output.truncate(len as usize);
         Ok(output)
     }
 
+    /// An update without input, and with output or not.
+    pub(crate) fn update_with_nothing(&mut self, output: bool) -> Done {
+        let mut room = vec![0; 32];
+        let to = if output {
+            room.as_mut_ptr()
+        } else {
+            null_mut()
+        };
+        let mut len = 0;
+        // SAFETY: there is room for a block where there is an output.
+        self.call(|raw| unsafe { (LIBCRYPTO.EVP_CipherUpdate)(raw, to, &mut len, null(), 0) })?;
+        room.truncate(len as usize);
+        Ok(room)
+    }
+
     pub(crate) fn update_in_place(&mut self, data: &[u8]) -> Done {
         let mut data = data.to_vec();
         let input = data.len() as c_int;
-        data.resize(data.len() + 32, 0);
+        data.resize(data.len() + self.block(), 0);
         let mut len = 0;
-        // SAFETY: there is room for the input and a block.
+        // SAFETY: there is room for the input and, where there are blocks, for one.
         self.call(|raw| unsafe {
             let at = data.as_mut_ptr();
             (LIBCRYPTO.EVP_CipherUpdate)(raw, at, &mut len, at, input)
@@ -283,7 +335,7 @@ impl Context {
     }
 
     pub(crate) fn finish(&mut self) -> Done {
-        let mut output = vec![0; 32];
+        let mut output = vec![0; self.block()];
         let mut len = 0;
         // SAFETY: there is room for a block.
         self.call(|raw| unsafe {
@@ -291,6 +343,11 @@ impl Context {
         })?;
         output.truncate(len as usize);
         Ok(output)
+    }
+
+    pub(crate) fn set_key_length(&mut self, len: usize) -> Result<(), Refused> {
+        // SAFETY: the context has a cipher.
+        self.call(|raw| unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_set_key_length)(raw, len as c_int) })
     }
 
     fn control(&mut self, what: c_int, len: usize, at: *mut u8) -> Result<(), Refused> {
@@ -306,6 +363,11 @@ impl Context {
 
     pub(crate) fn set_tag(&mut self, tag: &[u8]) -> Result<(), Refused> {
         self.control(SET_TAG, tag.len(), tag.to_vec().as_mut_ptr())
+    }
+
+    /// The length of a tag that is not given.
+    pub(crate) fn set_tag_length(&mut self, len: usize) -> Result<(), Refused> {
+        self.control(SET_TAG, len, null_mut())
     }
 
     pub(crate) fn tag(&mut self, len: usize) -> Done {

@@ -3,7 +3,10 @@
 mod differential;
 mod large;
 mod libcrypto;
+mod memcheck;
+mod orders;
 mod refusals;
 mod sharing;
+mod statistics;
 mod stealing;
 mod vectors;

@@ -1,6 +1,6 @@
 //! What is wrong is refused with an entry on the error queue, and nothing crashes.
 
-use crate::libcrypto::{Context, Lib, Refused};
+use crate::libcrypto::{Context, OURS, Refused};
 
 #[track_caller]
 fn refused<T: std::fmt::Debug>(result: Result<T, Refused>, words: &str) {
@@ -12,12 +12,11 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Refused>, words: &str) {
 
 fn context(name: &str) -> Context {
     // The cipher is counted by what it is used in.
-    Lib::ours().cipher(name).context()
+    OURS.cipher(name).context()
 }
 
 fn begun(name: &str, encrypt: bool) -> Context {
-    let lib = Lib::ours();
-    let cipher = lib.cipher(name);
+    let cipher = OURS.cipher(name);
     let mut context = cipher.context();
     let key: Vec<u8> = (0..cipher.key_len() as u8).collect();
     context
@@ -34,10 +33,17 @@ fn data_without_a_key() {
         "AES-256-CTR",
         "AES-128-GCM",
         "AES-256-XTS",
+        "AES-128-CBC-CTS",
+        "ChaCha20-Poly1305",
     ] {
         refused(context(name).update(&[0; 16]), "no key set");
     }
-    for name in ["AES-128-ECB", "AES-192-CBC", "AES-256-CTR"] {
+    for name in [
+        "AES-128-ECB",
+        "AES-192-CBC",
+        "AES-256-CTR",
+        "ChaCha20-Poly1305",
+    ] {
         refused(context(name).finish(), "no key set");
     }
 }
@@ -51,6 +57,11 @@ fn data_without_an_iv() {
     let mut gcm = context("AES-128-GCM");
     gcm.init(false, Some(&[1; 16]), None).unwrap();
     refused(gcm.update(&[0; 16]), "no iv set");
+    let mut chacha = context("ChaCha20-Poly1305");
+    chacha.init(true, Some(&[1; 32]), None).unwrap();
+    refused(chacha.update(&[0; 16]), "no iv set");
+    refused(chacha.aad(&[0; 16]), "no iv set");
+    refused(chacha.finish(), "no iv set");
 }
 
 #[test]
@@ -60,7 +71,13 @@ fn wrong_lengths() {
     refused(gcm.set_iv_length(129), "");
     refused(begun("AES-128-GCM", false).set_tag(&[0; 17]), "");
     refused(begun("AES-128-GCM", false).set_tag(&[]), "");
+    refused(begun("ChaCha20-Poly1305", false).set_tag(&[0; 17]), "");
+    refused(begun("ChaCha20-Poly1305", false).set_tag(&[]), "");
+    let mut chacha = context("ChaCha20-Poly1305");
+    refused(chacha.set_iv_length(11), "invalid iv length");
+    refused(chacha.set_iv_length(16), "invalid iv length");
     refused(begun("AES-128-XTS", true).update(&[0; 15]), "");
+    refused(begun("AES-128-CBC-CTS", true).update(&[0; 15]), "");
     let mut cbc = begun("AES-128-CBC", true);
     cbc.set_padding(false);
     cbc.update(&[0; 17]).unwrap();
@@ -90,28 +107,47 @@ fn equal_halves_of_a_key_for_xts() {
     );
 }
 
+const WITH_TAG: [&str; 2] = ["AES-128-GCM", "ChaCha20-Poly1305"];
+
 #[test]
 fn a_tag_that_comes_never_late_or_wrong() {
-    let mut sealing = begun("AES-128-GCM", true);
-    let data = sealing.update(b"something").unwrap();
-    refused(sealing.tag(16), "");
-    sealing.finish().unwrap();
-    let tag = sealing.tag(16).unwrap();
-    refused(sealing.set_tag(&tag), "");
+    for name in WITH_TAG {
+        let mut sealing = begun(name, true);
+        let data = sealing.update(b"something").unwrap();
+        refused(sealing.tag(16), "");
+        sealing.finish().unwrap();
+        let tag = sealing.tag(16).unwrap();
+        refused(sealing.set_tag(&tag), "");
+        refused(sealing.tag(17), "");
+        refused(sealing.tag(0), "");
 
-    let mut never = begun("AES-128-GCM", false);
-    never.update(&data).unwrap();
-    refused(never.finish(), "");
+        let mut never = begun(name, false);
+        never.update(&data).unwrap();
+        refused(never.finish(), "");
 
-    let mut late = begun("AES-128-GCM", false);
-    late.update(&data).unwrap();
-    late.set_tag(&tag).unwrap();
-    assert_eq!(late.finish(), Ok(vec![]));
+        for late in [false, true] {
+            for len in 1..=16 {
+                let mut right = begun(name, false);
+                if !late {
+                    right.set_tag(&tag[..len]).unwrap();
+                }
+                right.update(&data).unwrap();
+                if late {
+                    right.set_tag(&tag[..len]).unwrap();
+                }
+                assert_eq!(right.finish(), Ok(vec![]));
+            }
+        }
 
-    let mut wrong = begun("AES-128-GCM", false);
-    wrong.update(&data).unwrap();
-    wrong.set_tag(&[0; 16]).unwrap();
-    refused(wrong.finish(), "");
+        for bit in 0..128 {
+            let mut tag = tag.clone();
+            tag[bit / 8] ^= 1 << (bit % 8);
+            let mut wrong = begun(name, false);
+            wrong.update(&data).unwrap();
+            wrong.set_tag(&tag).unwrap();
+            refused(wrong.finish(), "bad decrypt");
+        }
+    }
 }
 
 #[test]
@@ -124,4 +160,69 @@ fn pieces_after_the_end_and_headers_after_data() {
     refused(gcm.finish(), "");
     gcm.init(true, None, Some(&[8; 12])).unwrap();
     gcm.update(&[0; 5]).unwrap();
+    for mut chacha in [true, false].map(|encrypt| begun("ChaCha20-Poly1305", encrypt)) {
+        chacha.update(&[0; 5]).unwrap();
+        refused(chacha.aad(&[0; 5]), "");
+    }
+}
+
+#[test]
+fn a_data_unit_of_xts_that_is_too_long() {
+    let longest = vec![7; 1 << 24];
+    assert_eq!(
+        begun("AES-128-XTS", true)
+            .update(&longest)
+            .map(|sealed| sealed.len()),
+        Ok(1 << 24)
+    );
+    let longer = vec![7; (1 << 24) + 1];
+    refused(
+        begun("AES-128-XTS", true).update(&longer),
+        "xts data unit is too large",
+    );
+}
+
+/// The default provider writes to the null pointer.
+#[test]
+fn data_with_nowhere_to_go() {
+    for name in ["AES-128-ECB", "AES-192-CBC", "AES-256-CTR", "AES-128-XTS"] {
+        refused(begun(name, true).aad(&[0; 32]), "output buffer too small");
+    }
+    let mut stealing = begun("AES-128-CBC-CTS", true);
+    stealing.aad(&[0; 32]).unwrap();
+    stealing.update(&[0; 32]).unwrap();
+}
+
+#[test]
+fn a_wrong_length_of_key() {
+    for name in [
+        "AES-128-ECB",
+        "AES-192-CBC",
+        "AES-256-CTR",
+        "AES-128-GCM",
+        "AES-128-XTS",
+        "ChaCha20-Poly1305",
+    ] {
+        let mut context = context(name);
+        for len in [0, 8, 15, 17, 33, 48, 65, 1 << 20] {
+            refused(context.set_key_length(len), "");
+        }
+    }
+}
+
+#[test]
+fn neither_key_nor_iv_nor_data() {
+    for name in [
+        "AES-128-ECB",
+        "AES-192-CBC",
+        "AES-256-CTR",
+        "AES-128-GCM",
+        "ChaCha20-Poly1305",
+    ] {
+        let mut context = begun(name, true);
+        context.init(true, None, None).unwrap();
+        for output in [true, false] {
+            assert_eq!(context.update_with_nothing(output), Ok(vec![]), "{name}");
+        }
+    }
 }

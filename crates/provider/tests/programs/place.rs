@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -17,6 +18,7 @@ pub(crate) enum From {
 
 pub(crate) struct Place {
     folder: TempDir,
+    counted: bool,
 }
 
 /// Bytes of each cipher that processes of the place had from the provider.
@@ -26,12 +28,22 @@ impl Place {
     pub(crate) fn new() -> Place {
         let place = Place {
             folder: TempDir::new().unwrap(),
+            counted: true,
         };
         // Cargo puts the library beside the tests that depend on it.
         let library = std::env::current_exe()
             .unwrap()
             .with_file_name("libcipherlane_provider.so");
         assert!(library.exists(), "{} was built", library.display());
+        fs::create_dir(place.modules()).unwrap();
+        symlink(&library, place.modules().join("cipherlane.so")).unwrap();
+        // Workers that gave up their rights, as those of nginx, count there too.
+        let set = |path: &Path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(place.path(), 0o711);
+        fs::write(place.statistics(), "").unwrap();
+        set(&place.statistics(), 0o666);
         let configuration = format!(
             "openssl_conf = start\n\
              [start]\nproviders = providers\nalg_section = algorithms\n\
@@ -45,12 +57,26 @@ impl Place {
         place
     }
 
+    /// Where programs are timed, and count nothing.
+    #[allow(dead_code, reason = "benches/openssl has it")]
+    pub(crate) fn uncounted() -> Place {
+        Place {
+            counted: false,
+            ..Place::new()
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     pub(crate) fn configuration(&self) -> PathBuf {
         self.path().join("openssl.cnf")
+    }
+
+    /// A directory where OpenSSL finds the provider by its name.
+    pub(crate) fn modules(&self) -> PathBuf {
+        self.path().join("modules")
     }
 
     fn statistics(&self) -> PathBuf {
@@ -63,7 +89,10 @@ impl Place {
         command
             .current_dir(self.path())
             .env_remove("OPENSSL_MODULES")
-            .env("CIPHERLANE_OPENSSL_STATS", self.statistics());
+            .env_remove("CIPHERLANE_OPENSSL_STATS");
+        if self.counted {
+            command.env("CIPHERLANE_OPENSSL_STATS", self.statistics());
+        }
         match from {
             From::Cipherlane => command.env("OPENSSL_CONF", self.configuration()),
             From::Default => command.env("OPENSSL_CONF", "/dev/null"),
@@ -71,20 +100,29 @@ impl Place {
         command
     }
 
-    /// What was used since the last question.
-    pub(crate) fn used(&self) -> Used {
-        let mut used = Used::new();
-        let Ok(lines) = fs::read_to_string(self.statistics()) else {
-            return used;
-        };
-        fs::remove_file(self.statistics()).unwrap();
+    /// What each process used that has ended since the last question.
+    pub(crate) fn processes(&self) -> BTreeMap<u32, Used> {
+        let mut processes = BTreeMap::<u32, Used>::new();
+        let lines = fs::read_to_string(self.statistics()).unwrap();
+        fs::write(self.statistics(), "").unwrap();
         for line in lines.lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            let process = u32::try_from(line["process"].as_u64().unwrap()).unwrap();
+            let used = processes.entry(process).or_default();
             for (cipher, counts) in line["ciphers"].as_object().unwrap() {
                 *used.entry(cipher.clone()).or_default() += counts["bytes"].as_u64().unwrap();
             }
         }
-        used
+        processes
+    }
+
+    /// What all of them used.
+    pub(crate) fn used(&self) -> Used {
+        let mut all = Used::new();
+        for (cipher, bytes) in self.processes().into_values().flatten() {
+            *all.entry(cipher).or_default() += bytes;
+        }
+        all
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use crate::certificate::certify;
 use crate::place::{From, Place, succeeded};
 
 /// Longer than four records.
@@ -26,31 +27,6 @@ fn data(seed: usize) -> String {
             _ => (b'0' + ((i * 7 + i / 61 + seed) % 10) as u8) as char,
         })
         .collect()
-}
-
-/// Keys and certificates for RSA and ECDSA.
-fn certify(place: &Place) {
-    for (name, key) in [
-        ("rsa", &["rsa:2048"][..]),
-        ("ec", &["ec", "-pkeyopt", "ec_paramgen_curve:P-256"]),
-    ] {
-        let (pem, certificate) = (format!("{name}.key"), format!("{name}.pem"));
-        succeeded(
-            place
-                .command("openssl", From::Default)
-                .env_remove("OPENSSL_CONF")
-                .args([
-                    "req",
-                    "-x509",
-                    "-nodes",
-                    "-subj",
-                    "/CN=localhost",
-                    "-newkey",
-                ])
-                .args(key)
-                .args(["-keyout", &pem, "-out", &certificate]),
-        );
-    }
 }
 
 /// Says the data into a program, and keeps its standard input open: its end would end it.

@@ -4,36 +4,55 @@
 mod planes;
 mod words;
 
-/// A module with the schedulers over one engine. Each clears the registers that
-/// secrets went through.
+pub(crate) use planes::Planes;
+pub(crate) use words::WideWords;
+
+/// A module with the schedulers over one engine. Each clears the registers that secrets
+/// went through, and so much of the stack below.
 macro_rules! engine {
     (
         $(#[$doc:meta])*
-        $module:ident: $token:ident, $features:literal, $engine:expr, wipe $wipe:expr
+        $module:ident: $token:ident, $features:literal, $engine:ident, wipe $wipe:expr
     ) => {
         $(#[$doc])*
         pub(crate) mod $module {
             use super::super::wipe;
+            use super::$engine;
             use crate::cpu::$token;
             use crate::gost28147::divers::{self, Diversify};
             use crate::gost28147::engine::Rounds;
+            use crate::gost28147::packed::RegisterKeys;
             use crate::gost28147::{Block, Key, Tables, Words, cfb, cnt, ecb, imit, lanes};
             use crate::job::{CipherJob, Direction, MacJob};
 
             engine!(@entries $token, $features, $engine, $wipe;
-                fn ecb(jobs: &mut [CipherJob<'_, Key>], dir: Direction) = ecb::run;
-                fn cnt(jobs: &mut [CipherJob<'_, Key>], meshed: bool) = cnt::run;
-                fn cfb_encrypt(jobs: &mut [CipherJob<'_, Key>], meshed: bool) = cfb::run_encrypt;
-                fn cfb_decrypt(jobs: &mut [CipherJob<'_, Key>], meshed: bool) = cfb::run_decrypt;
-                fn imit(jobs: &mut [MacJob<'_, Key>], meshed: bool) = imit::run;
-                fn lanes(rounds: Rounds, keys: &[&Words], blocks: &mut [Block]) = lanes::run;
-                fn divers(jobs: &mut [Diversify<'_>]) = divers::run;
+                fn ecb(jobs: &mut [CipherJob<'_, Key>], dir: Direction) = ecb::run, 14;
+                fn cnt(jobs: &mut [CipherJob<'_, Key>]) = cnt::run, 20;
+                fn cnt_meshed(jobs: &mut [CipherJob<'_, Key>]) = cnt::run_meshed, 24;
+                fn cfb_encrypt(jobs: &mut [CipherJob<'_, Key>], meshed: bool) =
+                    cfb::run_encrypt, 20;
+                fn cfb_decrypt(jobs: &mut [CipherJob<'_, Key>]) = cfb::run_decrypt, 14;
+                fn cfb_decrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) =
+                    cfb::run_decrypt_meshed, 24;
+                fn imit(jobs: &mut [MacJob<'_, Key>], meshed: bool) = imit::run, 36;
+                fn divers(jobs: &mut [Diversify<'_>]) = divers::run, 14;
+                // Whoever has the keys of registers wipes the stack.
+                fn lanes(
+                    bank: &mut RegisterKeys<$engine>,
+                    rounds: Rounds,
+                    keys: &[&Words],
+                    blocks: &mut [Block]
+                ) = lanes::run, 0;
             );
         }
     };
-    (@entries $token:ident, $features:literal, $engine:expr, $wipe:expr;
-        $(fn $name:ident($($arg:ident: $type:ty),*) = $run:path;)*
+    (@entries $token:ident, $features:literal, $engine:ident, $wipe:expr;
+        $(
+            $(#[$doc:meta])*
+            fn $name:ident($($arg:ident: $type:ty),*) = $run:path, $kib:literal;
+        )*
     ) => {$(
+        $(#[$doc])*
         #[inline]
         pub(crate) fn $name(token: $token, sbox: &Tables, $($arg: $type),*) {
             #[target_feature(enable = $features)]
@@ -44,21 +63,30 @@ macro_rules! engine {
             }
             // SAFETY: the token proves the features.
             unsafe { inner(token, sbox, $($arg),*) }
-            // Words of keys were found there.
-            crate::wipe::dead_stack();
+            // Words of keys were found there. A test finds out whether this is far enough.
+            crate::wipe::dead_stack::<{ $kib << 10 }>();
         }
     )*};
 }
 
 engine! {
     /// AVX2.
-    byte_planes: HaveAvx2, "avx2", super::planes::Planes,
-    wipe wipe::registers_256()
+    byte_planes: HaveAvx2, "avx2", Planes, wipe wipe::registers_256()
 }
 
 engine! {
     /// AVX-512 VBMI.
-    wide_words: HaveAvx512Vbmi, "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi",
-    super::words::WideWords,
+    wide_words: HaveAvx512Vbmi, "avx2,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi", WideWords,
     wipe { wipe::registers_256(); wipe::registers_512_upper() }
 }
+
+/// Calls the function for as many registers as there are of `keys`, up to the last number.
+macro_rules! by_registers {
+    ($keys:ident, $function:ident $arguments:tt, $($most:literal)+) => {
+        match $keys.len() {
+            $($most => $function::<$most> $arguments,)+
+            _ => unreachable!("no more than REGISTERS"),
+        }
+    };
+}
+use by_registers;

@@ -11,10 +11,12 @@
 
 use core::arch::x86_64::*;
 
+use arrayvec::ArrayVec;
+
+use super::by_registers;
 use crate::cpu::HaveAvx2;
 use crate::gost28147::engine::{CHUNK, Engine, Rounds};
 use crate::gost28147::{Block, Tables, Words};
-use crate::portable::gost28147::Scalar;
 
 const LANES: usize = 32;
 const REGISTERS: usize = 3;
@@ -32,6 +34,7 @@ impl Engine for Planes {
     const LANES: usize = LANES;
     const REGISTERS: usize = REGISTERS;
     type Keys = Keys;
+    type Bank = ArrayVec<Keys, REGISTERS>;
 
     #[inline(always)]
     fn splat(self, key: &Words, keys: &mut Keys) {
@@ -60,13 +63,7 @@ impl Engine for Planes {
         {
             // SAFETY: the token proves the features, and there are as many registers
             // of blocks as of keys.
-            unsafe {
-                match keys.len() {
-                    1 => crypt::<1>(sbox, rounds, blocks, keys),
-                    2 => crypt::<2>(sbox, rounds, blocks, keys),
-                    _ => crypt::<3>(sbox, rounds, blocks, keys),
-                }
-            }
+            unsafe { by_registers!(keys, crypt(sbox, rounds, blocks, keys), 1 2 3) }
         }
     }
 
@@ -80,27 +77,9 @@ impl Engine for Planes {
         keys: &[Keys],
     ) {
         let lanes = keys.len() * LANES;
-        assert!(keys.len() <= REGISTERS);
         assert!(states.len() == lanes && data.len() == lanes && blocks.len() == lanes);
         // SAFETY: the token proves the features, and all have as many lanes as keys.
-        unsafe {
-            match keys.len() {
-                0 => {}
-                1 => mac::<1>(sbox, states, data, blocks, keys),
-                2 => mac::<2>(sbox, states, data, blocks, keys),
-                _ => mac::<3>(sbox, states, data, blocks, keys),
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block {
-        Scalar.one(sbox, rounds, key, block)
-    }
-
-    #[inline(always)]
-    fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]) {
-        Scalar.mac_one(sbox, key, state, data);
+        unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys), 1 2 3) }
     }
 }
 
@@ -300,6 +279,7 @@ unsafe fn crypt<const G: usize>(
 
 /// # Safety
 /// There are `G` groups of each.
+#[inline(never)]
 #[target_feature(enable = "avx2")]
 unsafe fn mac<const G: usize>(
     sbox: &Tables,

@@ -10,10 +10,12 @@
 
 use core::arch::x86_64::*;
 
+use arrayvec::ArrayVec;
+
+use super::by_registers;
 use crate::cpu::HaveAvx512Vbmi;
 use crate::gost28147::engine::{CHUNK, Engine, Rounds};
 use crate::gost28147::{Block, Tables, Words};
-use crate::portable::gost28147::Scalar;
 use crate::x86_64::rows::transpose512;
 
 const LANES: usize = 16;
@@ -35,6 +37,7 @@ impl Engine for WideWords {
     const LANES: usize = LANES;
     const REGISTERS: usize = REGISTERS;
     type Keys = Keys;
+    type Bank = ArrayVec<Keys, REGISTERS>;
 
     #[inline(always)]
     fn splat(self, key: &Words, keys: &mut Keys) {
@@ -61,16 +64,7 @@ impl Engine for WideWords {
         {
             // SAFETY: the token proves the features, and there are as many registers
             // of blocks as of keys.
-            unsafe {
-                match keys.len() {
-                    1 => crypt::<1>(sbox, rounds, blocks, keys),
-                    2 => crypt::<2>(sbox, rounds, blocks, keys),
-                    3 => crypt::<3>(sbox, rounds, blocks, keys),
-                    4 => crypt::<4>(sbox, rounds, blocks, keys),
-                    5 => crypt::<5>(sbox, rounds, blocks, keys),
-                    _ => crypt::<6>(sbox, rounds, blocks, keys),
-                }
-            }
+            unsafe { by_registers!(keys, crypt(sbox, rounds, blocks, keys), 1 2 3 4 5 6) }
         }
     }
 
@@ -84,30 +78,9 @@ impl Engine for WideWords {
         keys: &[Keys],
     ) {
         let lanes = keys.len() * LANES;
-        assert!(keys.len() <= REGISTERS);
         assert!(states.len() == lanes && data.len() == lanes && blocks.len() == lanes);
         // SAFETY: the token proves the features, and all have as many lanes as keys.
-        unsafe {
-            match keys.len() {
-                0 => {}
-                1 => mac::<1>(sbox, states, data, blocks, keys),
-                2 => mac::<2>(sbox, states, data, blocks, keys),
-                3 => mac::<3>(sbox, states, data, blocks, keys),
-                4 => mac::<4>(sbox, states, data, blocks, keys),
-                5 => mac::<5>(sbox, states, data, blocks, keys),
-                _ => mac::<6>(sbox, states, data, blocks, keys),
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn one(self, sbox: &Tables, rounds: Rounds, key: &Words, block: Block) -> Block {
-        Scalar.one(sbox, rounds, key, block)
-    }
-
-    #[inline(always)]
-    fn mac_one(self, sbox: &Tables, key: &Words, state: &mut Block, data: &[Block]) {
-        Scalar.mac_one(sbox, key, state, data);
+        unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys), 1 2 3 4 5 6) }
     }
 }
 
@@ -262,6 +235,7 @@ unsafe fn crypt<const W: usize>(
 
 /// # Safety
 /// There are `W` registers of each.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 unsafe fn mac<const W: usize>(
     sbox: &Tables,

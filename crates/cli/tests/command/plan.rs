@@ -1,49 +1,25 @@
 //! `cipherlane plan`: what it says of a device, and what it refuses. How fast this machine is
 //! changes nothing here but figures: the devices are far slower or far faster than any.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 
-/// Runs `cipherlane plan`, with settings and learned costs of its own.
-fn plan(dir: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cipherlane"));
-    let variables = std::env::vars_os().map(|(name, _)| name);
-    for name in variables.filter(|name| name.to_string_lossy().starts_with("CIPHERLANE")) {
-        command.env_remove(name);
-    }
+use crate::place::{Place, printed, run, text};
+
+/// `cipherlane plan`, soon over.
+fn plan(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.cipherlane("plan --seconds 0.002");
+    command.args(arguments);
     command
-        .env("HOME", dir)
-        .env("XDG_CONFIG_HOME", dir)
-        .env("XDG_CACHE_HOME", dir)
-        .current_dir(dir)
-        .args(["plan", "--seconds", "0.002"])
-        .args(arguments)
-        .output()
-        .unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-fn printed(dir: &Path, arguments: &[&str]) -> String {
-    let output = plan(dir, arguments);
-    assert!(
-        output.status.success(),
-        "{arguments:?}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
-
-fn json(dir: &Path, arguments: &[&str]) -> Value {
-    serde_json::from_str(&printed(dir, &[arguments, &["--json"]].concat())).unwrap()
+fn json(place: &Place, arguments: &[&str]) -> Value {
+    serde_json::from_str(&printed(plan(place, arguments).arg("--json"))).unwrap()
 }
 
 /// The description of the modern card, with a line replaced.
-fn card(dir: &Path, name: &str, changes: &[(&str, &str)]) {
+fn card(place: &Place, name: &str, changes: &[(&str, &str)]) {
     let preset = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../drivers/src/dma/model/presets/pcie-modern.toml"
@@ -61,20 +37,20 @@ fn card(dir: &Path, name: &str, changes: &[(&str, &str)]) {
             .collect();
         text = lines.join("\n");
     }
-    std::fs::write(dir.join(name), text).unwrap();
+    place.write(name, text);
 }
 
 #[test]
 fn an_old_device_does_not_help_and_the_reason_is_told() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let arguments = ["--device", "glxsb-geode-lx", "--workload", "16,256"];
-    let said = printed(dir.path(), &arguments);
+    let said = printed(&mut plan(&place, &arguments));
     assert!(
         said.contains("dma:glxsb-geode-lx: It does not help at any"),
         "{said}"
     );
-    let plan = json(dir.path(), &arguments);
-    let forecasts = plan["forecasts"].as_array().unwrap();
+    let record = json(&place, &arguments);
+    let forecasts = record["forecasts"].as_array().unwrap();
     assert_eq!(forecasts.len(), 2, "waiting, and 16 under way");
     for forecast in forecasts {
         for row in forecast["rows"].as_array().unwrap() {
@@ -84,12 +60,12 @@ fn an_old_device_does_not_help_and_the_reason_is_told() {
             assert!(latency > row["software"]["latency_ns"].as_f64().unwrap());
         }
     }
-    assert_eq!(plan["cells"].as_array().unwrap().len(), 8);
+    assert_eq!(record["cells"].as_array().unwrap().len(), 8);
 }
 
 #[test]
 fn a_device_that_costs_nothing_helps_from_the_size_on_that_it_takes() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let free = [
         ("latency_ns", "1.0"),
         ("descriptor_ns", "0.0"),
@@ -103,9 +79,9 @@ fn a_device_that_costs_nothing_helps_from_the_size_on_that_it_takes() {
         ("poll_ns", "1.0"),
         ("max_request", "8192"),
     ];
-    card(dir.path(), "card.toml", &free);
-    let plan = json(
-        dir.path(),
+    card(&place, "card.toml", &free);
+    let record = json(
+        &place,
         &[
             "--device",
             "card.toml",
@@ -115,20 +91,20 @@ fn a_device_that_costs_nothing_helps_from_the_size_on_that_it_takes() {
             "0",
         ],
     );
-    let rows = plan["forecasts"][0]["rows"].as_array().unwrap();
+    let rows = record["forecasts"][0]["rows"].as_array().unwrap();
     let verdicts: Vec<&str> = rows
         .iter()
         .map(|r| r["verdict"].as_str().unwrap())
         .collect();
     assert_eq!(verdicts, ["faster", "faster", "not_taken"]);
-    let verdict = plan["verdict"].as_str().unwrap();
+    let verdict = record["verdict"].as_str().unwrap();
     assert!(verdict.contains("does not help above 8 KiB"), "{verdict}");
     assert!(verdict.contains("faster from 4 KiB on"), "{verdict}");
 }
 
 #[test]
 fn a_mix_and_a_capture_are_judged_as_a_whole() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let words: [u32; 6] = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 1 << 18, 101];
     let mut capture: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
     for size in [60u16, 60, 60, 1400] {
@@ -139,7 +115,7 @@ fn a_mix_and_a_capture_are_judged_as_a_whole() {
         packet[2..4].copy_from_slice(&size.to_be_bytes());
         capture.extend(packet);
     }
-    std::fs::write(dir.path().join("few.pcap"), capture).unwrap();
+    place.write("few.pcap", capture);
     let common = [
         "--device",
         "cyclone-v-soc-aes",
@@ -147,8 +123,8 @@ fn a_mix_and_a_capture_are_judged_as_a_whole() {
         "0",
         "--workload",
     ];
-    let plan = json(dir.path(), &[&common[..], &["few.pcap"]].concat());
-    let forecast = &plan["forecasts"][0];
+    let record = json(&place, &[&common[..], &["few.pcap"]].concat());
+    let forecast = &record["forecasts"][0];
     let shares: Vec<(u64, f64)> = forecast["rows"]
         .as_array()
         .unwrap()
@@ -166,13 +142,13 @@ fn a_mix_and_a_capture_are_judged_as_a_whole() {
         mix["best_bytes_per_second"].as_f64() >= mix["device_bytes_per_second"].as_f64(),
         "{mix}"
     );
-    let said = printed(dir.path(), &[&common[..], &["imix"]].concat());
+    let said = printed(plan(&place, &common).arg("imix"));
     assert!(said.contains("IMIX as a whole:"), "{said}");
 }
 
 #[test]
 fn the_page_has_verdicts_charts_and_figures() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let arguments = [
         "--device",
         "am335x",
@@ -181,8 +157,8 @@ fn the_page_has_verdicts_charts_and_figures() {
         "--html",
         "plan.html",
     ];
-    printed(dir.path(), &arguments);
-    let page = std::fs::read_to_string(dir.path().join("plan.html")).unwrap();
+    printed(&mut plan(&place, &arguments));
+    let page = std::fs::read_to_string(place.path("plan.html")).unwrap();
     for part in [
         "Would it help?",
         "dma:am335x: It",
@@ -195,9 +171,9 @@ fn the_page_has_verdicts_charts_and_figures() {
 
 #[test]
 fn what_cannot_be_is_refused_by_name_with_a_remedy() {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("bad.toml"), "title = 'x'").unwrap();
-    std::fs::write(dir.path().join("text.pcap"), "no capture").unwrap();
+    let place = Place::new();
+    place.write("bad.toml", "title = 'x'");
+    place.write("text.pcap", "no capture");
     let preset = |rest: &[&'static str]| [&["--device", "cyclone-v-soc-aes"], rest].concat();
     for (arguments, said) in [
         (vec!["--device", "geode"], ["geode", "glxsb-geode-lx"]),
@@ -216,8 +192,7 @@ fn what_cannot_be_is_refused_by_name_with_a_remedy() {
             ["64 MiB", "--submit"],
         ),
     ] {
-        let output = plan(dir.path(), &arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let output = run(&mut plan(&place, &arguments), 2);
         let message = text(&output.stderr);
         assert!(said.iter().all(|part| message.contains(part)), "{message}");
     }

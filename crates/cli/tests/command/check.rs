@@ -3,9 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
+
+use crate::place::{Place, printed, run, text};
 
 /// Every algorithm, with the number of its vectors in `vectors/`.
 const EXPECTED: [(&str, u64); 22] = [
@@ -59,32 +61,16 @@ fn vector_files() -> Vec<PathBuf> {
     files
 }
 
-/// Runs the command free of the settings of whoever runs the test.
-fn check(arguments: &[&str], files: &[PathBuf]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cipherlane"))
-        .arg("check")
-        .args(arguments)
-        .args(files)
-        .env_clear()
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
+fn check(place: &Place, arguments: &[&str], files: &[PathBuf]) -> Command {
+    let mut command = place.cipherlane("check");
+    command.args(arguments).args(files);
+    command
 }
 
 #[test]
 fn every_driver_passes_every_vector() {
-    let output = check(&["--json"], &vector_files());
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}{}",
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let report = printed(&mut check(&Place::new(), &["--json"], &vector_files()));
+    let report: Value = serde_json::from_str(&report).unwrap();
     let rows = report["results"].as_array().unwrap();
     for (algorithm, vectors) in EXPECTED {
         let row = rows
@@ -116,17 +102,15 @@ fn every_driver_passes_every_vector() {
 
 #[test]
 fn a_wrong_answer_is_named_and_the_status_is_1() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("wrong.rsp");
+    let place = Place::new();
     let right = fs::read_to_string(root().join("nist-cavp/ECBMMT256.rsp")).unwrap();
     let at = right.find("CIPHERTEXT = ").unwrap() + "CIPHERTEXT = ".len();
     let mut wrong = right.into_bytes();
     wrong[at] = if wrong[at] == b'0' { b'1' } else { b'0' };
     // COUNT, KEY and PLAINTEXT stand above it, and the vector begins with the first of them.
     let line = wrong[..at].split(|&b| b == b'\n').count() - 3;
-    fs::write(&path, &wrong).unwrap();
-    let output = check(&["--driver", "software"], &[path]);
-    assert_eq!(output.status.code(), Some(1));
+    let path = place.write("wrong.rsp", &wrong);
+    let output = run(&mut check(&place, &["--driver", "software"], &[path]), 1);
     let printed = text(&output.stdout);
     let named = format!(
         "wrong.rsp:{line}: Count 0: ecb(aes) with a key of 256 bits on software: encrypting in place, alone"
@@ -136,17 +120,18 @@ fn a_wrong_answer_is_named_and_the_status_is_1() {
 }
 
 #[test]
-fn esp_packets_are_run_on_the_library_and_hashes_are_counted() {
+fn esp_packets_hashes_and_derivations_are_run_on_the_library() {
     let files = [
         "rfc9227",
         "esp-gost-draft04",
         "esp-gost-derived",
         "gost28147-kernel",
+        "rfc7801-8891-7836",
     ];
     let files = files.map(|name| root().join(format!("gost/{name}.json")));
-    let output = check(&["--json"], &files);
-    assert_eq!(output.status.code(), Some(0));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let place = Place::new();
+    let report = printed(&mut check(&place, &["--json"], &files));
+    let report: Value = serde_json::from_str(&report).unwrap();
     let rows = report["results"].as_array().unwrap();
     for (algorithm, passed) in [
         ("ENCR_KUZNYECHIK_MGM_KTREE", 2),
@@ -156,6 +141,11 @@ fn esp_packets_are_run_on_the_library_and_hashes_are_counted() {
         ("ESP_GOST-4M-IMIT", 1 + 30),
         ("ESP_GOST-1K-IMIT", 1 + 31),
         ("gost28147_cpa_cnt", 2),
+        ("streebog_256", 3),
+        ("streebog_512", 3),
+        ("hmac_streebog256", 1),
+        ("hmac_streebog512", 1),
+        ("KDF_TREE_GOSTR3411_2012_256", 1),
     ] {
         let mut rows = rows.iter().filter(|row| row["driver"] == "library");
         let row = rows.find(|row| row["algorithm"] == algorithm).unwrap();
@@ -165,25 +155,23 @@ fn esp_packets_are_run_on_the_library_and_hashes_are_counted() {
             "{row}"
         );
     }
-    let output = check(&[], &files);
-    let printed = text(&output.stdout);
+    let printed = printed(&mut check(&place, &[], &files));
     assert!(
         printed.contains("not run: not supported yet by any driver: "),
         "{printed}"
     );
-    assert!(printed.contains("3 of streebog_256"), "{printed}");
+    assert!(printed.contains("4 of gosthash94"), "{printed}");
 }
 
 #[test]
 fn a_wrong_packet_is_named() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("wrong.json");
+    let place = Place::new();
     let right = fs::read_to_string(root().join("gost/rfc9227.json")).unwrap();
     // The ICV of the first packet ends so.
     assert_eq!(right.matches("9738689f8ed\"").count(), 2);
-    fs::write(&path, right.replace("9738689f8ed\"", "9738689f8ee\"")).unwrap();
-    let output = check(&[], &[path]);
-    assert_eq!(output.status.code(), Some(1));
+    let wrong = right.replace("9738689f8ed\"", "9738689f8ee\"");
+    let path = place.write("wrong.json", wrong);
+    let output = run(&mut check(&place, &[], &[path]), 1);
     let printed = text(&output.stdout);
     let named = "vector 1: ENCR_KUZNYECHIK_MGM_KTREE with a key of 352 bits on library: \
                  ended as Refused(BadIcv)";
@@ -192,10 +180,9 @@ fn a_wrong_packet_is_named() {
 
 #[test]
 fn unusable_files_and_unknown_drivers_are_told_with_status_2() {
-    let directory = tempfile::tempdir().unwrap();
-    let absent = directory.path().join("absent.rsp");
-    let foreign = directory.path().join("foreign.json");
-    fs::write(&foreign, "{}").unwrap();
+    let place = Place::new();
+    let absent = place.path("absent.rsp");
+    let foreign = place.write("foreign.json", "{}");
     let good = root().join("rfc/rfc4106-esp.json");
     for (arguments, file, message) in [
         (&[][..], &absent, "absent.rsp: cannot be read: No such file"),
@@ -206,8 +193,7 @@ fn unusable_files_and_unknown_drivers_are_told_with_status_2() {
             "unknown driver 'nonesuch': present are software",
         ),
     ] {
-        let output = check(arguments, std::slice::from_ref(file));
-        assert_eq!(output.status.code(), Some(2));
+        let output = run(&mut check(&place, arguments, std::slice::from_ref(file)), 2);
         let printed = text(&output.stderr);
         assert!(
             printed.starts_with("cipherlane: ") && printed.contains(message),

@@ -3,12 +3,16 @@
 //! It owns nothing but a copy of its IV, fits two cache lines, and is checked
 //! by the session before any driver sees it.
 
+mod scatter;
+mod view;
+
 use std::marker::PhantomData;
-use std::ops::Range;
 
 use inout::InOutBuf;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
+
+pub use self::view::View;
 
 /// What became of a request. Everything but `Pending` and `Done` is an error;
 /// [`Session::error`](crate::Session::error) says it in words.
@@ -110,37 +114,6 @@ impl<'a> Request<'a> {
     pub fn mac(input: &'a [u8]) -> Self {
         // SAFETY: no output.
         unsafe { Self::from_raw(input.as_ptr(), input.len(), std::ptr::null_mut(), 0) }
-    }
-
-    /// Read one list of segments, write another; the cuts may differ, the totals may not.
-    pub fn scatter<'b>(input: &'a [&'b [u8]], output: &'a mut [&'b mut [u8]]) -> Self {
-        let mut request = Self::mac_scatter(input);
-        request.output_len = output.iter().map(|s| s.len()).sum();
-        request.output_segments = count(output.len());
-        request.output = output.as_mut_ptr().cast();
-        request
-    }
-
-    /// Work on a list of segments in place.
-    pub fn scatter_in_place<'b>(segments: &'a mut [&'b mut [u8]]) -> Self {
-        let len = segments.iter().map(|s| s.len()).sum();
-        let segment_count = count(segments.len());
-        let pointer = segments.as_mut_ptr();
-        // SAFETY: the fields are made consistent below.
-        let mut request = unsafe { Self::from_raw(pointer.cast(), len, pointer.cast(), len) };
-        request.input_segments = segment_count;
-        request.output_segments = segment_count;
-        request
-    }
-
-    /// For a MAC: read a list of segments.
-    pub fn mac_scatter<'b>(input: &'a [&'b [u8]]) -> Self {
-        let len = input.iter().map(|s| s.len()).sum();
-        // SAFETY: no output; the pointer is made a list of segments below.
-        let mut request =
-            unsafe { Self::from_raw(input.as_ptr().cast(), len, std::ptr::null_mut(), 0) };
-        request.input_segments = count(input.len());
-        request
     }
 
     /// From pointers, for doors in other languages.
@@ -356,31 +329,6 @@ impl<'a> Request<'a> {
         unsafe { std::slice::from_raw_parts(self.input, self.input_len) }
     }
 
-    /// For drivers that [scatter](crate::Transform::scatters): address and length of each
-    /// region of the input, in order; one where it is flat.
-    pub fn input_regions(&self) -> impl Iterator<Item = (*const u8, usize)> {
-        let flat = (self.input_segments == 0).then_some((self.input, self.input_len));
-        let segments: &[&[u8]] = match self.input_segments {
-            0 => &[],
-            // SAFETY: as in `gather`.
-            n => unsafe { std::slice::from_raw_parts(self.input.cast(), n as usize) },
-        };
-        flat.into_iter()
-            .chain(segments.iter().map(|s| (s.as_ptr(), s.len())))
-    }
-
-    /// The same of the output; none where there is no output.
-    pub fn output_regions(&mut self) -> impl Iterator<Item = (*mut u8, usize)> {
-        let is_flat = self.output_segments == 0 && self.has_output();
-        let flat = is_flat.then_some((self.output, self.output_len));
-        let segments = match self.output_segments {
-            0 => &mut [],
-            _ => self.output_segments_mut(),
-        };
-        flat.into_iter()
-            .chain(segments.iter_mut().map(|s| (s.as_mut_ptr(), s.len())))
-    }
-
     /// For drivers whose engine compares tags: authentication failed. Wipes the output.
     pub fn refuse_tag(&mut self) {
         self.wipe_output();
@@ -447,71 +395,6 @@ impl<'a> Request<'a> {
             unsafe { std::slice::from_raw_parts_mut(self.output, self.output_len) }.zeroize();
         }
     }
-
-    fn output_segments_mut(&mut self) -> &mut [&'a mut [u8]] {
-        assert!(self.output_segments > 0, "a flat request has no segments");
-        // SAFETY: `output` was set from an exclusive slice of that many segments.
-        unsafe { std::slice::from_raw_parts_mut(self.output.cast(), self.output_segments as usize) }
-    }
-
-    /// Copies the input of a scattered or flat request into `flat`, which has its length.
-    pub(crate) fn gather(&self, flat: &mut [u8]) {
-        if self.input_segments == 0 {
-            return flat.copy_from_slice(self.input());
-        }
-        // SAFETY: `input` was set from a slice of that many segments (`&[u8]` and
-        // `&mut [u8]` have one layout), borrowed for 'a.
-        let segments: &[&[u8]] =
-            unsafe { std::slice::from_raw_parts(self.input.cast(), self.input_segments as usize) };
-        let mut rest = flat;
-        for segment in segments {
-            let (head, tail) = rest.split_at_mut(segment.len());
-            head.copy_from_slice(segment);
-            rest = tail;
-        }
-    }
-
-    /// The output, flat.
-    pub(crate) fn copy_output(&mut self) -> Vec<u8> {
-        let mut copy = Vec::with_capacity(self.output_len);
-        for (start, len) in self.output_regions() {
-            // SAFETY: a region of the output, which is ours while `self` is borrowed.
-            copy.extend_from_slice(unsafe { std::slice::from_raw_parts(start, len) });
-        }
-        copy
-    }
-
-    /// Copies `flat` into the output of a scattered or flat request.
-    pub(crate) fn distribute(&mut self, flat: &[u8]) {
-        if self.output_segments == 0 {
-            return self.data().get_out().copy_from_slice(flat);
-        }
-        let mut rest = flat;
-        for segment in self.output_segments_mut() {
-            let (head, tail) = rest.split_at(segment.len());
-            segment.copy_from_slice(head);
-            rest = tail;
-        }
-    }
-
-    /// A flat request over `flat` in place, with this one's IV, additional data and tag.
-    ///
-    /// # Safety
-    /// This request must not be used until the result is gone: they share the tag region.
-    pub(crate) unsafe fn flattened<'b>(&self, flat: &'b mut [u8]) -> Request<'b>
-    where
-        'a: 'b,
-    {
-        let mut request = if self.has_output() {
-            Request::in_place(flat)
-        } else {
-            Request::mac(flat)
-        };
-        (request.iv, request.iv_len) = (self.iv, self.iv_len);
-        (request.aad, request.aad_len) = (self.aad, self.aad_len);
-        (request.tag, request.tag_len) = (self.tag, self.tag_len);
-        request
-    }
 }
 
 /// The usual length without a call.
@@ -533,10 +416,6 @@ fn same_tag(tag: &[u8], computed: &[u8]) -> bool {
     }
 }
 
-fn count(segments: usize) -> u32 {
-    u32::try_from(segments).expect("a scatter list has fewer than 2^32 segments")
-}
-
 impl std::fmt::Debug for Request<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Request")
@@ -548,66 +427,5 @@ impl std::fmt::Debug for Request<'_> {
             .field("segments", &(self.input_segments, self.output_segments))
             .field("status", &self.status)
             .finish()
-    }
-}
-
-/// The payload and IV of a flat request, for threads that share the work on it.
-#[derive(Clone, Copy)]
-pub struct View {
-    input: *const u8,
-    output: *mut u8,
-    len: usize,
-    iv: [u8; 16],
-}
-
-// SAFETY: a view is pointers to memory that the request's owner keeps alive and
-// unshared; every dereference is behind an unsafe function with that contract.
-unsafe impl Send for View {}
-// SAFETY: as above.
-unsafe impl Sync for View {}
-
-impl View {
-    /// Bytes of payload.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there is no payload.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The IV, padded with zeros to 16 bytes.
-    pub fn iv_block(&self) -> [u8; 16] {
-        self.iv
-    }
-
-    /// A range of the payload, for reading its input and writing its output.
-    ///
-    /// # Safety
-    /// The request must outlive the result, and no two threads may hold
-    /// overlapping ranges at a time.
-    #[inline]
-    pub unsafe fn range<'b>(&self, range: Range<usize>) -> InOutBuf<'b, 'b, u8> {
-        assert!(range.start <= range.end && range.end <= self.len);
-        // SAFETY: the range lies in both regions (checked), which are equal or
-        // disjoint (checked by the session); the rest is the caller's promise.
-        unsafe {
-            InOutBuf::from_raw(
-                self.input.add(range.start),
-                self.output.add(range.start),
-                range.end - range.start,
-            )
-        }
-    }
-
-    /// The 16 bytes of input before `end`.
-    ///
-    /// # Safety
-    /// The request must be alive, and nobody may write those bytes meanwhile.
-    pub unsafe fn block_before(&self, end: usize) -> [u8; 16] {
-        assert!(end >= 16 && end <= self.len);
-        // SAFETY: in range (checked), readable and not written (the caller's promise).
-        unsafe { self.input.add(end - 16).cast::<[u8; 16]>().read() }
     }
 }

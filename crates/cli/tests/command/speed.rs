@@ -1,48 +1,22 @@
 //! `cipherlane speed`: what it writes, and what it refuses. Nothing here depends on how fast
 //! anything is.
 
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 
-/// Runs `cipherlane speed`, with settings and learned costs of its own.
-fn speed(dir: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cipherlane"));
-    let variables = std::env::vars_os().map(|(name, _)| name);
-    for name in variables.filter(|name| name.to_string_lossy().starts_with("CIPHERLANE")) {
-        command.env_remove(name);
-    }
+use crate::place::{Place, printed, run, text};
+
+/// `cipherlane speed`, soon over.
+fn speed(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.cipherlane("speed --seconds 0.002");
+    command.args(arguments);
     command
-        .env("HOME", dir)
-        .env("XDG_CONFIG_HOME", dir)
-        .env("XDG_CACHE_HOME", dir)
-        .current_dir(dir)
-        .arg("speed")
-        .args(["--seconds", "0.002"])
-        .args(arguments)
-        .output()
-        .unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Standard output of a run that must succeed.
-fn printed(dir: &Path, arguments: &[&str]) -> String {
-    let output = speed(dir, arguments);
-    assert!(
-        output.status.success(),
-        "{arguments:?}: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
-
-fn record(dir: &Path, arguments: &[&str]) -> Value {
-    let arguments = [arguments, &["--json", "-"]].concat();
-    serde_json::from_str(&printed(dir, &arguments)).unwrap()
+fn record(place: &Place, arguments: &[&str]) -> Value {
+    let output = printed(speed(place, arguments).args(["--json", "-"]));
+    serde_json::from_str(&output).unwrap()
 }
 
 fn cells(record: &Value) -> &Vec<Value> {
@@ -51,7 +25,7 @@ fn cells(record: &Value) -> &Vec<Value> {
 
 #[test]
 fn json_has_the_agreed_shape_and_auto_is_calibrated_and_kept() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let options = [
         "gcm(aes)",
         "aes-256-ctr",
@@ -64,18 +38,15 @@ fn json_has_the_agreed_shape_and_auto_is_calibrated_and_kept() {
         "--batch",
         "1,4",
     ];
-    let output = speed(
-        dir.path(),
-        &[&options[..], &["--json", "out.json"]].concat(),
-    );
+    let output = run(speed(&place, &options).args(["--json", "out.json"]), 0);
     let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
     assert!(said.contains("calibrating first"), "{said}");
     assert!(said.contains("8 cells by up to 3 drivers"), "{said}");
-    let profile = std::fs::read_to_string(dir.path().join("cipherlane/profile.json")).unwrap();
+    let profile =
+        std::fs::read_to_string(place.path("home/.cache/cipherlane/profile.json")).unwrap();
     assert!(profile.contains("gcm(aes) 128") && profile.contains("ctr(aes) 256"));
 
-    let json = std::fs::read_to_string(dir.path().join("out.json")).unwrap();
+    let json = std::fs::read_to_string(place.path("out.json")).unwrap();
     let record: Value = serde_json::from_str(&json).unwrap();
     assert!(record["machine"]["cpus"].as_u64().unwrap() > 0);
     assert_eq!(cells(&record).len(), 2 * 2 * 2 * 3);
@@ -131,13 +102,13 @@ fn json_has_the_agreed_shape_and_auto_is_calibrated_and_kept() {
     assert!(table.contains("auto reaches 97 % or more"), "{table}");
 
     // What is known is not measured again.
-    let again = speed(dir.path(), &options);
+    let again = run(&mut speed(&place, &options), 0);
     assert!(!text(&again.stderr).contains("calibrating"));
 }
 
 #[test]
 fn every_algorithm_runs_both_ways_waiting_and_not() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let all = cipherlane::Algorithm::names();
     let options = [
         "--drivers",
@@ -151,7 +122,7 @@ fn every_algorithm_runs_both_ways_waiting_and_not() {
     ];
     let options = [&all[..], &options].concat();
     for decrypt in [&[][..], &["--decrypt"]] {
-        let record = record(dir.path(), &[&options[..], decrypt].concat());
+        let record = record(&place, &[&options[..], decrypt].concat());
         for name in &all {
             let of = cells(&record).iter().filter(|c| c["algorithm"] == *name);
             // Block modes do not take 65 bytes.
@@ -176,9 +147,9 @@ fn every_algorithm_runs_both_ways_waiting_and_not() {
 
 #[test]
 fn callers_share_a_session_and_dedicated_cores() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let record = record(
-        dir.path(),
+        &place,
         &[
             "ctr(aes)",
             "--cores",
@@ -209,7 +180,7 @@ fn callers_share_a_session_and_dedicated_cores() {
 
 #[test]
 fn csv_and_html_are_whole_and_ask_nobody() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let options = [
         "hmac(sha256)",
         "--drivers",
@@ -220,17 +191,17 @@ fn csv_and_html_are_whole_and_ask_nobody() {
         "1",
     ];
     let outputs = ["--csv", "a.csv", "--html", "a.html", "--verbose"];
-    let table = printed(dir.path(), &[&options[..], &outputs].concat());
+    let table = printed(speed(&place, &options).args(outputs));
     assert!(
         table.contains("p99") && table.contains("user s/GB"),
         "{table}"
     );
-    let csv = std::fs::read_to_string(dir.path().join("a.csv")).unwrap();
+    let csv = std::fs::read_to_string(place.path("a.csv")).unwrap();
     let columns: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(columns.len(), 1 + 4);
     assert!(columns.iter().all(|count| *count == columns[0]), "{csv}");
     assert!(csv.starts_with("algorithm,keybits,direction,driver,size,"));
-    let html = std::fs::read_to_string(dir.path().join("a.html")).unwrap();
+    let html = std::fs::read_to_string(place.path("a.html")).unwrap();
     assert!(html.contains("default-src 'none'") && html.ends_with("</html>\n"));
     for outside in ["src=", "href=\"http", "@import", "<link"] {
         assert!(!html.contains(outside), "{outside}");
@@ -241,11 +212,11 @@ fn csv_and_html_are_whole_and_ask_nobody() {
 
 #[test]
 fn a_definition_stands_in_for_options_and_options_win() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let text = "algorithms = ['ctr(aes)']\ndrivers = ['software']\nsizes = [16, 64]\nbatch = [2]\n\
                 threads = [1]\nsubmit = [4]\nkeybits = 192\nseconds = 60.0\n";
-    std::fs::write(dir.path().join("d.toml"), text).unwrap();
-    let record = record(dir.path(), &["--definition", "d.toml", "--sizes", "32"]);
+    place.write("d.toml", text);
+    let record = record(&place, &["--definition", "d.toml", "--sizes", "32"]);
     let [cell] = &cells(&record)[..] else {
         panic!("{record}");
     };
@@ -255,15 +226,13 @@ fn a_definition_stands_in_for_options_and_options_win() {
 
 #[test]
 fn a_driver_that_cannot_be_measured_is_named_with_its_reason() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let options = ["ctr(aes)", "--sizes", "64", "--batch", "1", "--drivers"];
-    let output = speed(dir.path(), &[&options[..], &["software,cores"]].concat());
+    let output = run(speed(&place, &options).arg("software,cores"), 0);
     let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
     assert!(said.contains("driver 'cores' is left out: "), "{said}");
-    let output = speed(dir.path(), &[&options[..], &["cores"]].concat());
+    let output = run(speed(&place, &options).arg("cores"), 1);
     let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
         said.contains("no driver is left") && said.contains("'cores'"),
         "{said}"
@@ -272,7 +241,7 @@ fn a_driver_that_cannot_be_measured_is_named_with_its_reason() {
 
 #[test]
 fn mistakes_are_named_and_nothing_is_left_behind() {
-    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
     for (arguments, status, said) in [
         (&["rot13"][..], 2, "'rot13'"),
         (&["gcm(aes)", "--keybits", "100"], 2, "100 bits"),
@@ -292,16 +261,12 @@ fn mistakes_are_named_and_nothing_is_left_behind() {
         (&["--html", "."], 1, "'.'"),
         (&["--definition", "none.toml"], 1, "none.toml"),
     ] {
-        let output = speed(dir.path(), arguments);
+        let output = run(&mut speed(&place, arguments), status);
         let message = text(&output.stderr);
-        assert_eq!(
-            output.status.code(),
-            Some(status),
-            "{arguments:?}: {message}"
-        );
         assert!(message.contains(said), "{arguments:?}: {message}");
         assert!(!message.contains("panicked"), "{arguments:?}: {message}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    assert!(place.names().is_empty());
+    assert!(!place.path("home/.cache").exists());
 }

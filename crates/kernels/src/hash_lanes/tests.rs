@@ -1,0 +1,189 @@
+//! Random batches through every engine, and the ends of blocks.
+
+use super::*;
+use crate::hmac::{HmacSha256Key, HmacSha512Key};
+use crate::naive;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// A key (none for the plain hash), the bytes, and where they are cut in two; of
+/// the second part the last few bytes, as many as the third number, are the suffix.
+type Case = (Option<Vec<u8>>, Vec<u8>, usize, usize);
+
+fn cases() -> impl Strategy<Value = Vec<Case>> {
+    let len = prop_oneof![3 => 0..=300_usize, 1 => 0..=9000_usize];
+    let data = len.prop_flat_map(|len| (vec(any::<u8>(), len), 0..=len));
+    let key = proptest::option::weighted(0.8, vec(any::<u8>(), 0..=150));
+    let suffix = prop_oneof![Just(0), Just(4), 0..=SUFFIX];
+    let case = (key, data, suffix).prop_map(|(key, (data, cut), suffix)| {
+        let suffix = suffix.min(data.len() - cut);
+        (key, data, cut, suffix)
+    });
+    vec(case, 0..=40)
+}
+
+/// The digests of all cases through `N` lanes, one after the other, as the
+/// engine gives them into buffers that were not zero before.
+macro_rules! digests {
+    ($hash:ident, $key:ident, $lanes:literal, $means:expr, $cases:expr) => {{
+        let keys: Vec<_> = $cases
+            .iter()
+            .map(|(key, ..)| key.as_ref().map(|key| $key::new(key)))
+            .collect();
+        let mut digests = vec![[0xff_u8; 64]; keys.len()];
+        let jobs = digests.iter_mut().zip($cases).zip(&keys);
+        let messages = jobs.map(|((digest, (_, data, cut, suffix)), key)| {
+            let (head, data) = data.split_at(*cut);
+            let (data, suffix) = data.split_at(data.len() - suffix);
+            match key {
+                Some(key) => key.message(head, data, suffix, digest),
+                None => Message {
+                    states: None,
+                    before: 0,
+                    head,
+                    data,
+                    suffix,
+                    digest,
+                },
+            }
+        });
+        run::<$hash, _, $lanes>($means, messages);
+        digests
+    }};
+}
+
+fn expected_256((key, data, ..): &Case) -> [u8; 64] {
+    let mut padded = [0; 64];
+    padded[..32].copy_from_slice(&match key {
+        Some(key) => naive::hmac_sha256(key, data),
+        None => naive::sha256(data),
+    });
+    padded
+}
+
+fn expected_512((key, data, ..): &Case) -> [u8; 64] {
+    match key {
+        Some(key) => naive::hmac_sha512(key, data),
+        None => naive::sha512(data),
+    }
+}
+
+/// All means of this machine, from the plainest on.
+#[cfg(target_arch = "x86_64")]
+macro_rules! subsets {
+    ($means:ident { $first:ident: $first_token:ident, $second:ident: $second_token:ident }) => {{
+        use crate::cpu::{$first_token, $second_token};
+        let mut subsets = Vec::new();
+        for $first in [None, $first_token::new()] {
+            for $second in [None, $second_token::new()] {
+                subsets.push(crate::x86_64::sha2::$means { $first, $second });
+            }
+        }
+        subsets
+    }};
+}
+
+fn check_256(cases: &[Case]) {
+    let expected: Vec<_> = cases.iter().map(expected_256).collect();
+    let digests = digests!(Sha256, HmacSha256Key, 3, OneByOne, cases);
+    assert_eq!(digests, expected);
+    #[cfg(target_arch = "x86_64")]
+    for means in subsets!(Means256 {
+        sha_ni: HaveShaNi,
+        avx512: HaveAvx512
+    }) {
+        assert_eq!(digests!(Sha256, HmacSha256Key, 1, means, cases), expected);
+        assert_eq!(digests!(Sha256, HmacSha256Key, 4, means, cases), expected);
+        assert_eq!(digests!(Sha256, HmacSha256Key, 16, means, cases), expected);
+    }
+}
+
+fn check_512(cases: &[Case]) {
+    let expected: Vec<_> = cases.iter().map(expected_512).collect();
+    let digests = digests!(Sha512, HmacSha512Key, 3, OneByOne, cases);
+    assert_eq!(digests, expected);
+    #[cfg(target_arch = "x86_64")]
+    for means in subsets!(Means512 {
+        avx2: HaveAvx2,
+        avx512: HaveAvx512
+    }) {
+        assert_eq!(digests!(Sha512, HmacSha512Key, 1, means, cases), expected);
+        assert_eq!(digests!(Sha512, HmacSha512Key, 4, means, cases), expected);
+        assert_eq!(digests!(Sha512, HmacSha512Key, 8, means, cases), expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn sha256_of_random_batches(cases in cases()) {
+        check_256(&cases);
+    }
+
+    #[test]
+    fn sha512_of_random_batches(cases in cases()) {
+        check_512(&cases);
+    }
+}
+
+/// Every length around the ends of blocks and of their padding, cut in two
+/// at every such place, without a suffix and with one of each kind of length.
+#[test]
+fn ends_of_blocks() {
+    let places = [
+        0, 1, 3, 4, 7, 8, 15, 16, 31, 32, 55, 56, 63, 64, 65, 111, 112, 119, 120, 127, 128, 129,
+        191, 192, 255, 256,
+    ];
+    let data: Vec<u8> = (0..=256).map(|i| i as u8).collect();
+    for key in [None, Some(vec![0x5c; 20])] {
+        let mut cases = Vec::new();
+        for len in places {
+            for cut in places.into_iter().filter(|&cut| cut <= len) {
+                for suffix in [0, 4, SUFFIX].into_iter().filter(|&s| s <= len - cut) {
+                    cases.push((key.clone(), data[..len].to_vec(), cut, suffix));
+                }
+            }
+        }
+        check_256(&cases);
+        check_512(&cases);
+    }
+}
+
+/// A lone short message takes a way of its own.
+#[test]
+fn lone_messages() {
+    let data: Vec<u8> = (0..=130_u8).map(|i| i.wrapping_mul(3)).collect();
+    let key = vec![0x77; 32];
+    let (key_256, key_512) = (HmacSha256Key::new(&key), HmacSha512Key::new(&key));
+    for len in 0..=130 {
+        for (cut, suffix) in [(0, 0), (0, 4), (1, 0), (len / 2, 3), (len, 0)] {
+            let (head, rest) = data[..len].split_at(cut.min(len));
+            let suffix = suffix.min(rest.len());
+            let (rest, end) = rest.split_at(rest.len() - suffix);
+            let (mut mac_256, mut mac_512) = ([0xff; 64], [0xff; 64]);
+            sha256(core::iter::once(key_256.message(
+                head,
+                rest,
+                end,
+                &mut mac_256,
+            )));
+            sha512(core::iter::once(key_512.message(
+                head,
+                rest,
+                end,
+                &mut mac_512,
+            )));
+            let case = (Some(key.clone()), data[..len].to_vec(), cut, suffix);
+            assert_eq!(
+                mac_256,
+                expected_256(&case),
+                "{len} bytes cut at {cut}, {suffix}"
+            );
+            assert_eq!(
+                mac_512,
+                expected_512(&case),
+                "{len} bytes cut at {cut}, {suffix}"
+            );
+        }
+    }
+}
