@@ -3,8 +3,9 @@
 //! A call that is shared leaves some of its data in another core's cache, where the next one
 //! finds it: neither way shows what it is worth in turn with the other. So calls go one way
 //! for a while, of which the first tell nothing. Sharing is kept up while its mean, in which
-//! every interruption of a worker counts, is well below the time alone; where it is not,
-//! calls go alone, and four times as many each time before sharing is tried again.
+//! every interruption of a worker counts, is well below the time alone. Where it is not,
+//! calls go alone, four times as many each time before sharing is tried again, and at least
+//! so many that what the trial cost is a hundredth of what they take.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -23,9 +24,11 @@ const TRIAL: u32 = 4;
 const WINDOW: u32 = 64;
 /// Windows until the time alone is looked at again.
 const WINDOWS: u32 = 16;
-/// Calls that go alone after sharing has failed: at first, and at most.
+/// Calls that go alone after sharing has failed: at first, and at most...
 const REST: u32 = 128;
 const LONGEST_REST: u32 = 1 << 15;
+/// ...unless the trial cost more than one part in so many of their time.
+const LOSS: u64 = 100;
 
 /// Sharing must take less than this percentage of the time alone: it takes processor time
 /// from others.
@@ -86,6 +89,8 @@ struct Entry {
     seen: u32,
     sum: u64,
     windows: u32,
+    /// What the trial took beyond the time alone.
+    lost: u64,
     rest: u32,
 }
 
@@ -99,6 +104,7 @@ impl Entry {
             seen: 0,
             sum: 0,
             windows: 0,
+            lost: 0,
             rest: REST,
         }
     }
@@ -107,7 +113,7 @@ impl Entry {
     fn next(&mut self) -> (Way, bool) {
         if self.way == Way::Alone && self.calls >= self.turn {
             (self.way, self.calls) = (Way::Shared, 0);
-            (self.seen, self.sum, self.windows) = (0, 0, 0);
+            (self.seen, self.sum, self.windows, self.lost) = (0, 0, 0, 0);
         }
         self.calls = self.calls.saturating_add(1);
         (self.way, self.calls > UNTOLD)
@@ -117,32 +123,39 @@ impl Entry {
         (self.way, self.calls, self.turn) = (Way::Alone, 0, calls);
     }
 
-    /// A call that went this way took so long.
-    fn learn(&mut self, way: Way, time: u64) {
+    /// A call that went this way took so long, and tells something or not.
+    fn learn(&mut self, way: Way, told: bool, time: u64) {
         match way {
             // One that began before the way was changed tells nothing.
             _ if way != self.way => {}
+            Way::Shared => self.learn_shared(told, time),
+            Way::Alone if !told => {}
             Way::Alone if self.alone == 0 => self.alone = time.max(1),
             // Faster is believed sooner: one that was interrupted is no measure of what going
             // alone is worth.
             Way::Alone if time < self.alone => self.alone = ((self.alone + time) / 2).max(1),
             Way::Alone => self.alone += (time - self.alone).min(self.alone) / 8,
-            Way::Shared => self.learn_shared(time),
         }
     }
 
-    fn learn_shared(&mut self, time: u64) {
+    fn learn_shared(&mut self, told: bool, time: u64) {
+        let on_trial = self.windows == 0 && self.seen < TRIAL;
+        if on_trial {
+            self.lost = self.lost.saturating_add(time.saturating_sub(self.alone));
+        }
+        // What is hopeless is seen at once, but the workers may have been started just now.
+        if on_trial && time > 2 * self.alone && self.calls > 1 {
+            return self.fail();
+        }
+        if !told {
+            return;
+        }
         self.seen += 1;
         self.sum = self.sum.saturating_add(time);
         let worthwhile = self.sum.saturating_mul(100)
             < (self.alone * u64::from(self.seen)).saturating_mul(WORTHWHILE);
-        let on_trial = self.windows == 0 && self.seen <= TRIAL;
-        // What is hopeless is seen at the first call.
-        let hopeless = on_trial && time > 2 * self.alone;
-        let judged = self.seen == WINDOW || on_trial && self.seen == TRIAL;
-        if hopeless || judged && !worthwhile {
-            self.go_alone(self.rest);
-            self.rest = (self.rest * 4).min(LONGEST_REST);
+        if (self.seen == WINDOW || on_trial && self.seen == TRIAL) && !worthwhile {
+            self.fail();
         } else if self.seen == WINDOW {
             (self.seen, self.sum) = (0, 0);
             self.windows += 1;
@@ -151,6 +164,13 @@ impl Entry {
                 self.go_alone(UNTOLD + TRIAL);
             }
         }
+    }
+
+    fn fail(&mut self) {
+        let window = self.sum.saturating_sub(self.alone * u64::from(self.seen));
+        let dear = self.lost.max(window).saturating_mul(LOSS) / self.alone.max(1);
+        self.go_alone(self.rest.max(dear.try_into().unwrap_or(u32::MAX)));
+        self.rest = (self.rest * 4).min(LONGEST_REST);
     }
 }
 
@@ -176,10 +196,9 @@ impl Turn<'_> {
 
     /// The call is over.
     pub(super) fn end(self) {
-        if self.told
-            && let Some(mut entry) = open(self.entry)
-        {
-            entry.learn(self.way, pace(self.began.elapsed(), self.len));
+        if let Some(mut entry) = open(self.entry) {
+            let took = self.began.elapsed();
+            entry.learn(self.way, self.told, pace(took, self.len));
         }
     }
 }
@@ -206,9 +225,7 @@ mod tests {
             let time = time(call, way);
             shared += way as u64;
             sum += time;
-            if told {
-                entry.learn(way, time);
-            }
+            entry.learn(way, told, time);
         }
         (shared, sum)
     }
@@ -245,6 +262,14 @@ mod tests {
             let (count, _) = run(&mut entry, 10_000, always(shared));
             assert!(count > 9_900, "{shared}: {count}");
         }
+    }
+
+    #[test]
+    fn a_trial_that_was_dear_is_not_soon_made_again() {
+        let mut entry = Entry::new();
+        let (count, time) = run(&mut entry, 19_000, always(100 * ALONE));
+        assert_eq!(count, 2);
+        assert!(time < ALONE * 19_000 * 102 / 100, "{time}");
     }
 
     #[test]

@@ -169,7 +169,7 @@ fn every_form_is_split_and_equal() {
         // An encryption in CBC is a chain, which cannot be.
         let both_ways = if name.ends_with("CBC") { 1 } else { 2 };
         let calls = split(&lines, name);
-        assert!(calls >= both_ways * 3, "{name}: {lines:?}");
+        assert!(calls >= both_ways * 2, "{name}: {lines:?}");
     }
 }
 
