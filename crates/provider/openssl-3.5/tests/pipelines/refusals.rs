@@ -239,3 +239,36 @@ fn too_little_room_changes_nothing() {
     give(&mut cbc, &[0; 17], 32).unwrap();
     refused(end(&mut cbc), "wrong final block length");
 }
+
+#[test]
+fn pointers_to_nothing() {
+    let lib = Lib::ours();
+    let (cbc, gcm) = (lib.cipher("AES-128-CBC"), lib.cipher("AES-128-GCM"));
+    for cipher in [&cbc, &gcm] {
+        let mut pipeline = begun(cipher, true);
+        // SAFETY: null, or 16 bytes.
+        unsafe {
+            refused(pipeline.begin_with(None), "no iv set");
+            let mut ivs = [[0; 16].as_ptr(); PIPES];
+            ivs[3] = std::ptr::null();
+            refused(pipeline.begin_with(Some(&ivs)), "no iv set");
+        }
+        // What was begun before goes on.
+        give(&mut pipeline, &[0; 20], 36).unwrap();
+        assert_eq!(pipeline.update_with_nulls(0).unwrap(), [0; PIPES]);
+        assert_eq!(pipeline.update_with_nulls(100).unwrap(), [0; PIPES]);
+    }
+    let mut pipeline = begun(&cbc, true);
+    refused(pipeline.finish_with_nulls(), "output buffer too small");
+    end(&mut pipeline).unwrap();
+    let mut pipeline = begun(&gcm, true);
+    pipeline.finish_with_nulls().unwrap();
+    let [get, _, get_each, _] = pipeline.tags_nowhere();
+    refused(get, "failed to set parameter");
+    refused(get_each, "failed to set parameter");
+    let mut pipeline = begun(&gcm, false);
+    let [_, set, _, set_each] = pipeline.tags_nowhere();
+    refused(set, "failed to get parameter");
+    refused(set_each, "failed to get parameter");
+    refused(end(&mut pipeline), "invalid tag");
+}
