@@ -180,3 +180,50 @@ pub(super) fn enough(pace: &Pace) -> u64 {
     let [home, latency, service] = [pace.home, pace.latency, pace.service].map(u64::from);
     home + home / 4 + latency.max(2 * service)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(latency: u32, service: u32, home: u32, core: u32) -> Pace {
+        Pace {
+            latency,
+            service,
+            home,
+            core,
+        }
+    }
+
+    #[test]
+    fn a_caller_that_does_not_wait_uses_what_is_worth_using() {
+        // Of this one nothing is known yet: it may have any number of batches under way.
+        let window = Window::default();
+        let plan = |goal, pace| plan(goal, &pace, &window);
+        let throughput = Goal::Throughput;
+        assert_eq!(plan(throughput, pace(900, 10, 1000, 1000)), Plan::Home);
+        assert_eq!(plan(throughput, pace(90_000, 900, 1000, 10)), Plan::Home);
+        let Plan::Both(share) = plan(throughput, pace(5000, 2000, 1000, 10)) else {
+            panic!("the device does a third")
+        };
+        assert!((share / SURE - 2.0 / 3.0).abs() < 0.01, "{share}");
+        // Much faster: a batch at home now and then would only keep it waiting.
+        assert_eq!(plan(throughput, pace(600, 5, 1000, 1)), Plan::Device(0.0));
+        let Plan::Device(share) = plan(Goal::Cpu, pace(5000, 2000, 1000, 10)) else {
+            panic!("the device does what it can")
+        };
+        // Nine tenths of three thirds, less the one that the device does.
+        assert!((share - 1.7 / 2.7).abs() < 0.02, "{share}");
+    }
+
+    #[test]
+    fn a_caller_that_waits_does_so_as_long_as_it_loses_nothing() {
+        let both = pace(10_000, 8000, 9000, 100);
+        assert!(limit(Goal::Latency, &both) <= 9000);
+        assert_eq!(limit(Goal::Cpu, &both), 10_000);
+        assert_eq!(limit(Goal::Cpu, &pace(1, 1, 9000, 9500)), 8100);
+        // Two callers keep it busy; a third would only stand in the queue.
+        let device = pace(10_000, 5000, 20_000, 100);
+        assert!(adds(&device, 0) && adds(&device, 5000));
+        assert!(!adds(&device, 10_000));
+    }
+}

@@ -11,9 +11,11 @@
 //! measured, and a [`ledger`] sees to it that devices cannot cost more than 2 % in all.
 
 mod choice;
+mod explore;
 pub(crate) mod ledger;
 pub(crate) mod model;
 pub(crate) mod queue;
+mod rewrite;
 pub(crate) mod table;
 pub(crate) mod window;
 
@@ -24,7 +26,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use self::choice::{Candidates, Plan, adds, decide, enough, limit, plan, rival};
+use self::choice::{Plan, adds, enough, limit, plan};
 use self::ledger::Ledger;
 use self::model::{COUNTS, Cost, Model, SIZES};
 use self::queue::Queue;
@@ -38,24 +40,8 @@ pub(crate) use self::choice::price;
 /// The driver that is always there: yardstick, refuge, and where everything starts.
 pub(crate) const BASE: usize = 0;
 
-/// Share of the time spent that trying other drivers may cost.
-const EXPLORATION: f64 = 0.01;
-/// What trying a driver that was never measured here may cost, beyond twice the known one.
-const UNKNOWN_NS: f32 = 50_000.0;
-/// Nanoseconds of work between two trials of one driver at one place, at the least.
-const RETRIAL: f32 = 10e6;
-/// And so many times what a trial loses: one part in so many of all work.
-const REST: f32 = 200.0;
-/// So many trials of a driver at one place come soon after one another, whatever they show.
-const FIRST_TRIALS: u32 = 4;
-/// Nanoseconds of work between these.
-const FIRST_RETRIAL: f32 = 1e6;
 /// A device gets a batch if a loss of so many times what it should take could be borne.
 const CAUTION: u64 = 3;
-/// Nanoseconds of work between two looks for a driver to try.
-const LOOK: u64 = 500_000;
-/// Nanoseconds of work between two writings of a table, unless something changed a lot.
-const REWRITE: u64 = 20_000_000;
 
 /// What a session wants of its driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -310,73 +296,6 @@ impl Dispatch {
         Some(seen.expected(shape.requests, shape.bytes))
     }
 
-    /// Whether this batch should go to another driver than `chosen`, to learn. `backlog` says
-    /// for how many nanoseconds a device has work already.
-    pub(crate) fn explore(
-        &self,
-        shape: &Shape,
-        chosen: usize,
-        backlog: impl Fn(usize) -> u64,
-    ) -> Option<usize> {
-        let eligible = self.eligible.load(Ordering::Relaxed);
-        if eligible == 1 << BASE {
-            return None;
-        }
-        let now = self.spent.load(Ordering::Relaxed);
-        if now < self.explore_at.load(Ordering::Relaxed) {
-            return None;
-        }
-        self.explore_at.store(now + LOOK, Ordering::Relaxed);
-        let budget = now as f64 * EXPLORATION - self.explored.load(Ordering::Relaxed) as f64;
-        let mut learned = self.learned.try_lock().ok()?;
-        let (d, m) = (shape.direction as usize, shape.mode as usize);
-        let (c, s) = shape.node();
-        let estimate = |driver: usize| {
-            let cost = learned.models[driver][d][m].estimate(shape.requests, shape.mean())?;
-            // A device that is tried is waited for.
-            Some(match self.is_device(driver) {
-                true => cost.latency,
-                false => cost.period,
-            })
-        };
-        let known = estimate(chosen)?;
-        let candidate = (0..learned.models.len())
-            .filter(|&driver| driver != chosen && eligible & (1 << driver) != 0)
-            .filter(|&driver| {
-                let expected = estimate(driver);
-                let Trait {
-                    patience,
-                    first_sight,
-                } = self.traits[driver];
-                let unknown = match first_sight {
-                    Some(seen) => seen.expected(shape.requests, shape.bytes),
-                    None => UNKNOWN_NS + 2.0 * known,
-                };
-                let cost = expected.unwrap_or(unknown);
-                let excess = cost - known;
-                let samples = learned.models[driver][d][m].samples(shape.requests, shape.mean());
-                // The worse a driver was, the longer until it is tried again.
-                let rest = match samples < FIRST_TRIALS {
-                    // One after the other, not several at once.
-                    true => FIRST_RETRIAL.max(8.0 * cost),
-                    false => RETRIAL.max(REST * excess),
-                };
-                let rested =
-                    learned.tried[driver][d][m][c][s].is_none_or(|at| (now - at) as f32 >= rest);
-                // A device that is known to be good has work already, as much as it can do.
-                let in_use = patience > 0 && samples >= FIRST_TRIALS && excess < 0.0;
-                let queued = if patience > 0 { backlog(driver) } else { 0 };
-                let worst = (excess.max(0.0) * 2.0) as u64 + queued + patience;
-                rested
-                    && !in_use
-                    && f64::from(excess) <= budget
-                    && (patience == 0 || self.ledger.affords(worst))
-            })
-            .min_by_key(|&driver| learned.tried[driver][d][m][c][s])?;
-        learned.tried[candidate][d][m][c][s] = Some(now);
-        Some(candidate)
-    }
-
     /// Learns from a batch that `driver` finished. `share` is how much of all time the
     /// batch stands for; `explored` that it was sent there to learn.
     pub(crate) fn learn(
@@ -464,129 +383,6 @@ impl Dispatch {
     fn work(&self, nanoseconds: f32) {
         self.ledger.worked(nanoseconds);
         self.spent.fetch_add(nanoseconds as u64, Ordering::Relaxed);
-    }
-
-    /// Writes the tables anew after an estimate has changed by so much.
-    fn follow(&self, learned: &mut Learned, shape: &Shape, change: f32) {
-        let eligible = self.eligible.load(Ordering::Relaxed);
-        if eligible == 1 << BASE {
-            return;
-        }
-        let (direction, mode) = (shape.direction, shape.mode);
-        let now = self.spent.load(Ordering::Relaxed);
-        let written = learned.written[direction as usize][mode as usize];
-        let due = written.is_none_or(|at| now - at >= REWRITE);
-        if change > 0.2 || change > 0.005 && due {
-            self.rewrite(learned, direction, mode);
-        }
-        if !self.traits.iter().any(|t| t.patience > 0) {
-            return;
-        }
-        let class = Class::of(shape.requests, shape.bytes);
-        let table = &self.tables[Goal::Latency as usize][mode as usize];
-        let trusted = table.load(direction, class).most == u8::MAX;
-        learned.seen = learned.seen.wrapping_add(1);
-        if change > 0.002 || !trusted || learned.seen.is_multiple_of(8) {
-            let at = (class, shape.requests, shape.mean());
-            if self.rewrite_class(learned, direction, mode, at) {
-                self.set_base_below(direction, mode);
-            }
-        }
-    }
-
-    fn rewrite_all(&self) {
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        for direction in DIRECTIONS {
-            for mode in MODES {
-                self.rewrite(&mut learned, direction, mode);
-            }
-        }
-    }
-
-    /// Decides every class of one direction and mode anew.
-    fn rewrite(&self, learned: &mut Learned, direction: Direction, mode: Mode) {
-        learned.written[direction as usize][mode as usize] =
-            Some(self.spent.load(Ordering::Relaxed));
-        for at in Class::all() {
-            self.rewrite_class(learned, direction, mode, at);
-        }
-        self.set_base_below(direction, mode);
-    }
-
-    /// Decides a class anew, for a batch length and mean size in it. Says whether another
-    /// driver serves it now.
-    fn rewrite_class(
-        &self,
-        learned: &mut Learned,
-        direction: Direction,
-        mode: Mode,
-        (class, n, size): (Class, usize, f32),
-    ) -> bool {
-        let (d, m) = (direction as usize, mode as usize);
-        let eligible = self.eligible.load(Ordering::Relaxed);
-        let mut homes = Candidates::default();
-        let mut devices = Candidates::default();
-        for driver in (0..learned.models.len()).filter(|driver| eligible & (1 << driver) != 0) {
-            let cost = learned.models[driver][d][m].estimate(n, size);
-            match self.is_device(driver) {
-                true => devices[driver] = cost,
-                false => homes[driver] = cost,
-            }
-        }
-        if homes[BASE].is_none() {
-            return false;
-        }
-        let mut changed = false;
-        for goal in GOALS {
-            let table = &self.tables[goal as usize][m];
-            let old = table.load(direction, class);
-            let mut cell = decide(goal, mode, &homes, old);
-            let home = homes[usize::from(cell.best)].unwrap_or_default();
-            if let Some((driver, pace)) = rival(goal, mode, &home, &devices) {
-                let samples = learned.models[driver][d][m].samples(n, size);
-                cell.rival = driver as u8;
-                cell.most = samples.min(u8::MAX.into()) as u8;
-                self.paces[m].store(direction, class, pace);
-            }
-            if cell == old {
-                continue;
-            }
-            table.store(direction, class, cell);
-            let (from, to) = (old.serving(), cell.serving());
-            if from != to {
-                changed = true;
-                let price = |driver: usize| {
-                    let cost = homes[driver].or(devices[driver]);
-                    cost.map_or(f32::INFINITY, |c| price(goal, mode, &c))
-                };
-                let switch = Switch {
-                    at: SystemTime::now(),
-                    from,
-                    to,
-                    estimates: (price(from), price(to)),
-                };
-                learned
-                    .switches
-                    .insert((goal, mode, direction, class), switch);
-            }
-        }
-        changed
-    }
-
-    /// Notes up to which size the base serves batches of each class.
-    fn set_base_below(&self, direction: Direction, mode: Mode) {
-        for goal in GOALS {
-            let table = &self.tables[goal as usize][mode as usize];
-            let limits = &self.base_below[goal as usize][mode as usize][direction as usize];
-            for (count, limit) in limits.iter().enumerate() {
-                let taken = Class::of_count(count)
-                    .find(|&(class, _)| table.load(direction, class).serving() != BASE);
-                limit.store(
-                    taken.map_or(usize::MAX, |(_, least)| least),
-                    Ordering::Relaxed,
-                );
-            }
-        }
     }
 
     /// Estimated cost and samples of a driver for a batch.

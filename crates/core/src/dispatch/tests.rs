@@ -1,3 +1,4 @@
+use super::choice::{Candidates, decide};
 use super::*;
 
 const ENCRYPT: Direction = Direction::Encrypt;

@@ -2,6 +2,7 @@
 //! software what a driver gave up.
 
 mod builder;
+mod flights;
 mod refusal;
 mod serve;
 
@@ -18,8 +19,8 @@ use crate::request::{Request, Status};
 use crate::{Algorithm, Direction, Error, Framework, Goal, Transform};
 
 pub use self::builder::SessionBuilder;
+pub(crate) use self::flights::Landed;
 use self::refusal::Lengths;
-pub(crate) use self::serve::Landed;
 
 /// An algorithm and a key, used by any number of threads at once without locks.
 ///
