@@ -158,6 +158,8 @@ impl Queue {
 
     /// A batch has ended.
     pub(crate) fn end(&self, now: u64, entry: &Entry, found: Found) -> Seen {
+        // Who finds it may have read the clock before it was begun.
+        let now = now.max(entry.begun);
         let mut state = self.state();
         self.batches.fetch_sub(1, Ordering::Relaxed);
         self.finished.fetch_add(1, Ordering::Relaxed);
@@ -269,6 +271,14 @@ mod tests {
             queue.end(5000, &entry, Found::Polling).latency
         };
         assert_eq!((of(100.0), of(1000.0), of(9000.0)), (400.0, 500.0, 4000.0));
+    }
+
+    #[test]
+    fn a_batch_may_be_found_by_one_whose_clock_is_behind() {
+        let queue = Queue::default();
+        let entry = queue.begin(1000, Some(Cost::inline(50.0)));
+        let seen = queue.end(900, &entry, Found::Landed);
+        assert!(seen.latency <= 1.0 && queue.batches() == 0, "{seen:?}");
     }
 
     #[test]
