@@ -164,15 +164,14 @@ impl Framework {
                 }
             ),
         };
-        let reason = match dispatch.kept_out(serving, &shape) {
-            Some(due) if self.shared.config.force.is_none() => {
-                format!(
-                    "{reason}; {}, '{}' serves until then",
-                    kept_out(due),
-                    name(home)
-                )
+        let chosen = self.shared.config.force.is_none() && dispatch.is_device(serving);
+        let reason = match (chosen, dispatch.kept_out(serving, &shape)) {
+            (false, _) => reason,
+            (true, None) => format!("{reason}; while it is busy, '{}' serves", name(home)),
+            (true, Some(due)) => {
+                let why = kept_out(due);
+                format!("{reason}; {why}, '{}' serves until then", name(home))
             }
-            _ => reason,
         };
         let last_switch = dispatch
             .last_switch(goal, &shape)
