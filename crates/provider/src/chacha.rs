@@ -125,8 +125,10 @@ impl ChaCha {
 }
 
 impl Context for ChaCha {
-    const GETTABLE: &'static [Param] = &described![KeyLength, IvLength, TagLength, Tag, TlsAadPad];
-    const SETTABLE: &'static [Param] = &described![KeyLength, IvLength, Tag, TlsAad, TlsIvFixed];
+    const GETTABLE: &'static [Param] =
+        &described![KeyLength, IvLength, TagLength, Tag, PipelineTag, TlsAadPad];
+    const SETTABLE: &'static [Param] =
+        &described![KeyLength, IvLength, Tag, PipelineTag, TlsAad, TlsIvFixed];
 
     fn new(spec: &'static Spec) -> Self {
         ChaCha {

@@ -30,6 +30,9 @@ const RANDOM: [&str; 2] = ["AES-256-CTR", "AES-256-ECB"];
 pub(crate) struct Process {
     process: u32,
     pub(crate) ciphers: BTreeMap<String, Use>,
+    /// A setting of the provider's that it did not follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 /// How much it used of a cipher.
@@ -38,6 +41,11 @@ pub(crate) struct Use {
     contexts: u64,
     operations: u64,
     bytes: u64,
+    /// Calls of pipelines, and calls that were shared with workers.
+    #[serde(default)]
+    pipelines: u64,
+    #[serde(default)]
+    split: u64,
 }
 
 /// A place for the provider's statistics.
@@ -146,12 +154,13 @@ pub(crate) fn run(command: &[OsString], json: bool) -> Result<ExitCode, Failure>
     let loader_spoke = !libcrypto.is_empty();
     libcrypto.retain(|path| path.contains("libcrypto.so"));
     let totals = totals(&processes);
-    let problems = match totals.is_empty() {
+    let mut problems = match totals.is_empty() {
         true => why_not(&processes, &libcrypto, loader_spoke),
         // Used or not, a mistake in the configuration may be why it failed.
         false if status != 0 => configuration(),
         false => Vec::new(),
     };
+    problems.extend(settings(&processes));
     let report = Report {
         exit_status: status,
         processes,
@@ -178,6 +187,8 @@ fn totals(processes: &[Process]) -> BTreeMap<String, Use> {
         total.contexts += used.contexts;
         total.operations += used.operations;
         total.bytes += used.bytes;
+        total.pipelines += used.pipelines;
+        total.split += used.split;
     }
     totals
 }
@@ -230,6 +241,23 @@ fn why_not(processes: &[Process], libcrypto: &[String], loader_spoke: bool) -> V
         );
     }
     problems
+}
+
+/// Settings that the provider did not follow, each once.
+fn settings(processes: &[Process]) -> Vec<Problem> {
+    let mut told: Vec<_> = processes
+        .iter()
+        .filter_map(|p| p.problem.as_ref())
+        .collect();
+    told.sort();
+    told.dedup();
+    let problem = |what: &String| Problem {
+        what: format!("large calls are not shared with other cores: {what}"),
+        remedy: "correct CIPHERLANE_CORES, or 'cores' in the provider's section of the \
+                 configuration, or take it out"
+            .to_owned(),
+    };
+    told.into_iter().map(problem).collect()
 }
 
 /// What is wrong with the configuration.

@@ -141,6 +141,28 @@ fn every_process_of_a_program_is_told_and_its_exit_status_passed_on() {
 }
 
 #[test]
+fn cores_that_are_not_there_are_told() {
+    let place = configured();
+    place.write("in", data(5000));
+    let module = "\nactivate = 1\n# '?'";
+    changed(
+        &place,
+        "absent.cnf",
+        module,
+        "\nactivate = 1\ncores = 100000\n# '?'",
+    );
+    let line = format!("openssl status -- openssl {}", enc("aes-128-ctr", "out"));
+    let said = words(&run(&mut under(&place, "absent.cnf", &line), 0));
+    for part in [
+        "AES-128-CTR",
+        "core 100000 is not online",
+        "remedy: correct CIPHERLANE_CORES",
+    ] {
+        assert!(said.contains(part), "'{part}' is not in: {said}");
+    }
+}
+
+#[test]
 fn mistakes_in_the_configuration_are_diagnosed() {
     let place = configured();
     let module = provider().canonicalize().unwrap().display().to_string();

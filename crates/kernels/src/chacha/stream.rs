@@ -5,6 +5,7 @@ use inout::InOutBuf;
 use super::ChaChaKey;
 use super::means::{Mac, Means};
 use crate::job::Direction;
+use crate::lane_modes::xor;
 use crate::wipe::wipe;
 
 /// Bytes of key stream that are made ahead: with the block that keys the MAC they fill the
@@ -123,8 +124,8 @@ impl ChaChaState {
                 self.used = core::mem::take(&mut self.next_used);
             }
             let len = data.len().min(AHEAD - self.used);
-            let (mut now, rest) = data.split_at(len);
-            now.xor_in2out(&self.ahead[self.used..][..len]);
+            let (now, rest) = data.split_at(len);
+            xor(now, &self.ahead[self.used..][..len]);
             self.used += len;
             data = rest;
         }

@@ -8,13 +8,13 @@
 //! | `lib.rs` | its functions, library contexts, ciphers |
 //! | `message` | one message at a time, by the calls that every OpenSSL 3 has |
 //! | `pipeline` | up to 32 at a time |
-//! | `main.rs` | what pipelines gain |
+//! | `bin/pipelines.rs`, `bin/large.rs` | what pipelines gain, and dedicated cores |
 
 pub mod message;
 pub mod pipeline;
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_uint, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr::null;
 use std::sync::LazyLock;
 
@@ -148,6 +148,14 @@ impl Lib {
     /// One that has nothing but OpenSSL's own ciphers.
     pub fn theirs() -> Lib {
         Lib::with(c"default", None)
+    }
+
+    /// Another of ours, in which nothing is shared with the first: of a copy of the file.
+    pub fn ours_apart(folder: &Path) -> Lib {
+        let copy = "cipherlane_apart";
+        std::fs::copy(provider(), folder.join(copy).with_extension("so")).expect("a copy");
+        let folder = CString::new(folder.as_os_str().as_encoded_bytes()).unwrap();
+        Lib::with(&CString::new(copy).unwrap(), Some(&folder))
     }
 
     fn with(name: &CStr, folder: Option<&CStr>) -> Lib {

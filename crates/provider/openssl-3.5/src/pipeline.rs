@@ -217,6 +217,74 @@ impl Pipeline {
         call(|| unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_set_params)(self.raw.0, params.as_ptr()) })
     }
 
+    /// What C allows: begins again with the pointers given, whatever they are.
+    ///
+    /// # Safety
+    /// Each is null or leads to 16 bytes.
+    pub unsafe fn begin_with(&mut self, ivs: Option<&[*const u8]>) -> Result<(), Refused> {
+        let pipes = ivs.map_or(self.pipes, <[_]>::len);
+        let ivs = ivs.map_or(null(), <[_]>::as_ptr);
+        let init = LIBCRYPTO.EVP_CipherPipelineEncryptInit;
+        // SAFETY: promised by the caller; EVP hands arrays on as they are.
+        call(|| unsafe { init(self.raw.0, null(), null(), 0, pipes, ivs, 16) })
+    }
+
+    /// What C allows: a call with lengths, but neither inputs nor outputs.
+    pub fn update_with_nulls(&mut self, len: usize) -> Result<&[usize], Refused> {
+        let lens = vec![len; self.pipes];
+        self.arrays.written.clear();
+        self.arrays.written.resize(self.pipes, usize::MAX);
+        // SAFETY: neither inputs nor outputs.
+        call(|| unsafe {
+            let (update, written) = (LIBCRYPTO.EVP_CipherPipelineUpdate, &mut self.arrays.written);
+            let lens = lens.as_ptr();
+            update(
+                self.raw.0,
+                null(),
+                written.as_mut_ptr(),
+                null(),
+                null(),
+                lens,
+            )
+        })?;
+        Ok(&self.arrays.written)
+    }
+
+    /// What C allows: an end without outputs.
+    pub fn finish_with_nulls(&mut self) -> Result<(), Refused> {
+        let mut written = vec![0; self.pipes];
+        // SAFETY: there are no outputs.
+        call(|| unsafe {
+            let finish = LIBCRYPTO.EVP_CipherPipelineFinal;
+            finish(self.raw.0, null(), written.as_mut_ptr(), null())
+        })
+    }
+
+    /// What C allows: tags that are nowhere, alone or all of them.
+    pub fn tags_nowhere(&mut self) -> [Result<(), Refused>; 4] {
+        let nowhere = vec![null::<u8>(); self.pipes];
+        [null(), nowhere.as_ptr()]
+            .map(|mut array| {
+                let mut params = tag_params((&raw mut array).cast(), 16);
+                let (get, set) = (
+                    LIBCRYPTO.EVP_CIPHER_CTX_get_params,
+                    LIBCRYPTO.EVP_CIPHER_CTX_set_params,
+                );
+                // SAFETY: a list with its end.
+                unsafe {
+                    [
+                        call(|| get(self.raw.0, params.as_mut_ptr())),
+                        call(|| set(self.raw.0, params.as_ptr())),
+                    ]
+                }
+            })
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .try_into()
+            .expect("two of two")
+    }
+
     /// Another context where this one stands.
     pub fn duplicate(&self) -> Pipeline {
         Pipeline {

@@ -4,9 +4,12 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `mod.rs` | the C functions, over a trait; a context with and without a pipeline |
-//! | `gcm`, `cbc`, `ctr` | that trait for each mode |
+//! | `cbc`, `ctr`, `aead` | that trait for each mode |
+//! | `gcm`, `chacha` | what `aead` is over |
 
+mod aead;
 mod cbc;
+mod chacha;
 mod ctr;
 mod gcm;
 
@@ -18,7 +21,6 @@ use cipherlane_kernels::job::Direction;
 
 pub(crate) use self::cbc::CbcPipes;
 pub(crate) use self::ctr::CtrPipes;
-pub(crate) use self::gcm::GcmPipes;
 use crate::buffers::Buffers;
 use crate::context::{Context, guarded};
 use crate::error::Reason;
@@ -26,6 +28,12 @@ use crate::ffi::{Dispatch, Function, Param, cipher};
 use crate::params::{self, Name};
 use crate::spec::Spec;
 use crate::statistics;
+
+/// AES-GCM.
+pub(crate) type GcmPipes = aead::AeadPipes<gcm::Gcm>;
+
+/// ChaCha20-Poly1305.
+pub(crate) type ChaChaPipes = aead::AeadPipes<chacha::ChaCha>;
 
 /// The most messages of a pipeline (evp.h, `EVP_MAX_PIPES`).
 const MOST: usize = 32;

@@ -5,6 +5,7 @@ mod certificate;
 mod curl;
 mod enc;
 mod evp_test;
+mod large;
 mod network;
 mod nginx;
 mod openvpn;

@@ -4,7 +4,7 @@ use openssl_3_5::message::Message;
 use openssl_3_5::pipeline::Pipeline;
 use openssl_3_5::{Cipher, Refused};
 
-pub(crate) const CIPHERS: [&str; 9] = [
+pub(crate) const CIPHERS: [&str; 10] = [
     "AES-128-CBC",
     "AES-192-CBC",
     "AES-256-CBC",
@@ -14,7 +14,12 @@ pub(crate) const CIPHERS: [&str; 9] = [
     "AES-128-GCM",
     "AES-192-GCM",
     "AES-256-GCM",
+    "ChaCha20-Poly1305",
 ];
+
+pub(crate) fn is_aead(name: &str) -> bool {
+    name.ends_with("GCM") || name.starts_with("ChaCha")
+}
 
 pub(crate) fn bytes(len: usize, seed: usize) -> Vec<u8> {
     (0..len)

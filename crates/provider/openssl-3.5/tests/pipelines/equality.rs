@@ -4,7 +4,7 @@ use openssl_3_5::pipeline::Pipeline;
 use openssl_3_5::{Cipher, Lib, version};
 use proptest::prelude::*;
 
-use crate::contents::{CIPHERS, Content, Manner, Outcome, bytes, single, together};
+use crate::contents::{CIPHERS, Content, Manner, Outcome, bytes, is_aead, single, together};
 
 /// A cipher of ours, the same of OpenSSL's own, and a key for it.
 fn ciphers(name: &str) -> (Cipher, Cipher, Vec<u8>) {
@@ -89,7 +89,7 @@ fn ours_can_pipeline_and_the_default_cannot() {
 #[test]
 fn any_number_of_pipes() {
     for name in CIPHERS {
-        let aead = name.ends_with("GCM");
+        let aead = is_aead(name);
         for pipes in 1..=32 {
             let content = |pipe: usize| Content {
                 iv: bytes(if aead { 12 } else { 16 }, pipe),
@@ -135,7 +135,8 @@ proptest! {
         copy_at in 0..6usize,
     ) {
         let name = CIPHERS[which];
-        let (aead, cbc) = (name.ends_with("GCM"), name.ends_with("CBC"));
+        let (aead, cbc) = (is_aead(name), name.ends_with("CBC"));
+        let iv_len = if name.ends_with("GCM") { iv_len } else { 12 };
         let content = |(i, lens): (usize, &Vec<usize>)| {
             let mut pieces: Vec<_> =
                 lens.iter().enumerate().map(|(j, &len)| bytes(len, i + j)).collect();

@@ -43,8 +43,12 @@ fn tags(pipeline: &mut Pipeline) -> Result<[[u8; 16]; PIPES], Refused> {
 
 #[test]
 fn a_wrong_tag_in_one_of_the_pipes() {
-    let (ours, default) = (Lib::ours(), Lib::theirs());
-    let (ours, default) = (ours.cipher("AES-256-GCM"), default.cipher("AES-256-GCM"));
+    for name in ["AES-256-GCM", "ChaCha20-Poly1305"] {
+        wrong_tags(&Lib::ours().cipher(name), &Lib::theirs().cipher(name));
+    }
+}
+
+fn wrong_tags(ours: &Cipher, default: &Cipher) {
     let key = bytes(32, 4);
     let manner = |encrypt| Manner {
         encrypt,
@@ -65,7 +69,7 @@ fn a_wrong_tag_in_one_of_the_pipes() {
     };
     let sealed: Vec<_> = (0..PIPES)
         .map(|i| {
-            let (ciphertext, tag) = single(&default, &key, manner(true), &content(i)).unwrap();
+            let (ciphertext, tag) = single(default, &key, manner(true), &content(i)).unwrap();
             Content {
                 pieces: match i {
                     1 => vec![ciphertext[..100].to_vec(), ciphertext[100..].to_vec()],
@@ -78,7 +82,7 @@ fn a_wrong_tag_in_one_of_the_pipes() {
         .collect();
     let open = |contents: &[Content]| {
         let ivs: Vec<_> = contents.iter().map(|content| &content.iv[..]).collect();
-        let mut pipeline = Pipeline::new(&ours, false, &key, &ivs).unwrap();
+        let mut pipeline = Pipeline::new(ours, false, &key, &ivs).unwrap();
         together(&mut pipeline, manner(false), contents, usize::MAX)
     };
     open(&sealed).unwrap();
@@ -149,6 +153,8 @@ fn numbers_and_lengths() {
     refused(new(&gcm, &key, 3, &[0; 129]), "invalid iv length");
     refused(new(&gcm, &key, 3, &[]), "invalid iv length");
     refused(new(&gcm, &[1; 24], 3, &[0; 12]), "invalid key length");
+    let chacha = lib.cipher("ChaCha20-Poly1305");
+    refused(new(&chacha, &[1; 32], 3, &[0; 8]), "invalid iv length");
     refused(
         new(&lib.cipher("AES-128-XTS"), &[1; 32], 3, &[0; 16]),
         "pipeline not supported",
@@ -171,8 +177,13 @@ fn numbers_and_lengths() {
 
 #[test]
 fn the_order_of_calls() {
-    let gcm = Lib::ours().cipher("AES-128-GCM");
-    let mut pipeline = begun(&gcm, true);
+    for name in ["AES-128-GCM", "ChaCha20-Poly1305"] {
+        order(&Lib::ours().cipher(name));
+    }
+}
+
+fn order(aead: &Cipher) {
+    let mut pipeline = begun(aead, true);
     refused(tags(&mut pipeline), "invalid tag");
     refused(pipeline.set_tags(&[&[0; 16][..]; PIPES]), "invalid tag");
     give(&mut pipeline, &[0; 33], 33).unwrap();
@@ -189,7 +200,7 @@ fn the_order_of_calls() {
     // Nothing of that did harm.
     assert_eq!(tags(&mut pipeline).unwrap(), expected);
 
-    let mut pipeline = begun(&gcm, false);
+    let mut pipeline = begun(aead, false);
     give(&mut pipeline, &[0; 33], 33).unwrap();
     refused(tags(&mut pipeline), "invalid tag");
     refused(end(&mut pipeline), "invalid tag");
@@ -210,7 +221,12 @@ fn the_order_of_calls() {
 #[test]
 fn too_little_room_changes_nothing() {
     let lib = Lib::ours();
-    for name in ["AES-128-CBC", "AES-128-CTR", "AES-128-GCM"] {
+    for name in [
+        "AES-128-CBC",
+        "AES-128-CTR",
+        "AES-128-GCM",
+        "ChaCha20-Poly1305",
+    ] {
         let cipher = lib.cipher(name);
         let (mut tried, mut other) = (begun(&cipher, true), begun(&cipher, true));
         for len in [40, 50, 60] {
@@ -238,4 +254,37 @@ fn too_little_room_changes_nothing() {
     cbc.set_padding(false);
     give(&mut cbc, &[0; 17], 32).unwrap();
     refused(end(&mut cbc), "wrong final block length");
+}
+
+#[test]
+fn pointers_to_nothing() {
+    let lib = Lib::ours();
+    let (cbc, gcm) = (lib.cipher("AES-128-CBC"), lib.cipher("AES-128-GCM"));
+    for cipher in [&cbc, &gcm] {
+        let mut pipeline = begun(cipher, true);
+        // SAFETY: null, or 16 bytes.
+        unsafe {
+            refused(pipeline.begin_with(None), "no iv set");
+            let mut ivs = [[0; 16].as_ptr(); PIPES];
+            ivs[3] = std::ptr::null();
+            refused(pipeline.begin_with(Some(&ivs)), "no iv set");
+        }
+        // What was begun before goes on.
+        give(&mut pipeline, &[0; 20], 36).unwrap();
+        assert_eq!(pipeline.update_with_nulls(0).unwrap(), [0; PIPES]);
+        assert_eq!(pipeline.update_with_nulls(100).unwrap(), [0; PIPES]);
+    }
+    let mut pipeline = begun(&cbc, true);
+    refused(pipeline.finish_with_nulls(), "output buffer too small");
+    end(&mut pipeline).unwrap();
+    let mut pipeline = begun(&gcm, true);
+    pipeline.finish_with_nulls().unwrap();
+    let [get, _, get_each, _] = pipeline.tags_nowhere();
+    refused(get, "failed to set parameter");
+    refused(get_each, "failed to set parameter");
+    let mut pipeline = begun(&gcm, false);
+    let [_, set, _, set_each] = pipeline.tags_nowhere();
+    refused(set, "failed to get parameter");
+    refused(set_each, "failed to get parameter");
+    refused(end(&mut pipeline), "invalid tag");
 }

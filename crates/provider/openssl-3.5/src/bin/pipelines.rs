@@ -1,7 +1,7 @@
 //! What a pipeline of the provider gains over single messages of OpenSSL's own ciphers, in
 //! the same libcrypto 3.5 and the same run. `CIPHERLANE_PROVIDER` names a release build.
 //!
-//! `openssl-3-5 [SECONDS]` measures each of the three ways for so long (1 unless given).
+//! `pipelines [SECONDS]` measures each of the three ways for so long (1 unless given).
 
 use std::error::Error;
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}, {}, {}", machine.cpu, machine.kernel, machine.date);
     println!("{PIPES} messages of {LEN} B under one key, a fresh IV each:\n");
     println!(
-        "{:12} {:8} {:>15} {:>18} {:>20}  pipeline",
+        "{:17} {:8} {:>15} {:>18} {:>20}  pipeline",
         "", "", DEFAULT, OURS, PIPELINE
     );
     for name in [
@@ -47,6 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "AES-128-CBC",
         "AES-256-CBC",
         "AES-128-CTR",
+        "ChaCha20-Poly1305",
     ] {
         let (ours, default) = (ours.cipher(name), default.cipher(name));
         for direction in ["encrypt", "decrypt"] {
@@ -78,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 .find(|entry| entry.driver == PIPELINE);
             let ratio = entry.map_or(f64::NAN, |entry| entry.ratios[0].ratio);
             println!(
-                "{name:12} {direction:8} {:12.0} ns {:15.0} ns {:17.0} ns  x{ratio:.2}",
+                "{name:17} {direction:8} {:12.0} ns {:15.0} ns {:17.0} ns  x{ratio:.2}",
                 ns(DEFAULT),
                 ns(OURS),
                 ns(PIPELINE),
@@ -114,7 +115,7 @@ impl Batch {
             false => LEN,
         };
         let mut batch = Batch {
-            aead: name.ends_with("GCM"),
+            aead: name.ends_with("GCM") || name.starts_with("ChaCha"),
             encrypt: true,
             key: vec![7; cipher.key_len()],
             ivs: [[0; 16]; PIPES],

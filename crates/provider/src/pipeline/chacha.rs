@@ -1,0 +1,94 @@
+//! ChaCha20-Poly1305 in a pipeline. Its tag does not tell how the MAC stood, so the first data
+//! of a message is kept, where it is short; a message that goes on is done again from there.
+
+use cipherlane_kernels::chacha::{self, ChaChaKey, ChaChaState};
+use cipherlane_kernels::job::{AeadJob, Direction};
+use inout::InOutBuf;
+use zeroize::optimization_barrier;
+
+use super::aead::{Aead, NONCE, Whole};
+use crate::aead::TAG;
+
+/// More fills the lanes by itself, and is not worth a copy.
+const LONGEST_WHOLE: usize = 4096;
+
+#[derive(Clone)]
+pub(crate) struct ChaCha;
+
+impl Aead for ChaCha {
+    type Key = ChaChaKey;
+    type State = ChaChaState;
+    /// The input.
+    type Kept = Vec<u8>;
+    type Help = ();
+
+    const LONGEST: u64 = ChaChaState::LONGEST;
+    const LONGEST_WHOLE: usize = LONGEST_WHOLE;
+
+    fn takes_iv(len: usize) -> bool {
+        len == NONCE
+    }
+
+    fn key(bytes: &[u8]) -> Option<ChaChaKey> {
+        ChaChaKey::new(bytes)
+    }
+
+    fn rekey(key: &mut ChaChaKey, bytes: &[u8]) -> Option<()> {
+        *key = ChaChaKey::new(bytes)?;
+        Some(())
+    }
+
+    fn crypt(direction: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+        match direction {
+            Direction::Encrypt => chacha::seal(jobs),
+            Direction::Decrypt => chacha::open(jobs),
+        }
+    }
+
+    fn keep_input(kept: &mut Vec<u8>, _: Direction, input: &[u8]) {
+        // Growing in steps would leave copies behind.
+        kept.reserve_exact(LONGEST_WHOLE);
+        kept.extend_from_slice(input);
+    }
+
+    fn keep_output(_: &mut Vec<u8>, _: Direction, _: &[u8]) {}
+
+    /// It may be plaintext. It is wiped in wide stores: byte by byte would take longer than
+    /// the cipher.
+    fn let_go(kept: &mut Vec<u8>) {
+        kept.fill(0);
+        optimization_barrier(&kept[..]);
+        kept.clear();
+    }
+
+    fn begin(direction: Direction, key: &ChaChaKey, iv: &[u8]) -> ChaChaState {
+        let nonce = iv.try_into().expect("another length is refused");
+        ChaChaState::new(direction, key, nonce)
+    }
+
+    fn aad(state: &mut ChaChaState, _: &ChaChaKey, aad: &[u8]) {
+        state.aad(aad);
+    }
+
+    fn update(state: &mut ChaChaState, key: &ChaChaKey, data: InOutBuf<'_, '_, u8>) {
+        state.update(key, data);
+    }
+
+    fn finish(mut state: ChaChaState, _: &ChaChaKey) -> [u8; TAG] {
+        state.finish()
+    }
+
+    fn behind(
+        direction: Direction,
+        key: &ChaChaKey,
+        (): &mut (),
+        whole: Whole<'_, Vec<u8>>,
+    ) -> ChaChaState {
+        let mut state = ChaChaState::new(direction, key, whole.nonce);
+        state.aad(whole.aad);
+        let mut again = whole.kept.clone();
+        state.update(key, (&mut again[..]).into());
+        ChaCha::let_go(&mut again);
+        state
+    }
+}
