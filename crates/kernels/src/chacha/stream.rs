@@ -100,8 +100,8 @@ impl ChaChaState {
     }
 
     /// The tag: of the data encrypted, or the one that the data decrypted should have.
-    /// Comparing it in constant time is the caller's duty.
-    /// Nothing can be done with the state after that but dropping it.
+    /// Comparing it in constant time is the caller's duty. The state is good for nothing
+    /// after that.
     pub fn finish(&mut self) -> [u8; 16] {
         self.mac.finish(self.aad_len, self.data_len)
     }
