@@ -207,7 +207,6 @@ impl GcmState {
     /// were the whole message. A state that has just begun is told what was done, with the
     /// nonce of 12 bytes that it has itself.
     pub fn behind(mut self, key: &GcmKey, inverse: &InverseHashKey, done: &Done<'_>) -> GcmState {
-        let used = (done.data_len % 16) as usize;
         self.in_data = true;
         (self.aad_len, self.data_len) = (done.aad_len, done.data_len);
         // The last step of GHASH undone: the lengths, and the product that followed.
@@ -215,10 +214,10 @@ impl GcmState {
         let hashed = xor(done.tag, &encrypt(key, &self.j0));
         self.y = undone(&hashed, &lengths(done.aad_len, done.data_len));
         self.counter = counter_from(&self.counter, (done.data_len / 16) as u32);
-        if used > 0 {
-            // And so is the block that zeros filled.
-            self.block[..used].copy_from_slice(done.last);
-            self.y = undone(&self.y, &self.block);
+        if !done.data_len.is_multiple_of(16) {
+            // And so is the block that zeros filled. What stood in it would be added here,
+            // and once more when the block is whole: it need not be known.
+            self.y = undone(&self.y, &[0; 16]);
             self.stream = encrypt(key, &self.counter);
             self.counter = counter_from(&self.counter, 1);
         }
@@ -259,8 +258,6 @@ pub struct Done<'a> {
     pub aad_len: u64,
     /// Bytes of data.
     pub data_len: u64,
-    /// The end of the ciphertext, as far as it fills no block: `data_len % 16` bytes.
-    pub last: &'a [u8],
     /// The tag that was computed.
     pub tag: &'a Block,
 }

@@ -409,10 +409,6 @@ proptest! {
         more in proptest::collection::vec(any::<usize>(), 0..3),
     ) {
         let expected = message.naive(dir);
-        let ciphertext = match dir {
-            Direction::Encrypt => &expected.0,
-            Direction::Decrypt => &message.data,
-        };
         let cut = cut % (message.data.len() + 1);
         for backend in backends() {
             let key = GcmKey::on(backend, &message.key).unwrap();
@@ -421,7 +417,6 @@ proptest! {
             let done = Done {
                 aad_len: message.aad.len() as u64,
                 data_len: cut as u64,
-                last: &ciphertext[cut / 16 * 16..cut],
                 tag: &tag,
             };
             let state = GcmState::new(dir, &key, &message.nonce);

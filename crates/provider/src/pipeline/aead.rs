@@ -42,9 +42,7 @@ pub(crate) trait Aead: Clone + 'static {
     /// Whole messages; tags are computed whichever way data goes.
     fn crypt(direction: Direction, jobs: &mut [AeadJob<'_, Self::Key>]);
     /// Notes what is needed of the input of a message done whole, before that is overwritten.
-    fn keep_input(kept: &mut Self::Kept, direction: Direction, input: &[u8]);
-    /// Notes what is needed of its output.
-    fn keep_output(kept: &mut Self::Kept, direction: Direction, output: &[u8]);
+    fn keep(kept: &mut Self::Kept, input: &[u8]);
     /// What was kept is needed no more.
     fn let_go(kept: &mut Self::Kept);
 
@@ -288,9 +286,9 @@ impl<A: Aead> Pipes for AeadPipes<A> {
                 data: so_far,
                 ..
             } = pipe;
-            A::keep_input(kept, direction, data.get_in());
+            A::keep(kept, data.get_in());
             *so_far = len as u64;
-            batched.push((stage, kept));
+            batched.push(stage);
             jobs.push(AeadJob {
                 key,
                 iv,
@@ -300,9 +298,8 @@ impl<A: Aead> Pipes for AeadPipes<A> {
             });
         }
         A::crypt(direction, &mut jobs);
-        for (mut job, (stage, kept)) in jobs.into_iter().zip(batched) {
-            A::keep_output(kept, direction, job.data.get_out());
-            *stage = Stage::Whole(tag(&job));
+        for (job, stage) in jobs.iter().zip(batched) {
+            *stage = Stage::Whole(tag(job));
         }
         Ok(())
     }

@@ -45,13 +45,11 @@ impl Aead for ChaCha {
         }
     }
 
-    fn keep_input(kept: &mut Vec<u8>, _: Direction, input: &[u8]) {
+    fn keep(kept: &mut Vec<u8>, input: &[u8]) {
         // Growing in steps would leave copies behind.
         kept.reserve_exact(LONGEST_WHOLE);
         kept.extend_from_slice(input);
     }
-
-    fn keep_output(_: &mut Vec<u8>, _: Direction, _: &[u8]) {}
 
     /// It may be plaintext. It is wiped in wide stores: byte by byte would take longer than
     /// the cipher.

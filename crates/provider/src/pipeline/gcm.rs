@@ -12,19 +12,11 @@ use crate::gcm::{LONGEST, LONGEST_IV};
 #[derive(Clone)]
 pub(crate) struct Gcm;
 
-/// The end of the data, as far as it fills no block.
-fn last(data: &[u8]) -> [u8; 16] {
-    let mut last = [0; 16];
-    let rest = &data[data.len() / 16 * 16..];
-    last[..rest.len()].copy_from_slice(rest);
-    last
-}
-
 impl Aead for Gcm {
     type Key = GcmKey;
     type State = GcmState;
-    /// The end of the ciphertext.
-    type Kept = [u8; 16];
+    /// The tag tells all.
+    type Kept = ();
     type Help = Option<InverseHashKey>;
 
     const LONGEST: u64 = LONGEST;
@@ -49,20 +41,9 @@ impl Aead for Gcm {
         }
     }
 
-    fn keep_input(kept: &mut [u8; 16], direction: Direction, input: &[u8]) {
-        if direction == Direction::Decrypt {
-            *kept = last(input);
-        }
-    }
+    fn keep((): &mut (), _: &[u8]) {}
 
-    fn keep_output(kept: &mut [u8; 16], direction: Direction, output: &[u8]) {
-        if direction == Direction::Encrypt {
-            *kept = last(output);
-        }
-    }
-
-    /// Ciphertext is no secret.
-    fn let_go(_: &mut [u8; 16]) {}
+    fn let_go((): &mut ()) {}
 
     fn begin(direction: Direction, key: &GcmKey, iv: &[u8]) -> GcmState {
         GcmState::new(direction, key, iv)
@@ -84,13 +65,12 @@ impl Aead for Gcm {
         direction: Direction,
         key: &GcmKey,
         help: &mut Option<InverseHashKey>,
-        whole: Whole<'_, [u8; 16]>,
+        whole: Whole<'_, ()>,
     ) -> GcmState {
         let inverse = help.get_or_insert_with(|| InverseHashKey::new(key));
         let done = Done {
             aad_len: whole.aad.len() as u64,
             data_len: whole.data_len,
-            last: &whole.kept[..(whole.data_len % 16) as usize],
             tag: whole.tag,
         };
         GcmState::new(direction, key, whole.nonce).behind(key, inverse, &done)

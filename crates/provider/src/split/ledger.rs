@@ -30,6 +30,9 @@ const LONGEST_REST: u32 = 1 << 15;
 /// ...unless the trial cost more than one part in so many of their time.
 const LOSS: u64 = 100;
 
+/// In a mean a call counts as so many times as long as alone at most.
+const MOST_AT_ONCE: u64 = 16;
+
 /// Sharing must take less than this percentage of the time alone: it takes processor time
 /// from others.
 const WORTHWHILE: u64 = 95;
@@ -111,7 +114,7 @@ impl Entry {
 
     /// The way of the next call, and whether it will tell anything.
     fn next(&mut self) -> (Way, bool) {
-        if self.way == Way::Alone && self.calls >= self.turn {
+        if self.way == Way::Alone && self.calls >= self.turn && self.alone > 0 {
             (self.way, self.calls) = (Way::Shared, 0);
             (self.seen, self.sum, self.windows, self.lost) = (0, 0, 0, 0);
         }
@@ -151,9 +154,9 @@ impl Entry {
             return;
         }
         self.seen += 1;
-        self.sum = self.sum.saturating_add(time);
-        let worthwhile = self.sum.saturating_mul(100)
-            < (self.alone * u64::from(self.seen)).saturating_mul(WORTHWHILE);
+        // One long stop is chance, and befalls callers alone as well.
+        self.sum += time.min(MOST_AT_ONCE * self.alone);
+        let worthwhile = self.sum * 100 < self.alone * u64::from(self.seen) * WORTHWHILE;
         if (self.seen == WINDOW || on_trial && self.seen == TRIAL) && !worthwhile {
             self.fail();
         } else if self.seen == WINDOW {
@@ -276,7 +279,7 @@ mod tests {
     fn a_rare_interruption_ends_nothing() {
         let mut entry = Entry::new();
         let (count, _) = run(&mut entry, 10_000, |call, way| match way {
-            Way::Shared if call % 500 == 99 => 20 * ALONE,
+            Way::Shared if call % 500 == 99 => 600 * ALONE,
             way => always(25_000)(call, way),
         });
         assert!(count > 9_000, "{count}");
@@ -311,6 +314,17 @@ mod tests {
         run(&mut entry, 2 * u64::from(WINDOW * WINDOWS), turned);
         let (count, _) = run(&mut entry, 1000, turned);
         assert!(count < 20, "{count}");
+    }
+
+    #[test]
+    fn sharing_is_not_judged_before_the_time_alone_is_known() {
+        let mut entry = Entry::new();
+        // Many threads begin at once, and none has ended.
+        for _ in 0..100 {
+            assert_eq!(entry.next().0, Way::Alone);
+        }
+        entry.learn(Way::Alone, true, ALONE);
+        assert_eq!(run(&mut entry, 6, always(25_000)).0, 6);
     }
 
     #[test]
