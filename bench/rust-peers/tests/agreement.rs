@@ -178,6 +178,7 @@ fn macs<K>(
         key,
         head: &m.aad,
         data: &m.data,
+        suffix: &[],
         mac: [0; 64],
     });
     let mut jobs: Vec<_> = jobs.collect();

@@ -54,6 +54,9 @@ fn group(rows: &[Row]) -> String {
         }
         _ => {}
     }
+    for note in &first.notes {
+        text.push_str(&output::wrap("  ", note));
+    }
     if common && rows.iter().all(|row| row.self_test == SelfTest::NotRun) {
         return text;
     }

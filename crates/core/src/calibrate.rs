@@ -97,7 +97,9 @@ impl Framework {
         let clock = &self.shared.clock;
         let deadline = clock.now() + budget;
         let mut scratch = Scratch::new(algorithm, clock.clone(), &mut random);
-        for (count, size) in nodes(algorithm) {
+        let most = transform.most();
+        let taken = |&(_, size): &(usize, usize)| SIZES[size] as usize <= most;
+        for (count, size) in nodes(algorithm).into_iter().filter(taken) {
             // Two nodes of each model at least, so that there is a slope.
             if clock.now() > deadline && size != 0 && size != SIZES.len() / 2 {
                 continue;

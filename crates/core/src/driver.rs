@@ -1,6 +1,8 @@
 //! What a driver author implements: [`Driver`], its [`Transform`]s and, where one
 //! large request can be cut into pieces, [`Split`].
 
+use std::time::Duration;
+
 use inout::InOutBuf;
 
 use crate::request::View;
@@ -41,6 +43,15 @@ pub trait Driver: Send + Sync {
     #[inline]
     fn load(&self) -> Load {
         Load::default()
+    }
+
+    /// How long a request can be stuck in it before it gives the request up: the timeout of
+    /// a device. Zero where the work is done by the caller's core, which cannot hang.
+    ///
+    /// What may hang is timed at every batch, and is tried only when so long a loss can be
+    /// afforded, so the shorter the better.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// What the user should know though the driver works, such as a priority that the

@@ -1,15 +1,19 @@
 //! Work under way: the driver's side is a [`Flight`], the caller's a [`Ticket`].
 
+use std::cell::Cell;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::Direction;
 use crate::batch::{Batch, OwnedRequest};
+use crate::dispatch::BASE;
+use crate::dispatch::queue::{Entry, Found};
+use crate::dispatch::window::Window;
 use crate::request::{Request, Status};
-use crate::session::Inner;
+use crate::session::{Inner, Landed};
 use crate::verify::Pick;
 
 /// A submitted batch in the hands of a driver, which runs its requests on any thread and
@@ -27,17 +31,41 @@ struct Cargo {
     /// For each armed request, its place in `owned`.
     places: Vec<u32>,
     owned: Vec<OwnedRequest>,
-    driver: usize,
-    /// Sent there to learn.
-    explored: bool,
-    /// By the framework's clock.
-    started: Duration,
-    /// Flights of the session under way when this one started, itself included.
+    leg: Leg,
+    /// Nanoseconds, by the framework's clock.
+    started: u64,
+    /// Flights of the session under way at home when this one started, itself included.
     depth: u32,
     session: Arc<Inner>,
     landing: Arc<Landing>,
     /// What is to be verified of it.
     pick: Option<Pick>,
+}
+
+/// Where a flight goes.
+#[derive(Debug)]
+pub(crate) struct Leg {
+    pub(crate) driver: usize,
+    /// Sent there to learn.
+    pub(crate) explored: bool,
+    /// Its place in the queue, if the driver is a device.
+    pub(crate) queued: Option<Entry>,
+}
+
+impl Leg {
+    /// To the base driver.
+    pub(crate) fn home() -> Leg {
+        Leg {
+            driver: BASE,
+            explored: false,
+            queued: None,
+        }
+    }
+}
+
+thread_local! {
+    /// Whether this thread looks for finished work.
+    static LOOKING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// How long a forked child waits for what its parent submitted.
@@ -49,6 +77,8 @@ struct Landing {
     process: u32,
     direction: Direction,
     landed: AtomicBool,
+    /// Nanoseconds that the caller's core spent on submitting.
+    core: AtomicU64,
     state: Mutex<State>,
     bell: Condvar,
 }
@@ -66,11 +96,10 @@ impl Landing {
 }
 
 impl Flight {
-    /// Arms `owned` for a driver, which may be tried to learn its cost; requests that break a
-    /// rule are not shown to it.
+    /// Arms `owned` for a driver; requests that break a rule are not shown to it.
     pub(crate) fn new(
         session: &Arc<Inner>,
-        (driver, explored): (usize, bool),
+        leg: Leg,
         direction: Direction,
         mut owned: Vec<OwnedRequest>,
     ) -> (Flight, Ticket) {
@@ -92,19 +121,21 @@ impl Flight {
             process: std::process::id(),
             direction,
             landed: AtomicBool::new(false),
+            core: AtomicU64::new(0),
             state: Mutex::default(),
             bell: Condvar::new(),
         });
         let taken = owned.len();
-        let depth = session.take_off();
+        let depth = session.take_off(&leg);
+        session.window.ticket();
+        let driver = leg.driver;
         let cargo = Cargo {
             direction,
             armed,
             places,
             owned,
-            driver,
-            explored,
-            started: session.clock().now(),
+            leg,
+            started: session.now(),
             depth,
             session: session.clone(),
             landing: landing.clone(),
@@ -117,6 +148,7 @@ impl Flight {
             Ticket {
                 landing,
                 session: Arc::downgrade(session),
+                window: session.window.clone(),
                 driver,
                 taken,
             },
@@ -158,7 +190,8 @@ impl Flight {
             .cargo
             .take()
             .expect("a flight has its cargo until it lands");
-        cargo.session.touch_down();
+        cargo.session.turned_back(&cargo.leg);
+        cargo.session.touch_down(&cargo.leg);
         let Cargo {
             armed, mut owned, ..
         } = *cargo;
@@ -179,8 +212,7 @@ impl Flight {
             mut armed,
             places,
             mut owned,
-            driver,
-            explored,
+            leg,
             started,
             depth,
             session,
@@ -190,14 +222,18 @@ impl Flight {
         if let Some(pick) = pick {
             pick.landed(direction, &mut armed);
         }
-        session.settle(driver, direction, &mut armed);
-        session.landed(
-            (driver, explored),
+        let landed = Landed {
+            leg: &leg,
             direction,
-            &armed,
-            session.clock().now().saturating_sub(started),
+            started,
             depth,
-        );
+            core: landing.core.load(Ordering::Relaxed),
+            found: match LOOKING.get() {
+                true => Found::Polling,
+                false => Found::Landed,
+            },
+        };
+        session.landed(landed, &mut armed);
         let statuses: Vec<Status> = armed.iter().map(Request::status).collect();
         drop(armed);
         for (place, status) in places.into_iter().zip(statuses) {
@@ -214,7 +250,7 @@ impl Flight {
             state.waker.take()
         };
         landing.bell.notify_all();
-        session.touch_down();
+        session.touch_down(&leg);
         // Before anybody is woken who may close the session: closing waits until this
         // was the last but one to let go of it.
         drop(session);
@@ -259,8 +295,15 @@ pub struct Ticket {
     landing: Arc<Landing>,
     /// Weak: a ticket that somebody keeps must not keep the key.
     session: Weak<Inner>,
+    window: Arc<Window>,
     driver: usize,
     taken: usize,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.window.take_back();
+    }
 }
 
 impl std::fmt::Debug for Landing {
@@ -282,12 +325,45 @@ impl Ticket {
         self.landing.landed.load(Ordering::Acquire)
     }
 
+    /// The batch was handed over, which took the caller's core so long.
+    pub(crate) fn submitted(&self, nanoseconds: u64) {
+        self.landing.core.store(nanoseconds, Ordering::Relaxed);
+        if let Some(session) = self.session.upgrade() {
+            session.spend(self.driver, nanoseconds);
+        }
+    }
+
+    /// Looks whether the driver has finished something.
+    fn look(&self, session: &Inner) {
+        let transform = session.transform(self.driver);
+        if !session.is_device(self.driver) {
+            return transform.poll();
+        }
+        let queue = session.queue(self.driver);
+        let (began, finished) = (session.now(), queue.finished());
+        LOOKING.set(true);
+        transform.poll();
+        LOOKING.set(false);
+        let ended = session.now();
+        queue.looked(ended);
+        match queue.finished() - finished {
+            0 => {}
+            batches => queue.took_back(batches, ended.saturating_sub(began)),
+        }
+        // A caller that asks again and again, and does nothing else, is waiting.
+        let waited = match self.is_done() {
+            true => self.window.go_on(began),
+            false => self.window.ask(began),
+        };
+        session.spend(self.driver, waited + (ended - began));
+    }
+
     /// The results, if they are there; otherwise the ticket again.
     pub fn poll(self) -> Result<Batch, Ticket> {
         if !self.is_done()
             && let Some(session) = self.session.upgrade()
         {
-            session.transform(self.driver).poll();
+            self.look(&session);
         }
         if self.is_done() {
             Ok(self
@@ -308,6 +384,16 @@ impl Ticket {
     pub fn wait(self) -> Batch {
         let started = Instant::now();
         let session = self.session.upgrade();
+        let stalled = match &session {
+            Some(session) if !self.is_done() && session.is_device(self.driver) => {
+                self.window.stall();
+                let now = session.now();
+                let before = self.window.go_on(now);
+                let finished = session.queue(self.driver).finished();
+                Some((now - before, session.clock().processor(), finished))
+            }
+            _ => None,
+        };
         let transform = session
             .as_ref()
             .map(|session| session.transform(self.driver));
@@ -335,6 +421,13 @@ impl Ticket {
                         .wait_timeout(state, Duration::from_millis(1)),
                 );
             }
+        }
+        if let (Some(session), Some((since, processor, finished))) = (&session, stalled) {
+            session.spend(self.driver, session.now().saturating_sub(since));
+            let queue = session.queue(self.driver);
+            let used = session.clock().processor().saturating_sub(processor);
+            let batches = queue.finished().saturating_sub(finished);
+            queue.took_back(batches, used.as_nanos() as u64);
         }
         self.landing
             .lock()

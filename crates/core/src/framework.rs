@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::dispatch::{BASE, Dispatch};
+use crate::dispatch::ledger;
+use crate::dispatch::queue::Queue;
+use crate::dispatch::{BASE, Dispatch, Trait};
 use crate::health::{Breaker, Health};
 use crate::profile::Profile;
+use crate::selftest::FirstSight;
 use crate::session::SessionBuilder;
 use crate::stats::{MAX_DRIVERS, Statistics, Totals};
 use crate::verify::{self, Sampler, Verifier};
@@ -43,16 +46,38 @@ pub(crate) struct Shared {
 pub(crate) struct Entry {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) breaker: Breaker,
+    /// What it has under way, if it is a device.
+    pub(crate) queue: Queue,
     pub(crate) sampler: Sampler,
     /// Why the whole driver is not used, if so.
     barred: Option<String>,
     /// Self-tests, run at first need, by algorithm.
-    admissions: Vec<OnceLock<Result<(), String>>>,
+    admissions: Vec<OnceLock<Result<Option<FirstSight>, String>>>,
 }
 
 impl Entry {
-    /// Whether the driver may serve an algorithm; `Err` says why not.
-    pub(crate) fn admit(&self, algorithm: &'static Algorithm) -> Result<(), String> {
+    /// What the user should know of the driver.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.driver.notes();
+        let patience = self.driver.patience();
+        if !patience.is_zero() {
+            notes.push(format!(
+                "a request can be stuck in it for {:.3} s: 'auto' uses it after {:.1} s of work, \
+                 which pay for that",
+                patience.as_secs_f64(),
+                ledger::pays(patience).as_secs_f64()
+            ));
+        }
+        notes
+    }
+
+    /// Whether the driver may serve an algorithm, and what a device was seen to take; `Err`
+    /// says why not.
+    pub(crate) fn admit(
+        &self,
+        algorithm: &'static Algorithm,
+        clock: &Clock,
+    ) -> Result<Option<FirstSight>, String> {
         if let Some(reason) = &self.barred {
             return Err(reason.clone());
         }
@@ -63,7 +88,11 @@ impl Entry {
         admission
             .get_or_init(|| {
                 self.driver.offers(algorithm)?;
-                selftest::run(&*self.driver, algorithm)
+                selftest::run(&*self.driver, algorithm)?;
+                match self.driver.patience().is_zero() {
+                    true => Ok(None),
+                    false => selftest::first_sight(&*self.driver, algorithm, clock).map(Some),
+                }
             })
             .clone()
     }
@@ -136,6 +165,7 @@ impl FrameworkBuilder {
                 Entry {
                     driver,
                     breaker: Breaker::new(self.clock.clone()),
+                    queue: Queue::default(),
                     sampler: Sampler::new(config.verify.unwrap_or(verify::EVERY)),
                     barred,
                     admissions,
@@ -192,7 +222,7 @@ impl Framework {
         let mut rows = Vec::new();
         for (index, entry) in self.shared.entries.iter().enumerate() {
             for algorithm in Algorithm::all() {
-                let admission = entry.admit(algorithm);
+                let admission = entry.admit(algorithm, &self.shared.clock);
                 let key_len = algorithm.key_lengths()[0];
                 let learned = admission
                     .is_ok()
@@ -203,9 +233,9 @@ impl Framework {
                     driver: entry.driver.name().to_owned(),
                     priority: entry.driver.priority(),
                     not_used_because: self.not_used(index, algorithm),
-                    notes: entry.driver.notes(),
+                    notes: entry.notes(),
                     self_test: match &admission {
-                        Ok(()) => SelfTest::Passed,
+                        Ok(_) => SelfTest::Passed,
                         Err(reason) if reason.starts_with("self-test") => SelfTest::Failed,
                         Err(_) => SelfTest::NotRun,
                     },
@@ -223,7 +253,7 @@ impl Framework {
     pub(crate) fn not_used(&self, index: usize, algorithm: &'static Algorithm) -> Option<String> {
         let entry = &self.shared.entries[index];
         let name = entry.driver.name();
-        if let Err(reason) = entry.admit(algorithm) {
+        if let Err(reason) = entry.admit(algorithm, &self.shared.clock) {
             return Some(reason);
         }
         if let Some(forced) = &self.shared.config.force
@@ -293,7 +323,13 @@ impl Framework {
                 self.not_used(index, algorithm).is_none() && driver.takes_key(algorithm, key_len)
             })
             .collect();
-        let dispatch = Dispatch::new(usable.len());
+        let traits = self.shared.entries.iter().map(|entry| Trait {
+            patience: entry.driver.patience().as_nanos() as u64,
+            first_sight: entry
+                .admit(algorithm, &self.shared.clock)
+                .unwrap_or_default(),
+        });
+        let dispatch = Dispatch::new(traits.collect());
         for (index, entry) in self.shared.entries.iter().enumerate() {
             let learned = self.profile().models(&*entry.driver, algorithm, key_len);
             if let Some(models) = learned {
@@ -305,6 +341,18 @@ impl Framework {
             .entry(key)
             .or_insert_with(|| Arc::new(dispatch))
             .clone()
+    }
+
+    /// Forgets all costs and failures, as if nothing had been calibrated and no request had
+    /// been served. Sessions that are open keep what they know; those opened from now on
+    /// begin anew. A driver that was wrong stays in quarantine.
+    pub fn forget(&self) {
+        self.dispatches().clear();
+        *self.profile() = Profile::default();
+        for (index, entry) in self.shared.entries.iter().enumerate() {
+            entry.breaker.forget();
+            self.set_eligible(index, true);
+        }
     }
 
     /// Opens or closes a driver for `auto` in every dispatch where nothing else bars it.

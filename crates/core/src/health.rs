@@ -109,6 +109,13 @@ impl Breaker {
         }
     }
 
+    /// As if it had never failed.
+    pub(crate) fn forget(&self) {
+        self.failures.store(0, Ordering::Relaxed);
+        *self.rest() = Rest::default();
+        self.open.store(false, Ordering::Relaxed);
+    }
+
     /// `true` once, when a rest is over.
     pub(crate) fn recovers(&self) -> bool {
         if !self.open.load(Ordering::Relaxed) {
@@ -118,6 +125,8 @@ impl Breaker {
         let over = rest.until.is_some_and(|until| self.clock.now() >= until);
         if over {
             rest.until = None;
+            // On trial: the first failure is one too many.
+            self.failures.store(TRIP - 1, Ordering::Relaxed);
             self.open.store(false, Ordering::Relaxed);
         }
         over
@@ -168,7 +177,8 @@ mod tests {
         }
         assert_eq!(breaker.health(), Health::Working);
         for trips in 1..5 {
-            assert!(breaker.fail(TRIP));
+            // After a rest one failure is enough.
+            assert!(breaker.fail(if trips == 1 { TRIP } else { 1 }));
             let pause = FIRST * (1 << (trips - 1));
             let remaining_ms = pause.as_millis() as u64;
             let suspended = Health::Suspended {

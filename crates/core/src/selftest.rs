@@ -3,13 +3,97 @@
 
 use crate::algorithm::{Algorithm, Kind, KnownAnswer, Sample};
 use crate::request::{Request, Status};
-use crate::{Direction, Driver, Transform};
+use crate::{Clock, Direction, Driver, Transform};
 
 /// Payload sizes of the differential run: around blocks, lanes and a packet.
 const SIZES: [usize; 9] = [0, 1, 15, 16, 17, 63, 64, 257, 1400];
 
 /// Bytes of the request that must be cut well; no multiple of a block.
 const LARGE: usize = (640 << 10) + 27;
+
+/// Bytes of a small request.
+const SMALL: usize = 64;
+
+/// So many small requests together.
+const SOME: usize = 8;
+
+/// What a device was seen to take, in nanoseconds: for a batch, for each request in it, and
+/// for each byte.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct FirstSight {
+    batch: f32,
+    request: f32,
+    byte: f32,
+}
+
+impl FirstSight {
+    /// A batch.
+    pub(crate) fn expected(&self, requests: usize, bytes: usize) -> f32 {
+        self.batch + self.request * requests as f32 + self.byte * bytes as f32
+    }
+}
+
+/// Times a driver that was found to be right, before it is trusted with anything: on a small
+/// request, on some of them, and on the largest that it takes, the best of a few.
+pub(crate) fn first_sight(
+    driver: &dyn Driver,
+    algorithm: &'static Algorithm,
+    clock: &Clock,
+) -> Result<FirstSight, String> {
+    let mut random = Random(0xf125);
+    let mut lengths = algorithm.key_lengths().into_iter();
+    let taken = lengths.find(|&len| driver.takes_key(algorithm, len));
+    let key = random.bytes(taken.ok_or("it takes none of the usual key lengths")?);
+    let transform = driver.transform(algorithm, &key)?;
+    let iv = random.bytes(algorithm.iv_len);
+    let aad = random.bytes(algorithm.aad.fit(8));
+    let tag_len = algorithm.tag_len();
+    let time = |requests: usize, size: usize| {
+        let size = size / algorithm.block * algorithm.block;
+        let mut data = vec![0; size * requests];
+        let mut tags = vec![0; tag_len.max(1) * requests];
+        let mut batch: Vec<Request<'_>> = data
+            .chunks_exact_mut(size)
+            .zip(tags.chunks_exact_mut(tag_len.max(1)))
+            .map(|(data, tag)| {
+                let request = match algorithm.kind {
+                    Kind::Mac => Request::mac(data),
+                    _ => Request::in_place(data),
+                };
+                request.iv(&iv).aad(&aad).tag(&mut tag[..tag_len])
+            })
+            .collect();
+        let mut best = f32::INFINITY;
+        for _ in 0..3 {
+            batch.iter_mut().for_each(|r| r.set_status(Status::Pending));
+            let before = clock.now();
+            transform.run(Direction::Encrypt, &mut batch);
+            best = best.min((clock.now() - before).as_nanos() as f32);
+            if batch.iter().any(|r| r.status() != Status::Done) {
+                return Err(format!(
+                    "self-test: it gave up {requests} x {size} bytes when it was timed"
+                ));
+            }
+        }
+        Ok(best)
+    };
+    let (one, some) = (time(1, SMALL)?, time(SOME, SMALL)?);
+    let mut large = LARGE.min(transform.most());
+    let long = loop {
+        match time(1, large) {
+            Ok(long) => break long,
+            // It may have no room for one so large.
+            Err(_) if large > 4 * SMALL => large /= 2,
+            Err(reason) => return Err(reason),
+        }
+    };
+    let request = (some - one).max(0.0) / (SOME - 1) as f32;
+    Ok(FirstSight {
+        batch: (one - request).max(0.0),
+        request,
+        byte: (long - one).max(0.0) / large as f32,
+    })
+}
 
 /// Runs the self-test. `Err` names the case that failed, for the user.
 pub(crate) fn run(driver: &dyn Driver, algorithm: &'static Algorithm) -> Result<(), String> {

@@ -90,9 +90,19 @@ impl Framework {
         };
         let dispatch = self.dispatch(algorithm, key_len);
         let name = |index: usize| self.shared.entries[index].driver.name().to_owned();
+        let cell = dispatch.cell(goal, &shape);
+        let home = usize::from(cell.best);
+        // Calibration looks at no limit of a driver.
+        let too_large = |index: usize| {
+            let key = vec![0x5a; key_len];
+            let device = dispatch.is_device(index) && dispatch.is_eligible(index);
+            let driver = &self.shared.entries[index].driver;
+            device && (driver.transform(algorithm, &key)).is_ok_and(|t| t.most() < size)
+        };
         let serving = match &self.shared.config.force {
             Some(forced) => self.driver_index(forced)?,
-            None => usize::from(dispatch.cell(goal, &shape).best),
+            None if too_large(cell.serving()) => home,
+            None => cell.serving(),
         };
         let price_of = |index: usize| {
             let (cost, _) = dispatch.estimate(index, &shape);
@@ -102,8 +112,9 @@ impl Framework {
             .map(|index| {
                 let (cost, samples) = dispatch.estimate(index, &shape);
                 let barred = self.not_used(index, algorithm);
-                let slower = || match (price_of(index), price_of(serving)) {
+                let dearer = match (price_of(index), price_of(serving)) {
                     _ if index == serving => None,
+                    _ if too_large(index) => Some("it takes no requests that large".to_owned()),
                     (Some(own), Some(best)) if own > best => Some(format!(
                         "{:.2} times the cost of '{}'",
                         own / best,
@@ -113,8 +124,15 @@ impl Framework {
                         "not better than '{}' by enough to change over",
                         name(serving)
                     )),
-                    _ => Some("never measured here; 'cipherlane calibrate' does it".to_owned()),
+                    _ => Some(match dispatch.first_sight(index, &shape) {
+                        Some(ns) => format!("never used here; {ns:.0} ns by its self-test"),
+                        None => "never measured here; 'cipherlane calibrate' does it".to_owned(),
+                    }),
                 };
+                let dearer = dearer.map(|reason| match dispatch.kept_out(index, &shape) {
+                    Some(due) => format!("{reason}; {}", kept_out(due)),
+                    None => reason,
+                });
                 Candidate {
                     driver: name(index),
                     latency_ns: cost.map(|c| c.latency),
@@ -122,7 +140,7 @@ impl Framework {
                     cpu_ns: cost.map(|c| c.cpu),
                     samples,
                     health: self.shared.entries[index].breaker.health(),
-                    not_used_because: barred.or_else(slower),
+                    not_used_because: barred.or(dearer),
                 }
             })
             .collect();
@@ -146,6 +164,15 @@ impl Framework {
                 }
             ),
         };
+        let chosen = self.shared.config.force.is_none() && dispatch.is_device(serving);
+        let reason = match (chosen, dispatch.kept_out(serving, &shape)) {
+            (false, _) => reason,
+            (true, None) => format!("{reason}; while it is busy, '{}' serves", name(home)),
+            (true, Some(due)) => {
+                let why = kept_out(due);
+                format!("{reason}; {why}, '{}' serves until then", name(home))
+            }
+        };
         let last_switch = dispatch
             .last_switch(goal, &shape)
             .map(|switch| (name(switch.from), name(switch.to), switch));
@@ -162,4 +189,14 @@ impl Framework {
             last_switch,
         })
     }
+}
+
+/// What keeps a device out that may hang.
+fn kept_out((due, done): (u64, u64)) -> String {
+    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+    format!(
+        "since it may hang, it is used after {:.1} s of work, which pay for that ({:.1} s so far)",
+        seconds(due),
+        seconds(done)
+    )
 }

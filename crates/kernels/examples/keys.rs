@@ -12,6 +12,8 @@ use cipherlane_kernels::chacha::ChaChaKey;
 use cipherlane_kernels::cpu;
 use cipherlane_kernels::gcm::GcmKey;
 use cipherlane_kernels::hmac::{HmacSha256Key, HmacSha512Key};
+use cipherlane_kernels::kuznyechik::KuznyechikKey;
+use cipherlane_kernels::magma::MagmaKey;
 use cipherlane_kernels::xts::XtsKey;
 
 const SLICES: usize = 100;
@@ -29,6 +31,8 @@ fn main() {
     show("gcm 128, rekeyed", || gcm.rekey(black_box(&key[..16])));
     show("xts 256", || XtsKey::new(black_box(&key[..])));
     show("chacha", || ChaChaKey::new(black_box(&key[..32])));
+    show("kuznyechik", || KuznyechikKey::new(black_box(&key[..32])));
+    show("magma", || MagmaKey::new(black_box(&key[..32])));
     show("hmac sha256", || HmacSha256Key::new(black_box(&key[..32])));
     show("hmac sha512", || HmacSha512Key::new(black_box(&key[..])));
     show("authenc 128", || {

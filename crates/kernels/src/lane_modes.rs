@@ -3,9 +3,9 @@
 //! other, so a short job does not pay for a whole set.
 
 use inout::InOutBuf;
-use zeroize::Zeroize;
 
 use crate::job::{CipherJob, Direction};
+use crate::wipe::wipe;
 
 /// Blocks put side by side at a time: whole sets of every kernel.
 pub(crate) const LANES: usize = 192;
@@ -66,7 +66,7 @@ impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
 
 impl<K: LaneCipher<N>, const N: usize> Drop for Lanes<'_, K, N> {
     fn drop(&mut self) {
-        self.blocks.as_flattened_mut().zeroize();
+        wipe(&mut self.blocks, [[0; N]; LANES]);
     }
 }
 

@@ -5,7 +5,7 @@ use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ecb;
 use cipherlane_kernels::job::{CipherJob, Direction};
 use subtle::{ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, optimization_barrier};
 
 use crate::buffers::{Buffers, Piece};
 use crate::context::Context;
@@ -36,8 +36,41 @@ struct Held {
     len: usize,
 }
 
-impl Block {
+impl Held {
+    /// Takes of the input what there is and what there is place for.
     #[inline]
+    fn fill(&mut self, buffers: &mut Buffers<'_>) {
+        let taken = buffers.len().min(BLOCK - self.len);
+        if taken == 0 {
+            return;
+        }
+        let input = buffers.read(taken);
+        match input.first_chunk() {
+            Some(block) => self.bytes = *block,
+            None => self.bytes[self.len..][..taken].copy_from_slice(input),
+        }
+        self.len += taken;
+    }
+
+    #[inline]
+    fn take(&mut self) -> [u8; BLOCK] {
+        let block = self.bytes;
+        wipe(&mut self.bytes);
+        self.len = 0;
+        block
+    }
+}
+
+/// Overwrites a block in one store, which must be kept. Byte by byte it would take longer
+/// than the cipher.
+#[inline]
+fn wipe(block: &mut [u8; BLOCK]) {
+    *block = [0; BLOCK];
+    optimization_barrier(block);
+}
+
+impl Block {
+    #[inline(always)]
     fn crypt(&mut self, data: Piece<'_>) -> Result<(), Reason> {
         if self.keyed.spec.mode == Mode::Cbc {
             return self.keyed.cbc(data);
@@ -60,17 +93,11 @@ impl Block {
     /// The block that is held goes out.
     fn crypt_held(&mut self, buffers: &mut Buffers<'_>) -> Result<usize, Reason> {
         buffers.need_room(BLOCK)?;
-        let mut block = self.held.bytes;
-        self.crypt((&mut block[..]).into())?;
-        self.held.zeroize();
+        let mut block = self.held.take();
+        self.crypt(Piece::from(&mut block[..]))?;
         buffers.insert(&block)?;
-        block.zeroize();
+        wipe(&mut block);
         Ok(BLOCK)
-    }
-
-    fn hold(&mut self, bytes: &[u8]) {
-        self.held.bytes[self.held.len..][..bytes.len()].copy_from_slice(bytes);
-        self.held.len += bytes.len();
     }
 
     /// A whole record of TLS, in place.
@@ -132,7 +159,7 @@ impl Context for Block {
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
-        self.held.zeroize();
+        self.held.take();
         self.keyed.restart_iv();
         self.keyed.init(direction, key, iv, expand)
     }
@@ -142,33 +169,24 @@ impl Context for Block {
         if self.tls_version > 0 {
             return self.tls_record(buffers);
         }
+        let may_be_last = self.keyed.direction == Direction::Decrypt && self.pad;
         let mut done = 0;
         if self.held.len > 0 {
-            let taken = buffers.len().min(BLOCK - self.held.len);
-            let piece: [u8; BLOCK] = {
-                let mut piece = [0; BLOCK];
-                piece[..taken].copy_from_slice(buffers.read(taken));
-                piece
-            };
-            self.hold(&piece[..taken]);
-            let may_be_last = self.keyed.direction == Direction::Decrypt && self.pad;
+            self.held.fill(&mut buffers);
             if self.held.len == BLOCK && !(may_be_last && buffers.is_empty()) {
                 done += self.crypt_held(&mut buffers)?;
             }
         }
         let mut whole = buffers.len() / BLOCK * BLOCK;
         // The last block of a padded message is only known at its end.
-        if self.keyed.direction == Direction::Decrypt && self.pad && whole == buffers.len() {
+        if may_be_last && whole == buffers.len() {
             whole = whole.saturating_sub(BLOCK);
         }
         if whole > 0 {
             self.crypt(buffers.work(whole)?)?;
             done += whole;
         }
-        let rest = buffers.len();
-        if rest > 0 {
-            self.hold(buffers.read(rest));
-        }
+        self.held.fill(&mut buffers);
         Ok(done)
     }
 
@@ -183,18 +201,17 @@ impl Context for Block {
             (_, false) if held == 0 => Ok(0),
             (_, false) if held < BLOCK => Err(Reason::WrongFinalBlockLength),
             (Direction::Encrypt, true) => {
-                self.hold(&[(BLOCK - held) as u8; BLOCK][held..]);
+                self.held.bytes[held..].fill((BLOCK - held) as u8);
                 self.crypt_held(&mut buffers)
             }
             (_, false) => self.crypt_held(&mut buffers),
             (Direction::Decrypt, true) if held < BLOCK => Err(Reason::WrongFinalBlockLength),
             (Direction::Decrypt, true) => {
-                let mut block = self.held.bytes;
-                self.held.zeroize();
-                self.crypt((&mut block[..]).into())?;
+                let mut block = self.held.take();
+                self.crypt(Piece::from(&mut block[..]))?;
                 let left = unpadded(&block).ok_or(Reason::BadDecrypt)?;
                 let written = buffers.write(&block[..left]);
-                block.zeroize();
+                wipe(&mut block);
                 written.map(|()| left)
             }
         }

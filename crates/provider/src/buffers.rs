@@ -21,7 +21,8 @@ pub(crate) struct Buffers<'a> {
 /// Input and output of the same length, disjoint or the same, to become an [`InOutBuf`] in
 /// the place where a kernel reads it. That is never moved: a move copies as a vector what
 /// was just written as words, and the processor cannot read it until all that came before
-/// is done, which takes longer than a block.
+/// is done, which takes longer than a block. What takes a piece is inlined always, since a
+/// call would move it.
 pub(crate) struct Piece<'a> {
     from: *const u8,
     to: *mut u8,
@@ -165,6 +166,7 @@ impl Buffers<'_> {
     }
 
     /// Writes to the output.
+    #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Reason> {
         self.need_room(bytes.len())?;
         if bytes.is_empty() {
@@ -182,7 +184,7 @@ impl Buffers<'_> {
     }
 
     /// Writes to the output. Input that stands there, for work in place, moves behind it.
-    pub(crate) fn insert(&mut self, bytes: &[u8]) -> Result<(), Reason> {
+    pub(crate) fn insert<const N: usize>(&mut self, bytes: &[u8; N]) -> Result<(), Reason> {
         let (from, to) = (self.input.addr(), self.output.addr());
         if self.len > 0 && from < to + bytes.len() && to < from + self.len {
             self.need_room(bytes.len() + self.len)?;

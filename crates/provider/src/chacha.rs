@@ -201,9 +201,8 @@ impl Context for ChaCha {
         if self.direction == Direction::Decrypt && self.tag.len() == 0 {
             return Err(Reason::InvalidTag);
         }
-        self.message()?;
-        let open = self.open.take().ok_or(Reason::NoIvSet)?;
-        let found = open.state.finish();
+        let found = self.message()?.1.state.finish();
+        self.open = None;
         match self.direction {
             Direction::Encrypt => self.tag.computed(found),
             Direction::Decrypt => self.tag.judge(found)?,

@@ -25,7 +25,7 @@ pub(crate) struct Ctr {
 }
 
 impl Ctr {
-    #[inline]
+    #[inline(always)]
     fn apply(&mut self, data: Piece<'_>) -> Result<(), Reason> {
         let (spec, direction) = (self.keyed.spec, self.keyed.direction);
         let (key, counter) = self.keyed.key_and_iv()?;

@@ -127,7 +127,7 @@ impl<K> Keyed<K> {
 
 impl Keyed<AesKey> {
     /// Whole blocks in CBC.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn cbc<'d>(&mut self, data: impl Into<Piece<'d>>) -> Result<(), Reason> {
         let data = data.into();
         let (spec, direction) = (self.spec, self.direction);

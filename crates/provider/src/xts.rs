@@ -3,6 +3,7 @@
 use cipherlane_kernels::job::{CipherJob, Direction};
 use cipherlane_kernels::xts::{self, XtsKey};
 use subtle::ConstantTimeEq;
+use zeroize::Zeroize;
 
 use crate::buffers::Buffers;
 use crate::context::Context;
@@ -17,7 +18,18 @@ use crate::split::{self, Work};
 const LONGEST: usize = (1 << 20) * BLOCK;
 
 #[derive(Clone)]
-pub(crate) struct Xts(Keyed<XtsKey>);
+pub(crate) struct Xts {
+    keyed: Keyed<XtsKey>,
+    /// The encrypted tweak of a data unit's first block: made when key and IV come, while
+    /// the program is on its way to give the data.
+    tweak: [u8; BLOCK],
+}
+
+impl Drop for Xts {
+    fn drop(&mut self) {
+        self.tweak.zeroize();
+    }
+}
 
 fn expand(direction: Direction, key: &[u8]) -> Result<XtsKey, Reason> {
     let (data, tweak) = key.split_at(key.len() / 2);
@@ -34,11 +46,14 @@ impl Context for Xts {
     const SETTABLE: &'static [Param] = &described![KeyLength, Padding];
 
     fn new(spec: &'static Spec) -> Self {
-        Xts(Keyed::new(spec))
+        Xts {
+            keyed: Keyed::new(spec),
+            tweak: [0; BLOCK],
+        }
     }
 
     fn spec(&self) -> &'static Spec {
-        self.0.spec
+        self.keyed.spec
     }
 
     fn init(
@@ -47,12 +62,16 @@ impl Context for Xts {
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
-        self.0
-            .init(direction, key, iv, |key| expand(direction, key))
+        self.keyed
+            .init(direction, key, iv, |key| expand(direction, key))?;
+        if let Ok((key, iv)) = self.keyed.key_and_given_iv() {
+            self.tweak = xts::first_tweak(key, *iv);
+        }
+        Ok(())
     }
 
     fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
-        let (key, iv) = self.0.key_and_given_iv()?;
+        let (key, iv) = self.keyed.key_and_given_iv()?;
         let len = buffers.len();
         if len < BLOCK {
             return Err(Reason::CipherOperationFailed);
@@ -61,16 +80,17 @@ impl Context for Xts {
             return Err(Reason::XtsDataUnitIsTooLarge);
         }
         let data = buffers.work(len)?;
+        let direction = self.keyed.direction;
         if split::takes(len) {
-            let (spec, direction) = (self.0.spec, self.0.direction);
-            return split::crypt(spec, direction, &Work::Xts(key), iv, data.into()).map(|()| len);
+            let (spec, work) = (self.keyed.spec, Work::Xts(key));
+            return split::crypt(spec, direction, &work, iv, data.into()).map(|()| len);
         }
-        let mut jobs = [CipherJob {
+        let mut job = CipherJob {
             key,
-            iv: *iv,
+            iv: [0; BLOCK],
             data: data.into(),
-        }];
-        xts::crypt(self.0.direction, &mut jobs);
+        };
+        xts::crypt_one(direction, &mut job, &self.tweak);
         Ok(len)
     }
 
@@ -83,12 +103,12 @@ impl Context for Xts {
     }
 
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
-        self.0.get(name, param)
+        self.keyed.get(name, param)
     }
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
         match name {
-            Name::KeyLength if param.number() != Some(self.0.spec.key_len as u64) => {
+            Name::KeyLength if param.number() != Some(self.keyed.spec.key_len as u64) => {
                 Err(Reason::InvalidKeyLength)
             }
             _ => Ok(()),

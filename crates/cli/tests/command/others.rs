@@ -90,6 +90,34 @@ fn why_measures_first_what_is_not_known_and_says_so() {
     assert!(place.path("p.json").exists());
 }
 
+/// A device may hang, and what that would cost must have been worked for.
+#[test]
+fn a_device_is_kept_out_until_it_is_paid_for_and_both_commands_say_so() {
+    let place = Place::new();
+    let config = "auto = [\"dma:pcie-modern\"]\ncalibration_seconds = 0.1\n";
+    place.write("c.toml", config);
+    let why = json(&mut place.cipherlane("--config c.toml why cbc(aes) 16K --batch 16 --json"));
+    let candidates = why["candidates"].as_array().unwrap();
+    let device = candidates.iter().find(|c| c["driver"] == "dma:pcie-modern");
+    let device = device.unwrap()["not_used_because"].as_str();
+    let reason = device.or(why["reason"].as_str()).unwrap();
+    let (words, rest) = reason.split_once("used after ").expect(reason);
+    assert!(words.contains("since it may hang"), "{reason}");
+    let seconds: f64 = rest.split(' ').next().unwrap().parse().unwrap();
+    assert!(
+        seconds >= 50.5 && rest.contains("(0.0 s so far)"),
+        "{reason}"
+    );
+    let why = text(&mut place.cipherlane("--config c.toml why cbc(aes) 2M"));
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(why.contains("'software' serves"), "{why}");
+    let drivers = text(&mut place.cipherlane("--config c.toml drivers"));
+    let drivers = drivers.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["a model, no hardware", "can be stuck in it for 1.010 s"] {
+        assert!(drivers.contains(words), "{drivers}");
+    }
+}
+
 #[test]
 fn a_damaged_profile_is_reported_and_harms_nothing() {
     let place = Place::new();

@@ -4,9 +4,20 @@
 //! one batch in some: the batch is timed, the driver's [`model`] moves a step, and now and
 //! then the table is written anew. A driver that is not chosen is tried again at times,
 //! within a budget of 1 % of the time spent.
+//!
+//! A device (a driver with [patience](crate::Driver::patience)) is never simply chosen: it
+//! is a *rival* of the best other driver, which is *home*, and each batch goes where it will
+//! be finished in time, given what the device has queued. Every batch that a device had is
+//! measured, and a [`ledger`] sees to it that devices cannot cost more than 2 % in all.
 
+mod choice;
+mod explore;
+pub(crate) mod ledger;
 pub(crate) mod model;
+pub(crate) mod queue;
+mod rewrite;
 pub(crate) mod table;
+pub(crate) mod window;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -15,29 +26,22 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use self::choice::{Plan, adds, enough, limit, plan};
+use self::ledger::Ledger;
 use self::model::{COUNTS, Cost, Model, SIZES};
-use self::table::{COUNT_CLASSES, Cell, Class, Table};
+use self::queue::Queue;
+use self::table::{COUNT_CLASSES, Cell, Class, Paces, Table};
+use self::window::Window;
 use crate::Direction;
+use crate::selftest::FirstSight;
+
+pub(crate) use self::choice::price;
 
 /// The driver that is always there: yardstick, refuge, and where everything starts.
 pub(crate) const BASE: usize = 0;
 
-/// A driver takes over only where it is better by this factor, so that two of about the
-/// same cost do not take turns.
-const HYSTERESIS: f32 = 0.99;
-/// Another driver than the base is counted as dearer by this factor: a gain that small is
-/// lost again on the way to it.
-const AWAY: f32 = 1.02;
-/// Share of the time spent that trying other drivers may cost.
-const EXPLORATION: f64 = 0.01;
-/// What trying a driver that was never measured here may cost, beyond twice the known one.
-const UNKNOWN_NS: f32 = 50_000.0;
-/// Nanoseconds of work between two trials of one driver at one place, at the least.
-const RETRIAL: f32 = 10e6;
-/// Nanoseconds of work between two looks for a driver to try.
-const LOOK: u64 = 500_000;
-/// Nanoseconds of work between two writings of a table, unless something changed a lot.
-const REWRITE: u64 = 20_000_000;
+/// A device gets a batch if a loss of so many times what it should take could be borne.
+const CAUTION: u64 = 3;
 
 /// What a session wants of its driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -80,13 +84,28 @@ pub(crate) struct Dispatch {
     /// Bit i: driver i may be chosen.
     eligible: AtomicU32,
     learned: Mutex<Learned>,
-    /// Estimated nanoseconds of work in all: the clock of learning, which stands still
-    /// while nobody works.
+    /// By mode: what decides between home and rival.
+    paces: [Paces; 2],
+    /// By driver.
+    traits: Vec<Trait>,
+    /// All work so far, and what devices have made of it.
+    pub(crate) ledger: Ledger,
+    /// Nanoseconds of callers' time in all: the clock of learning, which stands still while
+    /// nobody works.
     spent: AtomicU64,
     /// Nanoseconds of it lost by exploring.
     explored: AtomicU64,
     /// On that clock: until when nobody need look for a driver to try.
     explore_at: AtomicU64,
+}
+
+/// What is known of a driver before it has served.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Trait {
+    /// Nanoseconds that a request can be stuck in it; 0 where it is no device.
+    pub(crate) patience: u64,
+    /// Of a device.
+    pub(crate) first_sight: Option<FirstSight>,
 }
 
 /// Something for each node of the grid.
@@ -97,6 +116,8 @@ struct Learned {
     /// When a driver was last tried at a node, on the clock of work: by driver, direction,
     /// mode, count, size.
     tried: Vec<[[Nodes<Option<u64>>; 2]; 2]>,
+    /// Batches learned from.
+    seen: u32,
     /// When a table was last written, by direction and mode.
     written: [[Option<u64>; 2]; 2],
     /// The last switch of each cell: by goal, mode, direction and class.
@@ -143,7 +164,9 @@ impl Shape {
 }
 
 impl Dispatch {
-    pub(crate) fn new(drivers: usize) -> Self {
+    /// One for these drivers.
+    pub(crate) fn new(traits: Vec<Trait>) -> Self {
+        let drivers = traits.len();
         Dispatch {
             tables: std::array::from_fn(|_| std::array::from_fn(|_| Table::new())),
             base_below: Default::default(),
@@ -151,9 +174,13 @@ impl Dispatch {
             learned: Mutex::new(Learned {
                 models: vec![Models::default(); drivers],
                 tried: vec![Default::default(); drivers],
+                seen: 0,
                 written: Default::default(),
                 switches: HashMap::new(),
             }),
+            paces: std::array::from_fn(|_| Paces::new()),
+            traits,
+            ledger: Ledger::default(),
             spent: AtomicU64::new(0),
             explored: AtomicU64::new(0),
             explore_at: AtomicU64::new(0),
@@ -192,38 +219,81 @@ impl Dispatch {
         table.load(shape.direction, Class::of(shape.requests, shape.bytes))
     }
 
-    /// Whether this batch should go to another driver than `chosen`, to learn.
-    pub(crate) fn explore(&self, shape: &Shape, chosen: usize) -> Option<usize> {
-        let eligible = self.eligible.load(Ordering::Relaxed);
-        if eligible == 1 << BASE {
-            return None;
+    /// Whether a driver is a device, which may hang and has a queue.
+    #[inline]
+    pub(crate) fn is_device(&self, driver: usize) -> bool {
+        self.traits[driver].patience > 0
+    }
+
+    /// What is known of the rival for a batch.
+    #[inline]
+    pub(crate) fn pace(&self, shape: &Shape) -> table::Pace {
+        let class = Class::of(shape.requests, shape.bytes);
+        self.paces[shape.mode as usize].load(shape.direction, class)
+    }
+
+    /// Whether the rival of a cell would finish a batch in time: sooner than home, or before
+    /// the caller wants it.
+    #[inline]
+    pub(crate) fn favours_rival(
+        &self,
+        (goal, cell): (Goal, &Cell),
+        shape: &Shape,
+        queue: &Queue,
+        window: Option<&Window>,
+        now: u64,
+    ) -> bool {
+        let queued = queue.batches();
+        if queued > cell.most.into() && cell.most != u8::MAX {
+            return false;
         }
-        let now = self.spent.load(Ordering::Relaxed);
-        if now < self.explore_at.load(Ordering::Relaxed) {
-            return None;
+        let pace = self.pace(shape);
+        let backlog = queue.backlog(now);
+        let finish = backlog + u64::from(pace.latency);
+        if !self.ledger.affords(self.risk(cell.rival.into(), finish)) {
+            return false;
         }
-        self.explore_at.store(now + LOOK, Ordering::Relaxed);
-        let budget = now as f64 * EXPLORATION - self.explored.load(Ordering::Relaxed) as f64;
-        let mut learned = self.learned.try_lock().ok()?;
-        let (d, m) = (shape.direction as usize, shape.mode as usize);
-        let (c, s) = shape.node();
-        let estimate =
-            |driver: usize| learned.models[driver][d][m].estimate(shape.requests, shape.mean());
-        let known = estimate(chosen)?.period;
-        let candidate = (0..learned.models.len())
-            .filter(|&driver| driver != chosen && eligible & (1 << driver) != 0)
-            .filter(|&driver| {
-                let expected = estimate(driver).map(|c| c.period);
-                let excess = expected.unwrap_or(UNKNOWN_NS + 2.0 * known) - known;
-                // The worse a driver was, the longer until it is tried again.
-                let patience = expected.map_or(1.0, |e| (e / known).clamp(1.0, 30.0).powi(2));
-                let rested = learned.tried[driver][d][m][c][s]
-                    .is_none_or(|at| (now - at) as f32 >= RETRIAL * patience);
-                rested && f64::from(excess) <= budget
-            })
-            .min_by_key(|&driver| learned.tried[driver][d][m][c][s])?;
-        learned.tried[candidate][d][m][c][s] = Some(now);
-        Some(candidate)
+        if let Some(window) = window
+            && window.depth() > 1
+        {
+            return match plan(goal, &pace, window) {
+                Plan::Home => false,
+                Plan::Device(share) => !window.takes_turn_at_home(share),
+                Plan::Both(share) => {
+                    let busy = backlog >= pace.home.into();
+                    backlog <= enough(&pace) && !(busy && window.takes_turn_at_home(share))
+                }
+            };
+        }
+        finish <= limit(goal, &pace) && (goal != Goal::Throughput || adds(&pace, backlog))
+    }
+
+    /// Nanoseconds that must be affordable to give a device a batch which should take so long.
+    #[inline]
+    fn risk(&self, device: usize, finish: u64) -> u64 {
+        self.traits[device].patience + CAUTION * finish
+    }
+
+    /// What keeps a device from a batch that it may be good for: nanoseconds of work to be done
+    /// before it is given one, and of work done so far. `None` if nothing does.
+    pub(crate) fn kept_out(&self, device: usize, shape: &Shape) -> Option<(u64, u64)> {
+        let Trait {
+            patience,
+            first_sight,
+        } = self.traits[device];
+        let (known, _) = self.estimate(device, shape);
+        let risk = match (known, first_sight) {
+            (Some(cost), _) => self.risk(device, cost.latency as u64),
+            (None, Some(seen)) => patience + seen.expected(shape.requests, shape.bytes) as u64,
+            (None, None) => patience,
+        };
+        (patience > 0 && !self.ledger.affords(risk)).then(|| self.ledger.due(risk))
+    }
+
+    /// What a device should take that has not served such batches, by its self-test.
+    pub(crate) fn first_sight(&self, device: usize, shape: &Shape) -> Option<f32> {
+        let seen = self.traits[device].first_sight?;
+        Some(seen.expected(shape.requests, shape.bytes))
     }
 
     /// Learns from a batch that `driver` finished. `share` is how much of all time the
@@ -242,8 +312,6 @@ impl Dispatch {
             // Somebody else is learning: this sample is not worth waiting for.
             Err(TryLockError::WouldBlock) => return,
         };
-        let spent = (seen.period * share) as u64;
-        let now = self.spent.fetch_add(spent, Ordering::Relaxed) + spent;
         let (d, m) = (shape.direction as usize, shape.mode as usize);
         let (n, mean) = (shape.requests, shape.mean());
         if explored {
@@ -252,83 +320,69 @@ impl Dispatch {
                 .filter_map(|other| learned.models[other][d][m].estimate(n, mean))
                 .map(|cost| cost.period)
                 .fold(f32::INFINITY, f32::min);
-            let excess = (seen.period - known).max(0.0);
-            if excess.is_finite() {
+            if known.is_finite() {
+                let excess = (seen.period - known).max(0.0);
                 self.explored.fetch_add(excess as u64, Ordering::Relaxed);
+                // The batches that it stands for went where they always go.
+                self.work(known * (share - 1.0));
             }
+            self.work(seen.period);
+        } else {
+            self.work(seen.period * share);
         }
-        let change = learned.models[driver][d][m].learn(n, mean, seen);
-        let due = learned.written[d][m].is_none_or(|at| now - at >= REWRITE);
-        let choice = self.eligible.load(Ordering::Relaxed) != 1 << BASE;
-        if choice && (change > 0.2 || change > 0.005 && due) {
-            self.rewrite(&mut learned, shape.direction, shape.mode);
-        }
+        let change = learned.models[driver][d][m].learn(n, mean, seen, false);
+        self.follow(&mut learned, shape, change);
     }
 
-    fn rewrite_all(&self) {
+    /// Learns from a batch that a device finished, of which some parts may not have been
+    /// measured. `spent` is the caller's time that it took, if `auto` sent it there; `elapsed`
+    /// the share of all time that it stands for.
+    pub(crate) fn learn_device(
+        &self,
+        driver: usize,
+        shape: &Shape,
+        seen: Cost,
+        spent: Option<f32>,
+        explored: bool,
+        elapsed: f32,
+    ) {
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        for direction in DIRECTIONS {
-            for mode in MODES {
-                self.rewrite(&mut learned, direction, mode);
-            }
-        }
-    }
-
-    /// Decides every class of one direction and mode anew.
-    fn rewrite(&self, learned: &mut Learned, direction: Direction, mode: Mode) {
-        let (d, m) = (direction as usize, mode as usize);
-        learned.written[d][m] = Some(self.spent.load(Ordering::Relaxed));
-        let eligible = self.eligible.load(Ordering::Relaxed);
-        let drivers = learned.models.len();
-        for (class, n, size) in Class::all() {
-            let mut costs = [None; crate::stats::MAX_DRIVERS];
-            for driver in (0..drivers).filter(|driver| eligible & (1 << driver) != 0) {
-                costs[driver] = learned.models[driver][d][m].estimate(n, size);
-            }
-            if costs[BASE].is_none() {
-                continue;
-            }
-            for goal in GOALS {
-                let table = &self.tables[goal as usize][m];
-                let old = table.load(direction, class);
-                let cell = decide(goal, mode, &costs[..drivers], old);
-                if cell == old {
-                    continue;
-                }
-                table.store(direction, class, cell);
-                if cell.best != old.best {
-                    let price = |driver: u8| {
-                        costs[usize::from(driver)].map_or(f32::INFINITY, |c| price(goal, mode, &c))
-                    };
-                    let switch = Switch {
-                        at: SystemTime::now(),
-                        from: old.best.into(),
-                        to: cell.best.into(),
-                        estimates: (price(old.best), price(cell.best)),
-                    };
-                    learned
-                        .switches
-                        .insert((goal, mode, direction, class), switch);
+        let (d, m) = (shape.direction as usize, shape.mode as usize);
+        let (n, mean) = (shape.requests, shape.mean());
+        let home = learned.models[BASE][d][m].estimate(n, mean);
+        if let (Some(spent), Some(home)) = (spent, home) {
+            self.ledger.worked(home.period);
+            self.ledger.gain(home.period - spent);
+            self.spent.fetch_add(elapsed as u64, Ordering::Relaxed);
+            if explored {
+                let excess = seen.latency.max(spent) - home.period;
+                self.explored
+                    .fetch_add(excess.max(0.0) as u64, Ordering::Relaxed);
+                // It is better than it was thought to be: no need to rest it.
+                if excess < 0.0 && seen.latency > 0.0 {
+                    let (c, s) = shape.node();
+                    learned.tried[driver][d][m][c][s] = None;
                 }
             }
         }
-        self.set_base_below(direction, mode);
+        if seen == Cost::default() {
+            return;
+        }
+        let change = learned.models[driver][d][m].learn(n, mean, seen, true);
+        self.follow(&mut learned, shape, change);
     }
 
-    /// Notes up to which size the base serves batches of each class.
-    fn set_base_below(&self, direction: Direction, mode: Mode) {
-        for goal in GOALS {
-            let table = &self.tables[goal as usize][mode as usize];
-            let limits = &self.base_below[goal as usize][mode as usize][direction as usize];
-            for (count, limit) in limits.iter().enumerate() {
-                let taken = Class::of_count(count)
-                    .find(|&(class, _)| usize::from(table.load(direction, class).best) != BASE);
-                limit.store(
-                    taken.map_or(usize::MAX, |(_, least)| least),
-                    Ordering::Relaxed,
-                );
-            }
+    /// Counts the work of batches that a sampled one stands for, when that one went elsewhere.
+    pub(crate) fn pass(&self, chosen: usize, shape: &Shape, batches: f32) {
+        if let (Some(cost), _) = self.estimate(chosen, shape) {
+            self.work(cost.period * batches);
         }
+    }
+
+    /// Counts work done at home.
+    fn work(&self, nanoseconds: f32) {
+        self.ledger.worked(nanoseconds);
+        self.spent.fetch_add(nanoseconds as u64, Ordering::Relaxed);
     }
 
     /// Estimated cost and samples of a driver for a batch.
@@ -340,6 +394,15 @@ impl Dispatch {
             model.estimate(shape.requests, mean),
             model.samples(shape.requests, mean),
         )
+    }
+
+    /// What a device is expected to cost for a batch.
+    pub(crate) fn expected(&self, device: usize, shape: &Shape) -> Option<Cost> {
+        let (cost, _) = self.estimate(device, shape);
+        cost.map(|cost| Cost {
+            period: cost.period.min(cost.latency),
+            ..cost
+        })
     }
 
     /// The last switch in the class of a batch.
@@ -364,52 +427,6 @@ impl Dispatch {
         learned.models[driver] = models;
         drop(learned);
         self.rewrite_all();
-    }
-}
-
-/// What a driver is judged by.
-pub(crate) fn price(goal: Goal, mode: Mode, cost: &Cost) -> f32 {
-    match (goal, mode) {
-        (Goal::Latency, Mode::Wait) => cost.latency,
-        (Goal::Latency, Mode::Submit) | (Goal::Throughput, _) => cost.period,
-        (Goal::Cpu, _) => cost.cpu,
-    }
-}
-
-/// The cheapest driver for the goal, the runner-up, and the gain; the one that serves
-/// now keeps its place unless the new one is clearly better.
-fn decide(goal: Goal, mode: Mode, costs: &[Option<Cost>], old: Cell) -> Cell {
-    let fastest = costs
-        .iter()
-        .flatten()
-        .map(|c| c.period)
-        .fold(f32::INFINITY, f32::min);
-    let allowed = |cost: &Cost| goal != Goal::Cpu || cost.period <= fastest / 0.9;
-    let of = |driver: usize| {
-        let cost = costs.get(driver).copied().flatten().filter(allowed)?;
-        let factor = if driver == BASE { 1.0 } else { AWAY };
-        Some(price(goal, mode, &cost) * factor)
-    };
-    let cheapest = |but: Option<usize>| {
-        (0..costs.len())
-            .filter(|&driver| Some(driver) != but)
-            .filter_map(|driver| Some((driver, of(driver)?)))
-            .min_by(|a, b| a.1.total_cmp(&b.1))
-    };
-    let Some((mut best, mut cost)) = cheapest(None) else {
-        return Cell::default();
-    };
-    if let Some(current) = of(old.best.into())
-        && cost > current * HYSTERESIS
-    {
-        (best, cost) = (old.best.into(), current);
-    }
-    let (second, second_cost) = cheapest(Some(best)).unwrap_or((BASE, cost));
-    let gain = (second_cost - cost).clamp(0.0, 4e9) as u32;
-    Cell {
-        best: best as u8,
-        second: second as u8,
-        gain,
     }
 }
 

@@ -20,13 +20,26 @@ pub(crate) const SIZES: [u32; 11] = {
     sizes
 };
 
-/// A new sample moves a node by this share of the difference.
-const STEP: f32 = 0.25;
-/// A sample this many times off the estimate counts only if the next one is too: an
-/// interrupt or a preemption is not the driver's cost.
-const OUTLIER: f32 = 1.5;
-/// No single sample moves a node by more than this factor's worth.
-const CLAMP: f32 = 4.0;
+/// A sample moves a node by one part in as many as there were samples, and by this share of
+/// the difference at the least: a mean over the last hundred or so.
+const LEAST_STEP: f32 = 1.0 / 64.0;
+/// The pace of a device is followed by this share of the difference at the least.
+const TRIAL_STEP: f32 = 1.0 / 4.0;
+/// The period's place in a cost.
+const PERIOD: usize = 1;
+/// So many surprising samples in a row mean that things have changed, for a device, which is
+/// noisy by nature, and for others.
+const CHANGE_OF_DEVICE: u8 = 4;
+const CHANGE: u8 = 2;
+/// By this share of the difference a node then moves.
+const CHANGED_STEP: f32 = 0.75;
+/// Surprising is what is off by so many times what samples usually are off, and by more
+/// than so much anyway.
+const SURPRISE: (f32, f32) = (3.0, 0.1);
+/// What samples are off by, before it is known.
+const SPREAD: f32 = 0.1;
+/// No single sample counts as more than this many times off.
+const CLAMP: f32 = 16.0;
 
 /// Nanoseconds of a batch, three ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,6 +62,10 @@ impl Cost {
         }
     }
 
+    fn parts(&mut self) -> [&mut f32; 3] {
+        [&mut self.latency, &mut self.period, &mut self.cpu]
+    }
+
     fn map(self, other: Cost, f: impl Fn(f32, f32) -> f32) -> Cost {
         Cost {
             latency: f(self.latency, other.latency),
@@ -62,9 +79,64 @@ impl Cost {
 struct Node {
     cost: Cost,
     samples: u32,
-    /// The last sample was an outlier above.
+    /// How many there had been when things changed last.
     #[serde(skip)]
-    suspicious: bool,
+    changed_at: u32,
+    /// For latency, period and processor time.
+    #[serde(skip)]
+    watches: [Watch; 3],
+}
+
+/// Tells noise from change.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    /// Mean distance of a sample from the estimate: of the logarithm of their ratio.
+    spread: f32,
+    /// Surprising samples in a row, below zero if they were too small.
+    row: i8,
+    /// What they were off by, as long as they were not counted.
+    held: f32,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Watch {
+            spread: SPREAD,
+            row: 0,
+            held: 0.0,
+        }
+    }
+}
+
+impl Watch {
+    /// How far the estimate should move, as a share of it, after a sample of that `ratio` to
+    /// it; and whether things have changed.
+    fn judge(&mut self, ratio: f32, step: f32, mean: bool) -> (f32, bool) {
+        let off = ratio - 1.0;
+        let far = ratio.ln().abs();
+        let surprising = far > SURPRISE.0 * self.spread + SURPRISE.1;
+        self.spread += (far - self.spread) / 16.0;
+        if !surprising {
+            self.row = 0;
+            // What was held back was not a change. It belongs to the mean all the same,
+            // unless it was something else's doing.
+            let held = std::mem::take(&mut self.held);
+            return (step * if mean { off + held } else { off }, false);
+        }
+        let sign = if off > 0.0 { 1 } else { -1 };
+        if self.row.signum() != sign {
+            self.row = 0;
+        }
+        self.row = self.row.saturating_add(sign);
+        let enough = if mean { CHANGE_OF_DEVICE } else { CHANGE };
+        if self.row.unsigned_abs() < enough {
+            self.held += off;
+            return (0.0, false);
+        }
+        self.held = 0.0;
+        self.spread = SPREAD;
+        (CHANGED_STEP * off, true)
+    }
 }
 
 /// The learned cost of one driver for one algorithm, key length, direction and caller mode.
@@ -151,51 +223,74 @@ impl Model {
         self.nodes[count][size] = Node {
             cost,
             samples,
-            suspicious: false,
+            ..Node::default()
         };
         self.fill();
     }
 
-    /// Learns from one batch. Returns the relative change of the estimate there.
-    pub(crate) fn learn(&mut self, n: usize, size: f32, seen: Cost) -> f32 {
+    /// Learns from one batch, of which some parts may not have been measured (0). Returns the
+    /// relative change of the estimate there.
+    ///
+    /// `mean` says that one slow batch among many is the driver's own doing and belongs to
+    /// its cost, as with a device; otherwise it is taken for an interrupt or a preemption.
+    pub(crate) fn learn(&mut self, n: usize, size: f32, seen: Cost, mean: bool) -> f32 {
         let place = Place::of(n, size);
-        let Some(expected) = self.estimate(n, size) else {
-            let nearest = place
-                .corners()
-                .into_iter()
-                .max_by(|a, b| a.2.total_cmp(&b.2));
+        let corners = place.corners();
+        let Some(mut expected) = self.estimate(n, size) else {
+            let nearest = corners.into_iter().max_by(|a, b| a.2.total_cmp(&b.2));
             let (c, s, _) = nearest.expect("four corners");
             let scale = COUNTS[c] as f32 * SIZES[s] as f32 / (n as f32 * size.max(16.0));
-            let cpu = if seen.cpu > 0.0 {
-                seen.cpu
-            } else {
-                seen.latency
+            let or_latency = |part: f32| if part > 0.0 { part } else { seen.latency };
+            let seen = Cost {
+                latency: seen.latency,
+                period: or_latency(seen.period),
+                cpu: or_latency(seen.cpu),
             };
-            let seen = Cost { cpu, ..seen };
+            if seen.latency <= 0.0 {
+                return 0.0;
+            }
             self.set(c, s, seen.map(seen, |a, _| a * scale.max(1.0)), 1);
             return f32::INFINITY;
         };
-        let ratio = seen.map(expected, |a, b| match a > 0.0 {
-            true => (a / b).clamp(1.0 / CLAMP, CLAMP),
-            false => 1.0,
-        });
-        let high = ratio.period > OUTLIER;
+        let mut seen = seen;
+        let ratios: [Option<f32>; 3] = {
+            let (seen, expected) = (seen.parts(), expected.parts());
+            std::array::from_fn(|part| {
+                let ratio = *seen[part] / *expected[part];
+                (*seen[part] > 0.0).then(|| ratio.clamp(1.0 / CLAMP, CLAMP))
+            })
+        };
+        // So that the estimate moves as far as is wanted, however many nodes share in it.
+        let norm: f32 = corners.iter().map(|c| c.2.clamp(0.0, 1.0).powi(2)).sum();
         let (mut change, mut first) = (0.0f32, false);
-        for (c, s, weight) in place.corners() {
+        for (c, s, weight) in corners {
             let weight = weight.clamp(0.0, 1.0);
             let node = &mut self.nodes[c][s];
             if weight < 0.05 {
                 continue;
             }
-            if high && !std::mem::replace(&mut node.suspicious, true) {
-                continue;
-            }
-            node.suspicious = high;
             first |= node.samples == 0;
+            let recent = node.samples - node.changed_at.min(node.samples);
+            // What was there before the first sample was a guess.
+            let step = (1.0 / recent.max(1) as f32).max(LEAST_STEP);
             node.samples = node.samples.saturating_add(1);
-            let factor = ratio.map(ratio, |r, _| 1.0 + STEP * weight * (r - 1.0));
-            node.cost = node.cost.map(factor, |a, b| a * b);
-            change = change.max((factor.period - 1.0).abs());
+            for (part, cost) in node.cost.parts().into_iter().enumerate() {
+                let Some(ratio) = ratios[part] else { continue };
+                // How many batches a device can have at once is found out by giving it more.
+                let step = if part == PERIOD && mean {
+                    step.max(TRIAL_STEP)
+                } else {
+                    step
+                };
+                let (share, changed) = node.watches[part].judge(ratio, step, mean);
+                let share = (share * weight / norm).max(1.0 / CLAMP - 1.0);
+                if changed && part != PERIOD {
+                    // What was seen before tells nothing of what is now.
+                    node.changed_at = node.samples - 1;
+                }
+                *cost *= 1.0 + share;
+                change = change.max(share.abs());
+            }
         }
         if first {
             self.fill();
@@ -297,26 +392,43 @@ mod tests {
     fn one_outlier_is_ignored_and_a_lasting_change_is_followed() {
         let mut model = trained();
         let before = model.estimate(1, 1024.0).unwrap().period;
-        assert_eq!(model.learn(1, 1024.0, Cost::inline(before * 10.0)), 0.0);
+        assert_eq!(
+            model.learn(1, 1024.0, Cost::inline(before * 10.0), false),
+            0.0
+        );
         assert_eq!(model.estimate(1, 1024.0).unwrap().period, before);
-        model.learn(1, 1024.0, Cost::inline(before));
+        model.learn(1, 1024.0, Cost::inline(before), false);
         for _ in 0..6 {
-            model.learn(1, 1024.0, Cost::inline(before * 10.0));
+            model.learn(1, 1024.0, Cost::inline(before * 10.0), false);
         }
         let after = model.estimate(1, 1024.0).unwrap().period;
         assert!(after > before * 7.0, "{after} {before}");
         for _ in 0..30 {
-            model.learn(1, 1024.0, Cost::inline(before));
+            model.learn(1, 1024.0, Cost::inline(before), false);
         }
         let back = model.estimate(1, 1024.0).unwrap().period;
         assert!(back < before * 1.1, "{back} {before}");
     }
 
     #[test]
+    fn a_jittery_device_is_judged_by_its_mean() {
+        let mut model = trained();
+        let calm = model.estimate(1, 1024.0).unwrap().latency;
+        let mut sum = 0.0;
+        for i in 0..2000 {
+            let slow = if i % 10 == 7 { 10.0 } else { 1.0 };
+            model.learn(1, 1024.0, Cost::inline(calm * slow), true);
+            sum += model.estimate(1, 1024.0).unwrap().latency / calm;
+        }
+        let mean = sum / 2000.0;
+        assert!((1.7..2.1).contains(&mean), "{mean}");
+    }
+
+    #[test]
     fn one_sample_gives_a_first_idea_of_the_whole_grid() {
         let mut model = Model::default();
         assert!(model.estimate(1, 16.0).is_none() && model.is_empty());
-        model.learn(1, 1000.0, Cost::inline(750.0));
+        model.learn(1, 1000.0, Cost::inline(750.0), false);
         let small = model.estimate(1, 16.0).unwrap().period;
         let large = model.estimate(1, 65536.0).unwrap().period;
         assert!(small <= 800.0 && large >= 65536.0 * 0.6, "{small} {large}");

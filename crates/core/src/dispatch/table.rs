@@ -19,6 +19,35 @@ pub(crate) struct Cell {
     pub(crate) second: u8,
     /// Nanoseconds that `best` saves over `second`: a longer queue takes the gain away.
     pub(crate) gain: u32,
+    /// A device that may be better than both, which its queue decides; the base if there is
+    /// none.
+    pub(crate) rival: u8,
+    /// Batches that the rival may have at once: it is not trusted with many before it has
+    /// finished a few. The largest number stands for any.
+    pub(crate) most: u8,
+}
+
+impl Cell {
+    /// Who serves when nobody is in the way.
+    pub(crate) fn serving(self) -> usize {
+        match self.rival {
+            0 => self.best.into(),
+            rival => rival.into(),
+        }
+    }
+}
+
+/// What the decision between home and rival rests on, in nanoseconds a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// The rival, from submission to results, when it has nothing else to do.
+    pub(crate) latency: u32,
+    /// The rival, between results, when it is never idle.
+    pub(crate) service: u32,
+    /// The best driver that is not a device.
+    pub(crate) home: u32,
+    /// The caller's core, when the rival serves.
+    pub(crate) core: u32,
 }
 
 /// All decisions of one algorithm, key length, goal and caller mode.
@@ -117,12 +146,54 @@ impl Table {
             best: word as u8,
             second: (word >> 8) as u8,
             gain: (word >> 32) as u32,
+            rival: (word >> 16) as u8,
+            most: (word >> 24) as u8,
         }
     }
 
     pub(crate) fn store(&self, direction: Direction, class: Class, cell: Cell) {
-        let word = u64::from(cell.gain) << 32 | u64::from(cell.second) << 8 | u64::from(cell.best);
+        let drivers = [cell.best, cell.second, cell.rival, cell.most];
+        let word = u64::from(cell.gain) << 32 | u64::from(u32::from_le_bytes(drivers));
         self.cell(direction, class).store(word, Ordering::Relaxed);
+    }
+}
+
+/// What is known of the rivals of one algorithm, key length and caller mode.
+pub(crate) struct Paces {
+    cells: [[[[AtomicU64; 2]; SIZE_CLASSES]; COUNT_CLASSES]; 2],
+}
+
+impl Paces {
+    pub(crate) fn new() -> Self {
+        let zeros = || std::array::from_fn(|_| std::array::from_fn(|_| Default::default()));
+        Paces {
+            cells: [zeros(), zeros()],
+        }
+    }
+
+    #[inline]
+    fn cell(&self, direction: Direction, class: Class) -> &[AtomicU64; 2] {
+        &self.cells[direction as usize][usize::from(class.count)][usize::from(class.size)]
+    }
+
+    /// The halves may be of two writings: each is right by itself.
+    #[inline]
+    pub(crate) fn load(&self, direction: Direction, class: Class) -> Pace {
+        let [rival, home] = self.cell(direction, class).each_ref();
+        let (rival, home) = (rival.load(Ordering::Relaxed), home.load(Ordering::Relaxed));
+        Pace {
+            latency: rival as u32,
+            service: (rival >> 32) as u32,
+            home: home as u32,
+            core: (home >> 32) as u32,
+        }
+    }
+
+    pub(crate) fn store(&self, direction: Direction, class: Class, pace: Pace) {
+        let word = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+        let [rival, home] = self.cell(direction, class);
+        rival.store(word(pace.latency, pace.service), Ordering::Relaxed);
+        home.store(word(pace.home, pace.core), Ordering::Relaxed);
     }
 }
 
@@ -155,9 +226,21 @@ mod tests {
             best: 3,
             second: 1,
             gain: 70_000,
+            rival: 2,
+            most: 9,
         };
         table.store(Direction::Decrypt, class, cell);
         assert_eq!(table.load(Direction::Decrypt, class), cell);
         assert_eq!(table.load(Direction::Encrypt, class), Cell::default());
+        let pace = Pace {
+            latency: 1,
+            service: u32::MAX,
+            home: 3,
+            core: 4,
+        };
+        let paces = Paces::new();
+        paces.store(Direction::Decrypt, class, pace);
+        assert_eq!(paces.load(Direction::Decrypt, class), pace);
+        assert_eq!(paces.load(Direction::Encrypt, class), Pace::default());
     }
 }

@@ -1,3 +1,4 @@
+use super::choice::{Candidates, decide};
 use super::*;
 
 const ENCRYPT: Direction = Direction::Encrypt;
@@ -28,7 +29,7 @@ struct Machine {
 
 impl Machine {
     fn new(software: (f32, f32), device: (f32, f32)) -> Self {
-        let dispatch = Dispatch::new(2);
+        let dispatch = Dispatch::new(vec![Trait::default(); 2]);
         dispatch.set_eligible(1, true);
         Machine {
             software,
@@ -54,7 +55,7 @@ impl Machine {
         let chosen = usize::from(self.dispatch.cell(Goal::Latency, &shape).best);
         self.switches += u32::from(chosen != self.last);
         self.last = chosen;
-        let explored = self.dispatch.explore(&shape, chosen);
+        let explored = self.dispatch.explore(&shape, chosen, |_| 0);
         let driver = explored.unwrap_or(chosen);
         let seen = self.price(driver, shape);
         self.time += f64::from(seen.period);
@@ -66,14 +67,17 @@ impl Machine {
 
 #[test]
 fn nothing_known_means_the_base() {
-    let dispatch = Dispatch::new(3);
+    let dispatch = Dispatch::new(vec![Trait::default(); 3]);
     for goal in GOALS {
         for mode in MODES {
             let cell = dispatch.cell(goal, &shape(mode, 1, 1 << 20));
             assert_eq!(usize::from(cell.best), BASE);
         }
     }
-    assert_eq!(dispatch.explore(&shape(Mode::Wait, 1, 16), BASE), None);
+    assert_eq!(
+        dispatch.explore(&shape(Mode::Wait, 1, 16), BASE, |_| 0),
+        None
+    );
 }
 
 #[test]
@@ -184,7 +188,9 @@ fn goals_differ_where_they_should() {
         period: 400.0,
         cpu: 1.0,
     });
-    let best = |goal| decide(goal, Mode::Wait, &[fast, frees, slow], Cell::default()).best;
+    let mut costs = Candidates::default();
+    costs[..3].copy_from_slice(&[fast, frees, slow]);
+    let best = |goal| decide(goal, Mode::Wait, &costs, Cell::default()).best;
     assert_eq!(best(Goal::Latency), 0);
     assert_eq!(best(Goal::Throughput), 0);
     assert_eq!(best(Goal::Cpu), 1);

@@ -8,6 +8,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::{Inner, Session};
 use crate::algorithm::Rules;
 use crate::dispatch::BASE;
+use crate::dispatch::window::Window;
 use crate::verify::Verified;
 use crate::{Algorithm, Error, Framework, Goal, Transform};
 
@@ -97,7 +98,8 @@ impl SessionBuilder {
         let forced = match &driver {
             Some(name) => {
                 let index = framework.driver_index(name)?;
-                let admission = framework.shared.entries[index].admit(algorithm);
+                let admission =
+                    framework.shared.entries[index].admit(algorithm, &framework.shared.clock);
                 admission.map_err(|reason| unusable(name, reason))?;
                 Some(index)
             }
@@ -124,6 +126,11 @@ impl SessionBuilder {
             None if transforms.iter().flatten().count() == 1 => Some(BASE),
             None => None,
         };
+        let most = |transform: &Option<Box<dyn Transform>>| match transform {
+            Some(transform) => transform.most(),
+            None => 0,
+        };
+        let most = transforms.iter().map(most).collect();
         let watched = |session: &Weak<Inner>| {
             let transforms = transforms.into_iter().enumerate();
             let watch = |(index, transform): (usize, Option<Box<dyn Transform>>)| match index {
@@ -137,6 +144,7 @@ impl SessionBuilder {
         };
         let inner = Arc::new_cyclic(|session| Inner {
             transforms: watched(session),
+            most,
             algorithm,
             algorithm_index: algorithm.index(),
             rules: Rules::new(algorithm, tag_len),
@@ -147,7 +155,9 @@ impl SessionBuilder {
             dispatch,
             framework: framework.clone(),
             process: std::process::id(),
+            window: Arc::new(Window::default()),
             under_way: AtomicU32::new(0),
+            at_home: AtomicU32::new(0),
             idle: (Mutex::new(()), Condvar::new()),
         });
         Ok(Session { inner })

@@ -370,6 +370,10 @@ impl Transform for Verified {
         self.transform.most()
     }
 
+    fn poll(&self) {
+        self.transform.poll();
+    }
+
     fn assist(&self) -> bool {
         self.transform.assist()
     }

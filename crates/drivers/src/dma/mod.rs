@@ -51,6 +51,7 @@ mod wait;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use cipherlane::{Algorithm, Config, Driver, Error, Load, Transform, VirtualTime};
 
@@ -300,6 +301,14 @@ impl Driver for Dma {
                 false => u32::MAX,
             },
         }
+    }
+
+    /// Until it is reset, and until that is answered or not.
+    fn patience(&self) -> Duration {
+        let options = self.engine.as_ref().map(|engine| engine.options);
+        options.map_or(Duration::ZERO, |options| {
+            Duration::from_nanos(options.timeout_ns + options.reset_ns)
+        })
     }
 
     fn notes(&self) -> Vec<String> {

@@ -16,7 +16,8 @@ pub const PREFIX: &str = "dma:";
 /// devices = ["cyclone-v-soc-aes", "card.toml"]  # presets, or files; each is a driver dma:NAME
 /// completions = "adaptive"   # or "interrupt" or "poll"
 /// spin_us = 50               # adaptive: poll for what is known to take no longer
-/// timeout_ms = 1000          # without a word of the device until it is reset
+/// timeout_ms = 1000          # without a word of the device until it is reset; 'auto' uses it
+///                            # after fifty times as much work, so the shorter the better
 /// reset_ms = 10              # for it to acknowledge that
 /// pool_kib = 4096            # memory for copies
 /// ```

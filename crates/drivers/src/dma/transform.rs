@@ -125,6 +125,10 @@ impl Transform for Keyed {
         (rules.max_request as usize).min(pieces * segment as usize)
     }
 
+    fn poll(&self) {
+        self.0.engine.drain();
+    }
+
     fn assist(&self) -> bool {
         let engine = &*self.0.engine;
         if engine.drain() > 0 {

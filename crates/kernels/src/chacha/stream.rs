@@ -5,11 +5,15 @@ use inout::InOutBuf;
 use super::ChaChaKey;
 use super::means::{Mac, Means};
 use crate::job::Direction;
+use crate::lane_modes::xor;
 use crate::wipe::wipe;
 
 /// Bytes of key stream that are made ahead: with the block that keys the MAC they fill the
 /// lanes of the narrowest vectors.
 const AHEAD: usize = 512;
+
+/// Bytes from which on data is done without key stream made ahead.
+const DIRECT: usize = AHEAD / 2;
 
 /// Bytes that go through the cipher and the MAC before the next ones, so that the second of
 /// the two finds them in the first-level cache.
@@ -23,10 +27,12 @@ pub struct ChaChaState {
     means: Means,
     dir: Direction,
     nonce: [u8; 12],
-    /// Key stream, how much of it is used, and the number of the block behind it.
+    /// Key stream, and how much of it is used.
     ahead: [u8; AHEAD],
     used: usize,
+    /// The number of the block behind it, and how much of that is used.
     next: u32,
+    next_used: usize,
     mac: Mac,
     aad_len: u64,
     data_len: u64,
@@ -54,6 +60,7 @@ impl ChaChaState {
             ahead,
             used: 64,
             next: (AHEAD / 64) as u32,
+            next_used: 0,
             aad_len: 0,
             data_len: 0,
             in_data: false,
@@ -79,24 +86,12 @@ impl ChaChaState {
         }
         self.data_len = self.data_len.wrapping_add(data.len() as u64);
         while !data.is_empty() {
-            let left = AHEAD - self.used;
-            let whole = data.len() / AHEAD * AHEAD;
-            let len = match (left, whole) {
-                (0, 0) => data.len(),
-                (0, _) => whole.min(PIECE),
-                _ => left.min(data.len()),
-            };
+            let len = data.len().min(PIECE);
             let (mut piece, rest) = data.split_at(len);
             if self.dir == Direction::Decrypt {
                 self.mac.update(piece.get_in());
             }
-            if left == 0 && whole > 0 {
-                self.means
-                    .apply(&key.0, &self.nonce, self.next, piece.reborrow());
-                self.next = self.next.wrapping_add((piece.len() / 64) as u32);
-            } else {
-                self.apply_ahead(key, piece.reborrow());
-            }
+            self.apply(key, piece.reborrow());
             if self.dir == Direction::Encrypt {
                 self.mac.update(piece.get_out());
             }
@@ -105,22 +100,35 @@ impl ChaChaState {
     }
 
     /// The tag: of the data encrypted, or the one that the data decrypted should have.
-    /// Comparing it in constant time is the caller's duty.
-    pub fn finish(mut self) -> [u8; 16] {
+    /// Comparing it in constant time is the caller's duty. The state is good for nothing
+    /// after that.
+    pub fn finish(&mut self) -> [u8; 16] {
         self.mac.finish(self.aad_len, self.data_len)
     }
 
-    /// Adds key stream that was made ahead, and makes some where there is none.
-    fn apply_ahead(&mut self, key: &ChaChaKey, mut data: InOutBuf<'_, '_, u8>) {
-        if self.used == AHEAD {
-            self.ahead = [0; AHEAD];
-            let ahead = (&mut self.ahead[..]).into();
-            self.means.apply(&key.0, &self.nonce, self.next, ahead);
-            self.next = self.next.wrapping_add((AHEAD / 64) as u32);
-            self.used = 0;
+    /// Adds the key stream that comes next.
+    fn apply(&mut self, key: &ChaChaKey, mut data: InOutBuf<'_, '_, u8>) {
+        while !data.is_empty() {
+            if self.used == AHEAD && self.next_used == 0 && data.len() >= DIRECT {
+                let len = data.len();
+                self.means.apply(&key.0, &self.nonce, self.next, data);
+                self.next = self.next.wrapping_add((len / 64) as u32);
+                self.next_used = len % 64;
+                return;
+            }
+            if self.used == AHEAD {
+                self.ahead = [0; AHEAD];
+                let ahead = (&mut self.ahead[..]).into();
+                self.means.apply(&key.0, &self.nonce, self.next, ahead);
+                self.next = self.next.wrapping_add((AHEAD / 64) as u32);
+                self.used = core::mem::take(&mut self.next_used);
+            }
+            let len = data.len().min(AHEAD - self.used);
+            let (now, rest) = data.split_at(len);
+            xor(now, &self.ahead[self.used..][..len]);
+            self.used += len;
+            data = rest;
         }
-        data.xor_in2out(&self.ahead[self.used..][..data.len()]);
-        self.used += data.len();
     }
 }
 

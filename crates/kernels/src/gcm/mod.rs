@@ -175,10 +175,10 @@ pub fn part(
     first_block: u32,
     data: InOutBuf<'_, '_, u8>,
 ) -> Part {
-    let counter = counter_from(&first_counter(nonce), first_block.wrapping_add(1));
+    let mut counter = counter_from(&first_counter(nonce), first_block.wrapping_add(1));
     let len = data.len() as u64;
     let mut hash = [0; 16];
-    crypt(dir, key, &counter, &mut hash, data);
+    crypt(dir, key, &mut counter, &mut hash, data);
     Part { hash, len }
 }
 
@@ -269,11 +269,21 @@ pub(crate) fn lengths(aad: u64, data: u64) -> Block {
     (u128::from(aad) << 67 | u128::from(data) << 3).to_be_bytes()
 }
 
-/// Counter mode from `counter` and GHASH on from `y` over a piece of data that is
+/// Counter mode on from `counter` and GHASH on from `y` over a piece of data that is
 /// followed by zeros up to a whole block.
-fn crypt(dir: Direction, key: &GcmKey, counter: &Block, y: &mut Block, data: InOutBuf<'_, '_, u8>) {
+fn crypt(
+    dir: Direction,
+    key: &GcmKey,
+    counter: &mut Block,
+    y: &mut Block,
+    data: InOutBuf<'_, '_, u8>,
+) {
     match key.backend {
-        Backend::Portable => portable::gcm::crypt(dir, key, counter, y, data),
+        Backend::Portable => {
+            let blocks = data.len().div_ceil(16);
+            portable::gcm::crypt(dir, key, counter, y, data);
+            *counter = counter_from(counter, blocks as u32);
+        }
         #[cfg(target_arch = "x86_64")]
         Backend::AesNi(token) => x86::x128::crypt(token, dir, key, counter, y, data),
         #[cfg(target_arch = "x86_64")]

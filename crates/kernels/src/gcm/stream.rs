@@ -141,8 +141,7 @@ impl GcmState {
         let whole = data.len() & !15;
         let (blocks, rest) = data.split_at(whole);
         if whole > 0 {
-            crypt(self.dir, key, &self.counter, &mut self.y, blocks);
-            self.counter = counter_from(&self.counter, (whole / 16) as u32);
+            crypt(self.dir, key, &mut self.counter, &mut self.y, blocks);
         }
         if !rest.is_empty() {
             self.stream = encrypt(key, &self.counter);
@@ -178,10 +177,10 @@ impl GcmState {
     /// completes the block, or with nothing, first.
     pub fn part(&self, key: &GcmKey, first_block: u32, data: InOutBuf<'_, '_, u8>) -> Part {
         self.assert_between_blocks();
-        let counter = counter_from(&self.counter, first_block);
+        let mut counter = counter_from(&self.counter, first_block);
         let len = data.len() as u64;
         let mut hash = [0; 16];
-        crypt(self.dir, key, &counter, &mut hash, data);
+        crypt(self.dir, key, &mut counter, &mut hash, data);
         Part { hash, len }
     }
 

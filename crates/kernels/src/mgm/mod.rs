@@ -6,12 +6,11 @@
 
 mod field;
 
-use zeroize::Zeroize;
-
 use crate::job::{AeadJob, Direction};
 use crate::kuznyechik::KuznyechikKey;
 use crate::lane_modes::{LaneCipher, Lanes, Place, stretch, xor};
 use crate::magma::MagmaKey;
+use crate::wipe::wipe;
 use field::{Field, Sum};
 
 /// Jobs whose first blocks and tags go through the lanes together.
@@ -179,8 +178,8 @@ where
         job.tag = [0; 32];
         job.tag[..N].copy_from_slice(tag);
     }
-    starts.as_flattened_mut().as_flattened_mut().zeroize();
-    sums.as_flattened_mut().zeroize();
+    wipe(&mut starts, [[[0; N]; 2]; GROUP]);
+    wipe(&mut sums, [[0; N]; GROUP]);
 }
 
 /// Blocks in the right half of which a number counts, from that of `start` and `skip`.

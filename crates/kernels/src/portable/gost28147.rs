@@ -4,7 +4,12 @@
 //! takes the same time whatever its count on every processor with a barrel shifter.
 //!
 //! The latency of a round is less than that of any vector form, so that all engines
-//! use it for single blocks.
+//! use it for single blocks. On a Zen 5 a round takes 14.6 cycles; a byte permutation of
+//! 64 entries takes 15.8, and the look-ups of 32 bits in memory that libgcrypt does, by
+//! secret indices, 11.0. Ten dependent instructions are the floor; what keeps a round from
+//! it are sixteen shifts and rotations, of which three start in a cycle. None of several
+//! ways to need fewer (counts by bytes, nibbles apart in 64 bits, bit-field extraction) was
+//! faster than 13.6, so a lone MAC stays a fifth slower than libgcrypt's.
 
 use arrayvec::ArrayVec;
 
@@ -83,9 +88,14 @@ pub(crate) fn mac_one(sbox: &Tables, key: &Words, state: &mut Block, data: &[Blo
 /// Runs a scheduler in a frame of its own, so that those who have a better engine do not
 /// pay for it.
 #[cold]
-#[inline(never)]
 pub(crate) fn apart(run: impl FnOnce()) {
-    run();
+    #[inline(never)]
+    fn deeper(run: impl FnOnce()) {
+        run();
+    }
+    deeper(run);
+    #[cfg(target_arch = "x86_64")]
+    crate::wipe::dead_stack::<{ 32 << 10 }>();
 }
 
 #[inline(always)]

@@ -22,12 +22,12 @@ pub(super) unsafe fn decrypt<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
     unsafe {
         if let [job] = jobs
-            && short::takes(job.data.len(), 240)
+            && short::takes(job.data.len())
         {
             let key = Schedule::new::<true>(job.key);
-            let mut chain = Chain(__m128i::load(job.iv.as_ptr()));
-            short::crypt::<true>(Cursor::new(&mut job.data), key, &mut chain);
-            chain.0.store(job.iv.as_mut_ptr());
+            let mut chain = Chain(T::V::broadcast(__m128i::load(job.iv.as_ptr())));
+            short::crypt::<T::V, _, true>(Cursor::new(&mut job.data), key, &mut chain);
+            chain.0.last().store(job.iv.as_mut_ptr());
             return;
         }
         for job in jobs {

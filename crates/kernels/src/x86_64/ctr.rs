@@ -1,6 +1,6 @@
 //! CTR: long requests eight registers at a time, the rest packed.
 
-use core::arch::x86_64::__m128i;
+use core::arch::x86_64::{__m128i, _mm_cvtsi64_si128};
 use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
@@ -29,12 +29,19 @@ pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
             // Kept with its bytes reversed, as the processor counts.
             let first = __m128i::load(job.iv.as_ptr()).reverse();
             let next = counter.wrapping_add(u128::from(blocks));
-            job.iv = next.to_be_bytes();
             // Vectors count in the lower half alone: stop where it wraps.
             let until_wrap = (counter as u64).wrapping_neg();
             let wraps = until_wrap != 0 && until_wrap < blocks;
-            if alone && short::takes(at.len, 240) && !wraps {
-                return short::crypt::<false>(at, key, &mut Counters(first));
+            if until_wrap == 0 || blocks < until_wrap {
+                // In one store, which the next part of a message may be waiting to load.
+                let by = _mm_cvtsi64_si128(blocks as i64);
+                first.add_halves(by).reverse().store(job.iv.as_mut_ptr());
+            } else {
+                job.iv = next.to_be_bytes();
+            }
+            if alone && short::takes(at.len) && !wraps {
+                let mut counters = Counters(T::V::broadcast(first).add_halves(places()));
+                return short::crypt::<T::V, _, false>(at, key, &mut counters);
             }
             slots.begin::<T, false>(key);
             if wraps {

@@ -21,10 +21,11 @@ pub(super) unsafe fn crypt<T: Tier, const DECRYPT: bool>(jobs: &mut [CipherJob<'
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
     unsafe {
         if let [job] = jobs
-            && short::takes(job.data.len(), 240)
+            && short::takes(job.data.len())
         {
             let key = Schedule::new::<DECRYPT>(job.key);
-            return short::crypt::<DECRYPT>(Cursor::new(&mut job.data), key, &mut Plain);
+            let at = Cursor::new(&mut job.data);
+            return short::crypt::<T::V, _, DECRYPT>(at, key, &mut Plain);
         }
         for job in jobs {
             let key = Schedule::new::<DECRYPT>(job.key);

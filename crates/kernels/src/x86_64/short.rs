@@ -8,49 +8,80 @@ use super::rounds::{Keys, Schedule, middle};
 use super::slots::Feed;
 use super::wide::Wide;
 
-/// Whether [`crypt`] takes a request of `len` bytes, `longest` at most. Behind 240
-/// vectors take less time for any mode.
+/// Whether [`crypt`] takes a request of `len` bytes. Behind 240 the way for long ones takes
+/// less time for any mode.
 #[inline(always)]
-pub(super) fn takes(len: usize, longest: usize) -> bool {
-    debug_assert!(longest <= 240);
-    len.is_multiple_of(16) && 0 < len && len <= longest
+pub(super) fn takes(len: usize) -> bool {
+    len.is_multiple_of(16) && 0 < len && len <= 240
 }
 
-/// All of `at`, as `feed` makes it.
+/// All of `at`, as `feed` makes it: whole registers, and then what is left as single blocks.
 ///
 /// # Safety
-/// AES-NI is there and the data behind `at`, which [`takes`] has agreed to, is valid.
+/// The instructions of `V` are there and the data behind `at`, which [`takes`] has agreed
+/// to, is valid.
 #[inline(always)]
-pub(super) unsafe fn crypt<const DECRYPT: bool>(
+pub(super) unsafe fn crypt<V: Wide, F: Feed<V>, const DECRYPT: bool>(
     mut at: Cursor,
     key: Schedule,
-    feed: &mut impl Feed<__m128i>,
+    feed: &mut F,
 ) {
-    // SAFETY: as for this function, and there are that many blocks.
+    let step = 16 * V::BLOCKS;
+    // SAFETY: as for this function, and there is as much data.
     unsafe {
-        match at.blocks() {
-            1 => return blocks::<_, 1, DECRYPT>(&at, key, feed),
-            2 => return blocks::<_, 2, DECRYPT>(&at, key, feed),
-            3 => return blocks::<_, 3, DECRYPT>(&at, key, feed),
-            4 => return blocks::<_, 4, DECRYPT>(&at, key, feed),
+        while at.len >= 4 * step {
+            registers::<V, F, 4, DECRYPT>(&mut at, key, feed);
+        }
+        match at.len / step {
+            1 => registers::<V, F, 1, DECRYPT>(&mut at, key, feed),
+            2 => registers::<V, F, 2, DECRYPT>(&mut at, key, feed),
+            3 => registers::<V, F, 3, DECRYPT>(&mut at, key, feed),
             _ => {}
         }
-        // The processor overlaps the turns: none waits for the one before.
-        while at.len >= 64 {
-            blocks::<_, 4, DECRYPT>(&at, key, feed);
-            at.advance(64);
-        }
-        while at.len > 0 {
-            blocks::<_, 1, DECRYPT>(&at, key, feed);
-            at.advance(16);
+        match at.blocks() {
+            1 => singles::<V, F, 1, DECRYPT>(&at, key, feed),
+            2 => singles::<V, F, 2, DECRYPT>(&at, key, feed),
+            3 => singles::<V, F, 3, DECRYPT>(&at, key, feed),
+            _ => {}
         }
     }
 }
 
+/// `W` registers.
+///
+/// # Safety
+/// As for [`crypt`], and there are `W` registers or more.
+#[inline(always)]
+unsafe fn registers<V: Wide, F: Feed<V>, const W: usize, const DECRYPT: bool>(
+    at: &mut Cursor,
+    key: Schedule,
+    feed: &mut F,
+) {
+    let step = 16 * V::BLOCKS;
+    // SAFETY: as for this function; all is read before any is written.
+    unsafe {
+        let (mut state, mut post) = ([V::zero(); W], [V::zero(); W]);
+        for i in 0..W {
+            let (input, with) = feed.wide(at.from.add(step * i));
+            state[i] = input.xor(key.at(i, 0));
+            post[i] = with;
+        }
+        middle::<V, _, W, DECRYPT>(&mut state, &key);
+        let last: V = key.at(0, key.rounds());
+        for i in 0..W {
+            let output = state[i].last_round::<DECRYPT>(last.xor(post[i]));
+            output.store(at.to.add(step * i));
+        }
+        at.advance(W * step);
+    }
+}
+
+/// `N` blocks, less than a register.
+///
 /// # Safety
 /// As for [`crypt`], and there are `N` blocks or more.
 #[inline(always)]
-unsafe fn blocks<F: Feed<__m128i>, const N: usize, const DECRYPT: bool>(
+unsafe fn singles<V: Wide, F: Feed<V>, const N: usize, const DECRYPT: bool>(
     at: &Cursor,
     key: Schedule,
     feed: &mut F,

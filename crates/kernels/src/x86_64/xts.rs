@@ -84,9 +84,10 @@ unsafe fn alone<T: Tier, const DECRYPT: bool>(job: &mut CipherJob<'_, XtsKey>, t
     // SAFETY: the cursor stays within the data of the job.
     unsafe {
         let mut at = Cursor::new(&mut job.data);
-        if short::takes(at.len, 96) {
+        if short::takes(at.len) {
             let key = Schedule::new::<DECRYPT>(job.key.data());
-            return short::crypt::<DECRYPT>(at, key, &mut Spread { tweak, by: 0 });
+            let mut feed = Spread { tweak, by: 0 };
+            return short::crypt::<T::V, _, DECRYPT>(at, key, &mut feed);
         }
         one::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), T::V::broadcast(tweak));
         slots.flush::<T, DECRYPT>();
@@ -125,11 +126,16 @@ struct Spread {
     by: i32,
 }
 
-impl Feed<__m128i> for Spread {
+impl<V: Wide> Feed<V> for Spread {
     #[inline(always)]
-    unsafe fn wide(&mut self, from: *const u8) -> (__m128i, __m128i) {
+    unsafe fn wide(&mut self, from: *const u8) -> (V, V) {
         // SAFETY: as the trait says.
-        unsafe { self.single(from) }
+        unsafe {
+            let first = V::broadcast(self.tweak).spread_tweaks();
+            let these = first.shift_tweaks(self.by);
+            self.by += V::BLOCKS as i32;
+            (V::load(from).xor(these), these)
+        }
     }
 
     #[inline(always)]

@@ -96,5 +96,21 @@ pub(crate) fn text(figures: &[Figure]) -> String {
             None => "too few turns".to_owned(),
         });
     }
+    text + &behind(figures)
+}
+
+/// Where the provider loses in `openssl speed`, in one look. Other figures have no size, and
+/// for some of them less is better.
+fn behind(figures: &[Figure]) -> String {
+    let mut text = String::new();
+    if figures.iter().any(|figure| figure.size.is_some()) {
+        text += "\nBehind the default provider by 2 % or more, beyond the noise:\n";
+    }
+    for figure in figures.iter().filter(|figure| !figure.open) {
+        if let (Some(size), ..=0.98) = (figure.size, figure.ratio) {
+            let size = units::size(size);
+            text += &format!("  {}, {size}: {:.2}\n", figure.what, figure.ratio);
+        }
+    }
     text
 }

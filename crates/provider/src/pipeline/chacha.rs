@@ -72,7 +72,7 @@ impl Aead for ChaCha {
         state.update(key, data);
     }
 
-    fn finish(state: ChaChaState, _: &ChaChaKey) -> [u8; TAG] {
+    fn finish(mut state: ChaChaState, _: &ChaChaKey) -> [u8; TAG] {
         state.finish()
     }
 

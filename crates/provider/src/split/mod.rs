@@ -89,6 +89,7 @@ pub(crate) fn takes(len: usize) -> bool {
 
 /// Does a call alone or with the workers, as the cipher's ledger has it. `iv` is that of the
 /// first block.
+#[cold]
 pub(crate) fn crypt(
     spec: &'static Spec,
     direction: Direction,
@@ -117,6 +118,7 @@ pub(crate) fn crypt(
 }
 
 /// Data of a message in AES-GCM that has had `so_far` bytes.
+#[cold]
 pub(crate) fn gcm(
     spec: &'static Spec,
     direction: Direction,

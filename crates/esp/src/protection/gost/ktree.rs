@@ -83,10 +83,6 @@ impl KeyTree {
 }
 
 impl Branch {
-    pub(super) fn path(&self) -> u64 {
-        self.path
-    }
-
     /// The key of packets, K_msg.
     pub(super) fn leaf(&self) -> &[u8; 32] {
         &self.keys[LEVELS - 1]

@@ -1,6 +1,6 @@
 //! Kuznyechik and Magma in MGM with a key tree (RFC 9227), encrypted or only authenticated.
 
-use std::marker::PhantomData;
+use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use cipherlane_kernels::job::{AeadJob, Direction};
@@ -10,6 +10,7 @@ use cipherlane_kernels::mgm;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use super::expanded::Expanded;
 use super::ktree::{Branch, KeyTree};
 use super::{pending, pending_mut};
 use crate::protection::combined::no_integrity_key;
@@ -73,17 +74,19 @@ impl Cipher for MagmaKey {
 /// One of the four transforms.
 pub(in crate::protection) struct Mgm<K> {
     tree: KeyTree,
+    expanded: Expanded<K>,
     salt: Zeroizing<[u8; MOST]>,
     esn: bool,
     /// Otherwise it only authenticates.
     encrypts: bool,
-    cipher: PhantomData<K>,
 }
 
 /// A key of packets.
 struct Leaf<K> {
-    branch: Branch,
-    key: K,
+    path: u64,
+    key: Arc<K>,
+    /// Where it was not found expanded.
+    branch: Option<Branch>,
 }
 
 /// The leaves of a batch, and which is whose, by the packet's place.
@@ -115,10 +118,10 @@ impl<K: Cipher> Mgm<K> {
         salt[..K::SALT].copy_from_slice(given);
         Ok(Mgm {
             tree: KeyTree::new(root),
+            expanded: Expanded::new(),
             salt,
             esn: parameters.esn,
             encrypts,
-            cipher: PhantomData,
         })
     }
 
@@ -130,15 +133,29 @@ impl<K: Cipher> Mgm<K> {
         for (place, packet) in pending(batch) {
             let path = u64::from_be_bytes(iv(packet.content())) >> PNUM;
             let mut known = leaves.all.iter();
-            let known = known.rposition(|leaf| leaf.branch.path() == path);
+            let known = known.rposition(|leaf| leaf.path == path);
             leaves.of[place] = known.unwrap_or_else(|| {
-                let branch = self.tree.branch(path);
-                let key = K::expand(branch.leaf());
-                leaves.all.push(Leaf { branch, key });
+                leaves.all.push(self.leaf(path));
                 leaves.all.len() - 1
             });
         }
         leaves
+    }
+
+    fn leaf(&self, path: u64) -> Leaf<K> {
+        if let Some(key) = self.expanded.find(path) {
+            return Leaf {
+                path,
+                key,
+                branch: None,
+            };
+        }
+        let branch = self.tree.branch(path);
+        Leaf {
+            path,
+            key: Arc::new(K::expand(branch.leaf())),
+            branch: Some(branch),
+        }
     }
 
     /// Encrypts or decrypts the pending packets, whose IVs stand; the ICV each should have.
@@ -222,7 +239,11 @@ impl<K: Cipher> Mgm<K> {
     /// Keeps the keys of the pending packets.
     fn publish(&self, batch: &[Packet<'_>], leaves: &mut Leaves<K>) {
         for (place, _) in pending(batch) {
-            self.tree.publish(&mut leaves.all[leaves.of[place]].branch);
+            let leaf = &mut leaves.all[leaves.of[place]];
+            if let Some(mut branch) = leaf.branch.take() {
+                self.tree.publish(&mut branch);
+                self.expanded.publish(leaf.path, &leaf.key);
+            }
         }
     }
 }

@@ -7,8 +7,10 @@
 //! | [`Mgm`] (`mgm`) | the four of RFC 9227 |
 //! | `ktree` | their keys |
 //! | `cache` | derived keys, shared by threads that do not wait for each other |
+//! | `expanded` | the same of expanded keys |
 
 mod cache;
+mod expanded;
 mod imit;
 mod ktree;
 mod mgm;

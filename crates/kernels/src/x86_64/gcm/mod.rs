@@ -73,7 +73,7 @@ unsafe fn crypt_batch<V: Kernels, const SEAL: bool>(mut jobs: &mut [AeadJob<'_, 
 #[inline(always)]
 unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
     key: &GcmKey,
-    counter: &Block,
+    counter: &mut Block,
     y: &mut Block,
     data: InOutBuf<'_, '_, u8>,
 ) {
@@ -82,7 +82,11 @@ unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
     // SAFETY: the caller enables the instructions of `V`; the buffer is good for
     // `len` bytes, its input and output being the same or apart.
     unsafe {
-        let counter = counters(V::splat_load(counter.as_ptr()).swap_counter());
+        let first = __m128i::load(counter.as_ptr()).swap_counter();
+        // In one store, which the next piece may be waiting to load.
+        let by = _mm_set_epi32((len.div_ceil(16) as u32).cast_signed(), 0, 0, 0);
+        first.add32(by).swap_counter().store(counter.as_mut_ptr());
+        let counter = counters(V::splat(first));
         let hash = Hash::from(__m128i::load(y.as_ptr()).reverse());
         let hash = long::crypt::<V, SEAL>(key, counter, (from, to, len), hash, None).reverse();
         hash.store(y.as_mut_ptr());
@@ -220,7 +224,7 @@ macro_rules! kernels {
                 _: $token,
                 dir: Direction,
                 key: &GcmKey,
-                counter: &Block,
+                counter: &mut Block,
                 y: &mut Block,
                 data: InOutBuf<'_, '_, u8>,
             ) {
@@ -228,7 +232,7 @@ macro_rules! kernels {
                 fn inner(
                     dir: Direction,
                     key: &GcmKey,
-                    counter: &Block,
+                    counter: &mut Block,
                     y: &mut Block,
                     data: InOutBuf<'_, '_, u8>,
                 ) {

@@ -13,14 +13,14 @@
 
 use core::arch::x86_64::*;
 
-use zeroize::Zeroize;
-
+use super::few;
 use super::keys::{KeyPlanes, Vector};
 use crate::cpu::HaveAvx2;
 use crate::job::Direction;
 use crate::kuznyechik::field::{self, BACKWARD, EXP, FORWARD, LOG, multiply};
 use crate::kuznyechik::{Block, KuznyechikKey, RoundKeys, schedule};
-use crate::x86_64::wipe;
+use crate::wipe::wipe;
+use crate::x86_64::wipe::vectors;
 
 /// Blocks in a register.
 const LANES: usize = 32;
@@ -28,7 +28,7 @@ const LANES: usize = 32;
 type Planes = [__m256i; 16];
 
 /// A table for the low nibble of a byte and one for the high, results to be added up.
-type Nibbles = [[u8; 16]; 2];
+pub(super) type Nibbles = [[u8; 16]; 2];
 
 /// The exponent of 0: sums with it keep the top bit, for which a look-up gives 0.
 const NONE: u8 = 0xf0;
@@ -37,14 +37,14 @@ const NONE: u8 = 0xf0;
 const CONSTANTS: [u8; 6] = [133, 32, 16, 194, 192, 251];
 
 /// A basis: what it takes to be in it.
-struct Basis {
-    enter: Nibbles,
+pub(super) struct Basis {
+    pub(super) enter: Nibbles,
     leave: Nibbles,
     /// By those of [`CONSTANTS`].
     products: [Nibbles; 6],
 }
 
-static TOWER: Basis = basis(&field::TO_TOWER, &field::FROM_TOWER);
+pub(super) static TOWER: Basis = basis(&field::TO_TOWER, &field::FROM_TOWER);
 static SPLIT: Basis = basis(&field::TO_SPLIT_LINEAR, &field::FROM_SPLIT_LINEAR);
 
 const fn basis(enter: &[u8; 256], leave: &[u8; 256]) -> Basis {
@@ -167,6 +167,10 @@ pub(crate) fn crypt(
     blocks: &mut [Block],
 ) {
     for (keys, blocks) in keys.chunks(2 * LANES).zip(blocks.chunks_mut(2 * LANES)) {
+        if dir == Direction::Encrypt && blocks.len() <= few::MOST_256 {
+            few::encrypt_256(token, keys, blocks);
+            continue;
+        }
         let form = match dir {
             Direction::Encrypt => KuznyechikKey::tower,
             Direction::Decrypt => KuznyechikKey::split,
@@ -196,11 +200,11 @@ pub(crate) fn crypt(
                 whole[..blocks.len()].copy_from_slice(blocks);
                 run(&mut whole);
                 blocks.copy_from_slice(&whole[..blocks.len()]);
-                whole.as_flattened_mut().zeroize();
+                wipe(&mut whole, [[0; 16]; 2 * LANES]);
             }
         }
     }
-    wipe::vectors(token, None);
+    vectors(token, None);
 }
 
 /// The iteration keys (RFC 7801 section 4.4), and those of both bases.
@@ -229,7 +233,7 @@ pub(crate) fn expand(avx2: HaveAvx2, key: &[u8; 32], [plain, tower, split]: [&mu
     }
     // SAFETY: the token proves the features.
     unsafe { inner(key, plain, tower, split) }
-    wipe::vectors(avx2, None);
+    vectors(avx2, None);
 }
 
 const CONSTANT_BEFORE_MIX: Block = field::mix(&[field::SPLIT_CONSTANT; 16]);
@@ -237,7 +241,7 @@ const CONSTANT_BEFORE_MIX: Block = field::mix(&[field::SPLIT_CONSTANT; 16]);
 /// L of a block in tower form, from the columns of the matrix of bits.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn mixed_one(x: __m256i) -> __m256i {
+pub(super) fn mixed_one(x: __m256i) -> __m256i {
     /// The images of bits `2 i` and `2 i + 1` of each byte, of the first byte first.
     static COLUMNS: [[[Block; 2]; 4]; 16] = {
         let (mut columns, mut i) = ([[[[0; 16]; 2]; 4]; 16], 0);
@@ -269,14 +273,14 @@ fn mixed_one(x: __m256i) -> __m256i {
 /// A block, twice.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load(block: &Block) -> __m256i {
+pub(super) fn load(block: &Block) -> __m256i {
     // SAFETY: 16 bytes are read of 16.
     _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(block.as_ptr().cast()) })
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store(block: &mut Block, x: __m256i) {
+pub(super) fn store(block: &mut Block, x: __m256i) {
     // SAFETY: 16 bytes are written to 16.
     unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), _mm256_castsi256_si128(x)) };
 }
@@ -394,7 +398,7 @@ fn map<const G: usize>(states: &mut [Planes; G], tables: &Nibbles) {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn mapped(x: __m256i, tables: &Nibbles) -> __m256i {
+pub(super) fn mapped(x: __m256i, tables: &Nibbles) -> __m256i {
     let (low, high) = nibbles(x);
     _mm256_xor_si256(look_up(&tables[0], low), look_up(&tables[1], high))
 }
@@ -437,7 +441,7 @@ fn mix<const G: usize>(states: &mut [Planes; G], products: &[Nibbles; 6], i: usi
 /// π in tower form.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn substitute(x: __m256i) -> __m256i {
+pub(super) fn substitute(x: __m256i) -> __m256i {
     let xor = |x, y| _mm256_xor_si256(x, y);
     let (low, high) = nibbles(x);
     let inverse = look_up(&SUBSTITUTE.log_inverse_high, high);

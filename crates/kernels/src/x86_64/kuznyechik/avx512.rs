@@ -8,14 +8,14 @@
 use core::arch::x86_64::*;
 use core::array::from_fn;
 
-use zeroize::Zeroize;
-
+use super::few;
 use super::keys::{KeyPlanes, Vector};
 use crate::cpu::HaveGfni512;
 use crate::job::Direction;
 use crate::kuznyechik::field::{PI, PI_INVERSE, multiply};
 use crate::kuznyechik::{Block, KuznyechikKey};
-use crate::x86_64::wipe;
+use crate::wipe::wipe;
+use crate::x86_64::wipe::vectors;
 
 /// Blocks at once.
 const LANES: usize = 64;
@@ -64,6 +64,10 @@ pub(crate) fn crypt(
     blocks: &mut [Block],
 ) {
     for (keys, blocks) in keys.chunks(LANES).zip(blocks.chunks_mut(LANES)) {
+        if dir == Direction::Encrypt && blocks.len() <= few::MOST_512 {
+            few::encrypt_512(token, keys, blocks);
+            continue;
+        }
         let mut rounds = [keys[0].rounds(); LANES];
         for (rounds, key) in rounds.iter_mut().zip(keys) {
             *rounds = key.rounds();
@@ -78,12 +82,12 @@ pub(crate) fn crypt(
                 // SAFETY: the token proves the features.
                 unsafe { group(key_planes, dir, rounds, &mut whole) };
                 blocks.copy_from_slice(&whole[..blocks.len()]);
-                whole.as_flattened_mut().zeroize();
+                wipe(&mut whole, [[0; 16]; LANES]);
             }
         }
     }
     let (avx2, avx512) = token.smaller();
-    wipe::vectors(avx2, Some(avx512));
+    vectors(avx2, Some(avx512));
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni")]
@@ -142,7 +146,7 @@ fn add(planes: &mut Planes, key: &Planes) {
 /// A table of 256 bytes in registers.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn table(bytes: &[u8; 256]) -> [__m512i; 4] {
+pub(super) fn table(bytes: &[u8; 256]) -> [__m512i; 4] {
     let (quarters, _) = bytes.as_chunks::<64>();
     // SAFETY: 64 bytes are read of 64.
     from_fn(|i| unsafe { _mm512_loadu_si512(quarters[i].as_ptr().cast()) })
@@ -150,7 +154,7 @@ fn table(bytes: &[u8; 256]) -> [__m512i; 4] {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn substitute(table: &[__m512i; 4], x: __m512i) -> __m512i {
+pub(super) fn substitute(table: &[__m512i; 4], x: __m512i) -> __m512i {
     let low = _mm512_permutex2var_epi8(table[0], x, table[1]);
     let high = _mm512_permutex2var_epi8(table[2], x, table[3]);
     _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), low, high)
@@ -188,7 +192,7 @@ fn times<const CONSTANT: u8>(x: __m512i) -> __m512i {
 
 /// Multiplication by a constant as GF2P8AFFINEQB takes it: the row of bit 0 in the
 /// uppermost byte.
-const fn matrix(constant: u8) -> i64 {
+pub(super) const fn matrix(constant: u8) -> i64 {
     let (mut rows, mut bit) = (0u64, 0);
     while bit < 8 {
         let column = multiply(constant, 1 << bit);

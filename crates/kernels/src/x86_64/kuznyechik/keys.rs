@@ -3,9 +3,8 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use zeroize::Zeroize;
-
 use crate::kuznyechik::{Block, RoundKeys};
+use crate::wipe::wipe;
 
 /// The most lanes of a register.
 const MOST: usize = 64;
@@ -139,14 +138,14 @@ unsafe fn many<V: Vector>(planes: *mut [[V; 16]; 10], lanes: &[&RoundKeys]) {
         // SAFETY: as for the caller; there are as many blocks as any register has lanes.
         unsafe { (&raw mut (*planes)[round]).write(V::planes(blocks.as_ptr())) };
     }
-    blocks.as_flattened_mut().zeroize();
+    wipe(&mut blocks, [[0; 16]; MOST]);
 }
 
 impl Drop for KeyPlanes {
     #[inline(always)]
     fn drop(&mut self) {
         if self.written != [false; 2] {
-            self.planes.zeroize();
+            wipe(&mut self.planes, MaybeUninit::zeroed());
         }
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod avx2;
 pub(crate) mod avx512;
+mod few;
 mod keys;
 
 pub(crate) use keys::KeyPlanes;

@@ -1,0 +1,90 @@
+//! When a driver that is not chosen is tried: often enough to notice that it has become better,
+//! rarely enough to cost next to nothing.
+
+use std::sync::atomic::Ordering;
+
+use super::{BASE, Dispatch, Shape, Trait};
+
+/// Share of the time spent that trying other drivers may cost.
+const EXPLORATION: f64 = 0.01;
+/// What trying a driver that was never measured here may cost, beyond twice the known one.
+const UNKNOWN_NS: f32 = 50_000.0;
+/// Nanoseconds of work between two trials of one driver at one place, at the least.
+const RETRIAL: f32 = 10e6;
+/// And so many times what a trial loses: one part in so many of all work.
+const REST: f32 = 200.0;
+/// So many trials of a driver at one place come soon after one another, whatever they show.
+const FIRST_TRIALS: u32 = 4;
+/// Nanoseconds of work between these.
+const FIRST_RETRIAL: f32 = 1e6;
+/// Nanoseconds of work between two looks for a driver to try.
+const LOOK: u64 = 500_000;
+
+impl Dispatch {
+    /// Whether this batch should go to another driver than `chosen`, to learn. `backlog` says
+    /// for how many nanoseconds a device has work already.
+    pub(crate) fn explore(
+        &self,
+        shape: &Shape,
+        chosen: usize,
+        backlog: impl Fn(usize) -> u64,
+    ) -> Option<usize> {
+        let eligible = self.eligible.load(Ordering::Relaxed);
+        if eligible == 1 << BASE {
+            return None;
+        }
+        let now = self.spent.load(Ordering::Relaxed);
+        if now < self.explore_at.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.explore_at.store(now + LOOK, Ordering::Relaxed);
+        let budget = now as f64 * EXPLORATION - self.explored.load(Ordering::Relaxed) as f64;
+        let mut learned = self.learned.try_lock().ok()?;
+        let (d, m) = (shape.direction as usize, shape.mode as usize);
+        let (c, s) = shape.node();
+        let estimate = |driver: usize| {
+            let cost = learned.models[driver][d][m].estimate(shape.requests, shape.mean())?;
+            // A device that is tried is waited for.
+            Some(match self.is_device(driver) {
+                true => cost.latency,
+                false => cost.period,
+            })
+        };
+        let known = estimate(chosen)?;
+        let candidate = (0..learned.models.len())
+            .filter(|&driver| driver != chosen && eligible & (1 << driver) != 0)
+            .filter(|&driver| {
+                let expected = estimate(driver);
+                let Trait {
+                    patience,
+                    first_sight,
+                } = self.traits[driver];
+                let unknown = match first_sight {
+                    Some(seen) => seen.expected(shape.requests, shape.bytes),
+                    None => UNKNOWN_NS + 2.0 * known,
+                };
+                let cost = expected.unwrap_or(unknown);
+                let excess = cost - known;
+                let samples = learned.models[driver][d][m].samples(shape.requests, shape.mean());
+                // The worse a driver was, the longer until it is tried again.
+                let rest = match samples < FIRST_TRIALS {
+                    // One after the other, not several at once.
+                    true => FIRST_RETRIAL.max(8.0 * cost),
+                    false => RETRIAL.max(REST * excess),
+                };
+                let rested =
+                    learned.tried[driver][d][m][c][s].is_none_or(|at| (now - at) as f32 >= rest);
+                // A device that is known to be good has work already, as much as it can do.
+                let in_use = patience > 0 && samples >= FIRST_TRIALS && excess < 0.0;
+                let queued = if patience > 0 { backlog(driver) } else { 0 };
+                let worst = (excess.max(0.0) * 2.0) as u64 + queued + patience;
+                rested
+                    && !in_use
+                    && f64::from(excess) <= budget
+                    && (patience == 0 || self.ledger.affords(worst))
+            })
+            .min_by_key(|&driver| learned.tried[driver][d][m][c][s])?;
+        learned.tried[candidate][d][m][c][s] = Some(now);
+        Some(candidate)
+    }
+}

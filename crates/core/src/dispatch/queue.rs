@@ -1,0 +1,295 @@
+//! What one device has been given and has not finished, as far as it can be told from
+//! outside: when it will be free, and how long it takes for a batch when it is never idle.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::model::Cost;
+
+/// A device is not thought to work on more batches at once than so many.
+const DEEPEST: f32 = 256.0;
+/// A time that is known to within one part in so many is good enough.
+const VAGUE: f32 = 8.0;
+/// A batch that takes so many times as long as by itself stood in the queue.
+const QUEUED: f32 = 1.25;
+/// The pace of a device that keeps up is taken for so much faster than it shows.
+const KEEPS_UP: f32 = 0.75;
+
+/// A device's queue, in nanoseconds of the framework's clock.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    /// When the device will be free, as estimated.
+    free_at: AtomicU64,
+    /// Batches it has.
+    batches: AtomicU32,
+    /// Batches it has finished.
+    finished: AtomicU64,
+    /// Nanoseconds of the caller's core to take a finished batch back.
+    landing: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Estimated service of what it has.
+    service: u64,
+    /// When somebody last looked for finished work.
+    looked: u64,
+    /// When a batch last ended.
+    ended: u64,
+}
+
+/// A batch that a device has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    begun: u64,
+    /// Nothing stood before it.
+    alone: bool,
+    /// What it was expected to take, nothing being in the way; 0 if nothing is known.
+    latency: u32,
+    /// How long it is expected to occupy the device; 0 if nothing is known.
+    service: u32,
+}
+
+impl Entry {
+    /// What a batch tells that ended between two moments far from each other. The device gets
+    /// the benefit of the doubt: what it is then given more will tell it more exactly.
+    fn guess(&self, earliest: f32, latest: f32) -> f32 {
+        match self.latency as f32 {
+            0.0 => f32::midpoint(earliest, latest),
+            expected if expected > latest => latest,
+            expected => earliest.max(expected / 2.0),
+        }
+    }
+}
+
+/// How it is known that a batch has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Its caller waited for it.
+    Waiting,
+    /// The driver said so at once.
+    Landed,
+    /// A caller polled, and it has ended at some time since somebody polled before.
+    Polling,
+}
+
+/// What the end of a batch tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    /// Nanoseconds from beginning to end, nothing else being in the way; 0 if that cannot be
+    /// told.
+    pub(crate) latency: f32,
+    /// Nanoseconds that it occupied the device; 0 if that cannot be told.
+    pub(crate) service: f32,
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nanoseconds until the device is free.
+    #[inline]
+    pub(crate) fn backlog(&self, now: u64) -> u64 {
+        self.free_at.load(Ordering::Relaxed).saturating_sub(now)
+    }
+
+    /// Batches that the device has.
+    #[inline]
+    pub(crate) fn batches(&self) -> u32 {
+        self.batches.load(Ordering::Relaxed)
+    }
+
+    /// Batches that the device has finished.
+    pub(crate) fn finished(&self) -> u64 {
+        self.finished.load(Ordering::Relaxed)
+    }
+
+    /// A caller's core spent so much on taking back `batches`.
+    pub(crate) fn took_back(&self, batches: u64, nanoseconds: u64) {
+        let each = nanoseconds / batches.max(1);
+        let mean = match self.landing.load(Ordering::Relaxed) {
+            0 => each,
+            mean => mean - mean / 16 + each / 16,
+        };
+        self.landing.store(mean, Ordering::Relaxed);
+    }
+
+    /// Nanoseconds of the caller's core to take a finished batch back.
+    pub(crate) fn landing(&self) -> u64 {
+        self.landing.load(Ordering::Relaxed)
+    }
+
+    /// A batch goes to the device, which is expected to cost so much.
+    pub(crate) fn begin(&self, now: u64, expected: Option<Cost>) -> Entry {
+        let expected = expected.unwrap_or_default();
+        let (latency, service) = (expected.latency as u32, expected.period as u32);
+        let mut state = self.state();
+        state.service += u64::from(service);
+        let batches = self.batches.fetch_add(1, Ordering::Relaxed);
+        let backlog = self.backlog(now);
+        self.free_at
+            .store(now + backlog + u64::from(service), Ordering::Relaxed);
+        Entry {
+            begun: now,
+            alone: batches == 0 && backlog == 0,
+            latency,
+            service,
+        }
+    }
+
+    /// A batch was turned back.
+    pub(crate) fn cancel(&self, entry: &Entry) {
+        let mut state = self.state();
+        self.batches.fetch_sub(1, Ordering::Relaxed);
+        state.service = state.service.saturating_sub(entry.service.into());
+        let free_at = self.free_at.load(Ordering::Relaxed);
+        self.free_at.store(
+            free_at.saturating_sub(entry.service.into()),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Somebody looked for finished work, and has seen all there was by now.
+    pub(crate) fn looked(&self, now: u64) {
+        self.state().looked = now;
+    }
+
+    /// A batch has ended.
+    pub(crate) fn end(&self, now: u64, entry: &Entry, found: Found) -> Seen {
+        // Who finds it may have read the clock before it was begun.
+        let now = now.max(entry.begun);
+        let mut state = self.state();
+        self.batches.fetch_sub(1, Ordering::Relaxed);
+        self.finished.fetch_add(1, Ordering::Relaxed);
+        state.service = state.service.saturating_sub(entry.service.into());
+        // What is on its way back has been served, though it is not here yet.
+        let on_the_way = u64::from(entry.latency.saturating_sub(entry.service));
+        let free_at = match state.service {
+            0 => now.saturating_sub(on_the_way),
+            left => now + left.saturating_sub(on_the_way),
+        };
+        self.free_at.store(free_at, Ordering::Relaxed);
+        let mut seen = Seen::default();
+        let before = std::mem::replace(&mut state.ended, now);
+        let latest = now.saturating_sub(entry.begun);
+        let earliest = state.looked.clamp(entry.begun, now) - entry.begun;
+        let (from, to) = (earliest as f32, latest.max(1) as f32);
+        let took = match found {
+            Found::Polling if to - from > to / VAGUE => entry.guess(from, to),
+            Found::Polling => f32::midpoint(from, to),
+            Found::Waiting | Found::Landed => to,
+        };
+        // Begun before the one before ended: the device went from one to the other.
+        let behind = entry.begun < before && before <= now;
+        let crowded = behind || !entry.alone;
+        let queued = crowded && latest as f32 > entry.latency as f32 * QUEUED;
+        // A caller that does not wait crowds the device by itself.
+        let counts = match found {
+            Found::Waiting => !queued,
+            Found::Landed | Found::Polling => !crowded || took < entry.latency as f32,
+        };
+        if counts {
+            seen.latency = took;
+        }
+        let step = match behind {
+            true => (now - before) as f32,
+            false => latest as f32,
+        };
+        if entry.service > 0 {
+            // Only a batch that stood in the queue shows the device's pace. If none does, the
+            // device keeps up with what it is given, and may be faster than that.
+            seen.service = match queued {
+                true => {
+                    // By itself it would not take less than it occupies the device.
+                    if step > entry.latency as f32 {
+                        seen.latency = step;
+                    }
+                    step.max(1.0)
+                }
+                false => {
+                    let least = entry.latency as f32 / DEEPEST;
+                    (step.min(entry.service as f32) * KEEPS_UP).max(least)
+                }
+            };
+        }
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device with a latency and a service time; every batch is taken back as it ends.
+    fn saturate(queue: &Queue, latency: u64, service: u64, depth: usize) -> Vec<Seen> {
+        let (mut free, mut now) = (0, 1);
+        let expected = Cost {
+            latency: (latency + service) as f32,
+            ..Cost::inline(9000.0)
+        };
+        let mut under_way = std::collections::VecDeque::new();
+        let mut all = Vec::new();
+        for _ in 0..200 {
+            while under_way.len() < depth {
+                free = now.max(free) + service;
+                under_way.push_back((free + latency, queue.begin(now, Some(expected))));
+            }
+            let (end, entry) = under_way.pop_front().unwrap();
+            now = end;
+            all.push(queue.end(now, &entry, Found::Landed));
+        }
+        all
+    }
+
+    #[test]
+    fn the_pace_of_a_device_that_is_never_idle_is_its_service() {
+        let queue = Queue::default();
+        let seen = saturate(&queue, 10_000, 700, 64);
+        assert!(seen[20..].iter().all(|s| s.service == 700.0), "{seen:?}");
+        assert_eq!(queue.batches(), 63);
+    }
+
+    #[test]
+    fn the_latency_of_an_idle_device_is_all_of_the_time() {
+        let queue = Queue::default();
+        let seen = saturate(&queue, 10_000, 700, 1);
+        assert!(
+            seen.iter()
+                .all(|s| s.latency == 10_700.0 && s.service < 9000.0)
+        );
+        assert_eq!((queue.batches(), queue.backlog(1 << 40)), (0, 0));
+    }
+
+    #[test]
+    fn a_batch_found_late_gives_the_device_the_benefit_of_the_doubt() {
+        let of = |expected: f32| {
+            let queue = Queue::default();
+            let entry = queue.begin(1000, Some(Cost::inline(expected)));
+            queue.looked(1400);
+            queue.end(5000, &entry, Found::Polling).latency
+        };
+        assert_eq!((of(100.0), of(1000.0), of(9000.0)), (400.0, 500.0, 4000.0));
+    }
+
+    #[test]
+    fn a_batch_may_be_found_by_one_whose_clock_is_behind() {
+        let queue = Queue::default();
+        let entry = queue.begin(1000, Some(Cost::inline(50.0)));
+        let seen = queue.end(900, &entry, Found::Landed);
+        assert!(seen.latency <= 1.0 && queue.batches() == 0, "{seen:?}");
+    }
+
+    #[test]
+    fn what_is_queued_is_what_was_given_and_has_not_ended() {
+        let queue = Queue::default();
+        let one = queue.begin(100, Some(Cost::inline(50.0)));
+        let two = queue.begin(110, Some(Cost::inline(50.0)));
+        assert_eq!(queue.backlog(110), 90);
+        queue.cancel(&two);
+        assert_eq!(queue.backlog(110), 40);
+        queue.end(160, &one, Found::Landed);
+        assert_eq!((queue.backlog(160), queue.batches()), (0, 0));
+    }
+}

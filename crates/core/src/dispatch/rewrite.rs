@@ -1,0 +1,138 @@
+//! From estimates to tables: who serves each class of batches, decided anew as estimates move.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::SystemTime;
+
+use super::choice::{Candidates, decide, rival};
+use super::table::Class;
+use super::{BASE, DIRECTIONS, Dispatch, GOALS, Goal, Learned, MODES, Mode, Shape, Switch, price};
+use crate::Direction;
+
+/// Nanoseconds of work between two writings of a table, unless something changed a lot.
+const REWRITE: u64 = 20_000_000;
+
+impl Dispatch {
+    /// Writes the tables anew after an estimate has changed by so much.
+    pub(super) fn follow(&self, learned: &mut Learned, shape: &Shape, change: f32) {
+        let eligible = self.eligible.load(Ordering::Relaxed);
+        if eligible == 1 << BASE {
+            return;
+        }
+        let (direction, mode) = (shape.direction, shape.mode);
+        let now = self.spent.load(Ordering::Relaxed);
+        let written = learned.written[direction as usize][mode as usize];
+        let due = written.is_none_or(|at| now - at >= REWRITE);
+        if change > 0.2 || change > 0.005 && due {
+            self.rewrite(learned, direction, mode);
+        }
+        if !self.traits.iter().any(|t| t.patience > 0) {
+            return;
+        }
+        let class = Class::of(shape.requests, shape.bytes);
+        let table = &self.tables[Goal::Latency as usize][mode as usize];
+        let trusted = table.load(direction, class).most == u8::MAX;
+        learned.seen = learned.seen.wrapping_add(1);
+        if change > 0.002 || !trusted || learned.seen.is_multiple_of(8) {
+            let at = (class, shape.requests, shape.mean());
+            if self.rewrite_class(learned, direction, mode, at) {
+                self.set_base_below(direction, mode);
+            }
+        }
+    }
+
+    pub(super) fn rewrite_all(&self) {
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        for direction in DIRECTIONS {
+            for mode in MODES {
+                self.rewrite(&mut learned, direction, mode);
+            }
+        }
+    }
+
+    /// Decides every class of one direction and mode anew.
+    fn rewrite(&self, learned: &mut Learned, direction: Direction, mode: Mode) {
+        learned.written[direction as usize][mode as usize] =
+            Some(self.spent.load(Ordering::Relaxed));
+        for at in Class::all() {
+            self.rewrite_class(learned, direction, mode, at);
+        }
+        self.set_base_below(direction, mode);
+    }
+
+    /// Decides a class anew, for a batch length and mean size in it. Says whether another
+    /// driver serves it now.
+    fn rewrite_class(
+        &self,
+        learned: &mut Learned,
+        direction: Direction,
+        mode: Mode,
+        (class, n, size): (Class, usize, f32),
+    ) -> bool {
+        let (d, m) = (direction as usize, mode as usize);
+        let eligible = self.eligible.load(Ordering::Relaxed);
+        let mut homes = Candidates::default();
+        let mut devices = Candidates::default();
+        for driver in (0..learned.models.len()).filter(|driver| eligible & (1 << driver) != 0) {
+            let cost = learned.models[driver][d][m].estimate(n, size);
+            match self.is_device(driver) {
+                true => devices[driver] = cost,
+                false => homes[driver] = cost,
+            }
+        }
+        if homes[BASE].is_none() {
+            return false;
+        }
+        let mut changed = false;
+        for goal in GOALS {
+            let table = &self.tables[goal as usize][m];
+            let old = table.load(direction, class);
+            let mut cell = decide(goal, mode, &homes, old);
+            let home = homes[usize::from(cell.best)].unwrap_or_default();
+            if let Some((driver, pace)) = rival(goal, mode, &home, &devices) {
+                let samples = learned.models[driver][d][m].samples(n, size);
+                cell.rival = driver as u8;
+                cell.most = samples.min(u8::MAX.into()) as u8;
+                self.paces[m].store(direction, class, pace);
+            }
+            if cell == old {
+                continue;
+            }
+            table.store(direction, class, cell);
+            let (from, to) = (old.serving(), cell.serving());
+            if from != to {
+                changed = true;
+                let price = |driver: usize| {
+                    let cost = homes[driver].or(devices[driver]);
+                    cost.map_or(f32::INFINITY, |c| price(goal, mode, &c))
+                };
+                let switch = Switch {
+                    at: SystemTime::now(),
+                    from,
+                    to,
+                    estimates: (price(from), price(to)),
+                };
+                learned
+                    .switches
+                    .insert((goal, mode, direction, class), switch);
+            }
+        }
+        changed
+    }
+
+    /// Notes up to which size the base serves batches of each class.
+    fn set_base_below(&self, direction: Direction, mode: Mode) {
+        for goal in GOALS {
+            let table = &self.tables[goal as usize][mode as usize];
+            let limits = &self.base_below[goal as usize][mode as usize][direction as usize];
+            for (count, limit) in limits.iter().enumerate() {
+                let taken = Class::of_count(count)
+                    .find(|&(class, _)| table.load(direction, class).serving() != BASE);
+                limit.store(
+                    taken.map_or(usize::MAX, |(_, least)| least),
+                    Ordering::Relaxed,
+                );
+            }
+        }
+    }
+}

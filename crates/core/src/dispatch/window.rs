@@ -1,0 +1,177 @@
+//! How a caller that does not wait works: how many batches it keeps under way, and how
+//! often it submits. Both tell when it will want a result.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// A submission moves the mean interval by one part in so many.
+const STEP: u64 = 16;
+/// One batch.
+const ONE: u64 = 1 << 16;
+/// What counts for the depth of a caller that has never waited yet.
+const UNKNOWN_DEPTH: u32 = 64;
+
+/// One session's submitted batches, in nanoseconds of the framework's clock.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    /// Tickets that the caller has.
+    tickets: AtomicU32,
+    /// The most tickets it lets itself have; 0 until it is known.
+    depth: AtomicU32,
+    submitted: AtomicU64,
+    /// Mean nanoseconds between submissions.
+    interval: AtomicU64,
+    /// Batches that the device finishes for each of this session's, in parts of `ONE`.
+    crowd: AtomicU64,
+    /// Batches that the device had finished when it finished this session's last one.
+    finished: AtomicU64,
+    /// What is owed to home, in parts of a batch.
+    owed: AtomicU32,
+    /// Since when it only asks and does nothing else; 0 if it is busy.
+    idle_since: AtomicU64,
+}
+
+impl Window {
+    /// A caller is given a ticket.
+    pub(crate) fn ticket(&self) {
+        let tickets = self.tickets.fetch_add(1, Ordering::Relaxed) + 1;
+        let depth = self.depth.load(Ordering::Relaxed);
+        if depth > 0 && tickets > depth {
+            self.depth.store(tickets, Ordering::Relaxed);
+        }
+    }
+
+    /// A batch is submitted.
+    pub(crate) fn submit(&self, now: u64) {
+        self.idle_since.store(0, Ordering::Relaxed);
+        let before = self.submitted.swap(now, Ordering::Relaxed);
+        if before > 0 {
+            let mean = self.interval.load(Ordering::Relaxed);
+            let step = now.saturating_sub(before);
+            let next = match mean {
+                0 => step,
+                // A pause of the caller is not its way to work.
+                _ => mean - mean / STEP + step.min(mean * STEP) / STEP,
+            };
+            self.interval.store(next.max(1), Ordering::Relaxed);
+        }
+    }
+
+    /// A ticket was used up.
+    pub(crate) fn take_back(&self) {
+        self.tickets.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The caller waits for a result: it has all the tickets that it wants.
+    pub(crate) fn stall(&self) {
+        let tickets = self.tickets.load(Ordering::Relaxed);
+        self.depth.store(tickets, Ordering::Relaxed);
+    }
+
+    /// The caller asks for a result that is not there. Nanoseconds since it last did, if it
+    /// did nothing else meanwhile.
+    pub(crate) fn ask(&self, now: u64) -> u64 {
+        let since = self.idle_since.swap(now, Ordering::Relaxed);
+        if since == 0 {
+            return 0;
+        }
+        self.stall();
+        now.saturating_sub(since)
+    }
+
+    /// The caller goes on. Nanoseconds since it last asked in vain.
+    pub(crate) fn go_on(&self, now: u64) -> u64 {
+        match self.idle_since.swap(0, Ordering::Relaxed) {
+            0 => 0,
+            since => now.saturating_sub(since),
+        }
+    }
+
+    /// Nanoseconds between submissions.
+    pub(crate) fn interval(&self) -> u64 {
+        self.interval.load(Ordering::Relaxed)
+    }
+
+    /// The most tickets that the caller lets itself have. One that has never waited yet
+    /// might want any number.
+    pub(crate) fn depth(&self) -> u32 {
+        match self.depth.load(Ordering::Relaxed) {
+            0 => UNKNOWN_DEPTH,
+            depth => depth,
+        }
+    }
+
+    /// A device that has finished so many batches in all has finished one of this session's.
+    pub(crate) fn finished(&self, all: u64) {
+        let before = match self.finished.swap(all, Ordering::Relaxed) {
+            0 => all.saturating_sub(1),
+            before => before,
+        };
+        let step = all.saturating_sub(before).clamp(1, 64) * ONE;
+        let crowd = self.crowd.load(Ordering::Relaxed).max(ONE);
+        self.crowd
+            .store(crowd - crowd / STEP + step / STEP, Ordering::Relaxed);
+    }
+
+    /// Batches that the device finishes for each of this session's, itself included.
+    pub(crate) fn crowd(&self) -> f32 {
+        self.crowd.load(Ordering::Relaxed).max(ONE) as f32 / ONE as f32
+    }
+
+    /// Whether the next batch is one of the share of them that is done at home, spread evenly.
+    pub(crate) fn takes_turn_at_home(&self, share: f32) -> bool {
+        let share = (share.clamp(0.0, 1.0) * u32::MAX as f32) as u32;
+        let owed = self.owed.fetch_add(share, Ordering::Relaxed);
+        owed.checked_add(share).is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_and_interval_are_those_of_the_caller() {
+        let window = Window::default();
+        assert_eq!(window.depth(), UNKNOWN_DEPTH);
+        let mut now = 1;
+        for _ in 0..200 {
+            while window.tickets.load(Ordering::Relaxed) < 8 {
+                now += 100;
+                window.submit(now);
+                window.ticket();
+            }
+            window.stall();
+            window.take_back();
+        }
+        assert_eq!(window.depth(), 8);
+        assert!((90..=101).contains(&window.interval()));
+    }
+
+    #[test]
+    fn turns_at_home_are_as_many_as_they_should_be() {
+        let window = Window::default();
+        for (share, want) in [(0.0, 0), (0.25, 250), (1.0 / 3.0, 333), (1.0, 999)] {
+            let turns = (0..1000).filter(|_| window.takes_turn_at_home(share));
+            let turns = turns.count();
+            assert!(turns.abs_diff(want) <= 1, "{share}: {turns}");
+        }
+    }
+
+    #[test]
+    fn a_crowd_is_counted() {
+        let window = Window::default();
+        (1..200).for_each(|i| window.finished(i * 3));
+        assert!((window.crowd() - 3.0).abs() < 0.05, "{}", window.crowd());
+    }
+
+    #[test]
+    fn a_caller_that_asks_twice_is_waiting() {
+        let window = Window::default();
+        (1..5).for_each(|_| window.ticket());
+        window.take_back();
+        assert_eq!((window.ask(50), window.depth()), (0, UNKNOWN_DEPTH));
+        assert_eq!((window.ask(70), window.depth()), (20, 3));
+        assert_eq!(window.go_on(75), 5);
+        assert_eq!((window.ask(80), window.go_on(80)), (0, 0));
+    }
+}

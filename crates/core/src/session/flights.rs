@@ -1,0 +1,154 @@
+//! What a session does with flights: their place in a device's queue, what they cost, and what is
+//! learned when they land.
+
+use std::sync::atomic::Ordering;
+
+use super::Inner;
+use crate::Direction;
+use crate::dispatch::model::Cost;
+use crate::dispatch::queue::{Found, Queue};
+use crate::dispatch::{Mode, Shape};
+use crate::flight::Leg;
+use crate::request::Request;
+
+impl Inner {
+    /// A batch is about to go to a driver that takes so many of its requests.
+    pub(super) fn depart(
+        &self,
+        driver: usize,
+        explored: bool,
+        shape: &Shape,
+        requests: usize,
+        now: u64,
+    ) -> Leg {
+        let bytes = shape.bytes / shape.requests.max(1) * requests;
+        let taken = Shape {
+            requests,
+            bytes,
+            ..*shape
+        };
+        let queued = self.dispatch.is_device(driver).then(|| {
+            let known = self.dispatch.expected(driver, &taken);
+            let queue = &self.framework.shared.entries[driver].queue;
+            queue.begin(now, known)
+        });
+        Leg {
+            driver,
+            explored,
+            queued,
+        }
+    }
+
+    /// A device had no room for a batch.
+    pub(crate) fn turned_back(&self, leg: &Leg) {
+        if let Some(queued) = &leg.queued {
+            self.framework.shared.entries[leg.driver]
+                .queue
+                .cancel(queued);
+        }
+    }
+
+    /// The caller's core spent so much on a device, beside what its batches are charged.
+    pub(crate) fn spend(&self, driver: usize, nanoseconds: u64) {
+        if self.alone.is_none() && self.dispatch.is_device(driver) {
+            self.dispatch.ledger.lose(nanoseconds);
+        }
+    }
+
+    pub(crate) fn is_device(&self, driver: usize) -> bool {
+        self.dispatch.is_device(driver)
+    }
+
+    /// What a driver has under way, if it is a device.
+    pub(crate) fn queue(&self, driver: usize) -> &Queue {
+        &self.framework.shared.entries[driver].queue
+    }
+
+    /// A flight begins; returns how many are under way with it, devices aside.
+    pub(crate) fn take_off(&self, leg: &Leg) -> u32 {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        match leg.queued {
+            Some(_) => 0,
+            None => self.at_home.fetch_add(1, Ordering::Relaxed) + 1,
+        }
+    }
+
+    /// A flight has landed, or was turned back.
+    pub(crate) fn touch_down(&self, leg: &Leg) {
+        if leg.queued.is_none() {
+            self.at_home.fetch_sub(1, Ordering::Relaxed);
+        }
+        // Release: whoever closes the session sees that all use of its memory is over.
+        if self.under_way.fetch_sub(1, Ordering::Release) == 1 {
+            self.idle.1.notify_all();
+        }
+    }
+
+    /// Finishes what the driver gave up and learns from the flight.
+    pub(crate) fn landed(&self, landed: Landed<'_>, requests: &mut [Request<'_>]) {
+        let Landed { leg, direction, .. } = landed;
+        let driver = leg.driver;
+        let ended = self.now();
+        let queue = &self.framework.shared.entries[driver].queue;
+        let seen = leg.queued.as_ref().map(|queued| {
+            let seen = queue.end(ended, queued, landed.found);
+            self.window.finished(queue.finished());
+            seen
+        });
+        let well = self.settle(driver, direction, requests);
+        if requests.is_empty() {
+            return;
+        }
+        let bytes = requests.iter().map(Request::len).sum();
+        let shape = Shape {
+            mode: Mode::Submit,
+            direction,
+            requests: requests.len(),
+            bytes,
+        };
+        let elapsed = ended.saturating_sub(landed.started);
+        let stats = &self.framework.shared.stats;
+        stats.time(driver, self.algorithm_index, elapsed);
+        match seen {
+            Some(seen) => {
+                let cost = match well {
+                    true => Cost {
+                        latency: seen.latency,
+                        period: seen.service,
+                        cpu: (landed.core + queue.landing()) as f32,
+                    },
+                    false => Cost::default(),
+                };
+                // The caller's time was charged as it was spent.
+                let spent = self.alone.is_none().then_some(0.0);
+                let interval = self.window.interval() as f32;
+                self.dispatch
+                    .learn_device(driver, &shape, cost, spent, leg.explored, interval);
+            }
+            None if self.alone.is_none() || self.forced => {
+                // By Little's law, results come every elapsed / depth.
+                let cost = Cost {
+                    latency: elapsed as f32,
+                    period: elapsed as f32 / landed.depth as f32,
+                    cpu: 0.0,
+                };
+                self.dispatch.learn(driver, &shape, cost, 1.0, leg.explored);
+            }
+            None => {}
+        }
+        self.framework.revive();
+    }
+}
+
+/// What is known of a flight as it lands.
+pub(crate) struct Landed<'a> {
+    pub(crate) leg: &'a Leg,
+    pub(crate) direction: Direction,
+    /// Nanoseconds, by the framework's clock.
+    pub(crate) started: u64,
+    /// Flights of the session under way at home when it started, itself included.
+    pub(crate) depth: u32,
+    /// Nanoseconds that the caller's core spent on submitting it.
+    pub(crate) core: u64,
+    pub(crate) found: Found,
+}

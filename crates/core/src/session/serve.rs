@@ -1,0 +1,396 @@
+//! How a batch is served: the choice of a driver, the run with a clock beside it where that
+//! is worth it, and what is learned from it.
+
+use std::cell::Cell as LocalCell;
+
+use super::Inner;
+use crate::dispatch::model::Cost;
+use crate::dispatch::queue::Found;
+use crate::dispatch::table::Cell;
+use crate::dispatch::{BASE, Mode, Shape};
+use crate::request::{Request, Status};
+use crate::{Clock, Direction, Error, Goal, Transform, scatter};
+
+/// Work between two timed batches of a thread at most: a request counts 1 and a KiB counts 1.
+const SAMPLE_EVERY: i64 = 2048;
+/// Nanoseconds between two timed batches of a thread at most, if all are like the last one.
+const SAMPLE_AFTER: f32 = 500_000.0;
+
+thread_local! {
+    /// Work left until this thread times a batch.
+    static UNTIL_SAMPLE: LocalCell<i64> = const { LocalCell::new(0) };
+    /// Work between the last timed batch and the next.
+    static BETWEEN_SAMPLES: LocalCell<i64> = const { LocalCell::new(SAMPLE_EVERY) };
+}
+
+#[inline]
+fn work(shape: &Shape) -> i64 {
+    (shape.requests + shape.bytes / 1024) as i64
+}
+
+/// Whether this thread should time the batch.
+#[inline]
+fn is_sample(shape: &Shape) -> bool {
+    let left = UNTIL_SAMPLE.get() - work(shape);
+    UNTIL_SAMPLE.set(left);
+    left < 0
+}
+
+/// How many batches one that is timed stands for.
+fn share(shape: &Shape) -> f32 {
+    (BETWEEN_SAMPLES.get() as f32 / work(shape).max(1) as f32).max(1.0)
+}
+
+/// A timed batch took so long: on a slow machine, the next to be timed comes the sooner.
+fn sampled(shape: &Shape, nanoseconds: u64) {
+    let batches = SAMPLE_AFTER / nanoseconds.max(1) as f32;
+    let every = (batches * work(shape) as f32).clamp(1.0, SAMPLE_EVERY as f32) as i64;
+    BETWEEN_SAMPLES.set(every);
+    UNTIL_SAMPLE.set(every);
+}
+
+impl Inner {
+    /// The driver for a batch whose caller waits: one load where it is the base.
+    #[inline]
+    fn choose(&self, shape: &Shape) -> usize {
+        if let Some(driver) = self.alone {
+            return driver;
+        }
+        if self.dispatch.is_small(self.goal, shape) {
+            return BASE;
+        }
+        let cell = self.dispatch.cell(self.goal, shape);
+        if cell.serving() == BASE {
+            return BASE;
+        }
+        if cell.rival != 0 && self.favours_rival(&cell, shape, self.now()) {
+            return cell.rival.into();
+        }
+        self.choose_home(shape, &cell)
+    }
+
+    /// The driver for a batch whose caller does not wait, and whether it is to be tried.
+    pub(super) fn choose_to_submit(&self, shape: &Shape, now: u64) -> (usize, bool) {
+        if let Some(driver) = self.alone {
+            return (driver, false);
+        }
+        let cell = self.dispatch.cell(self.goal, shape);
+        let chosen = match cell.rival != 0 && self.favours_rival(&cell, shape, now) {
+            true => cell.rival.into(),
+            false => self.choose_home(shape, &cell),
+        };
+        if !is_sample(shape) {
+            return (chosen, false);
+        }
+        sampled(shape, self.window.interval());
+        match self.explore(shape, chosen, now) {
+            Some(other) => (other, true),
+            None => (chosen, false),
+        }
+    }
+
+    /// Another driver than the chosen one, to learn, now and then.
+    fn explore(&self, shape: &Shape, chosen: usize, now: u64) -> Option<usize> {
+        let backlog = |driver: usize| self.queue(driver).backlog(now);
+        let other = self.dispatch.explore(shape, chosen, backlog)?;
+        self.takes(other, shape).then_some(other)
+    }
+
+    /// Whether the device beside home is better now, what it has queued considered.
+    fn favours_rival(&self, cell: &Cell, shape: &Shape, now: u64) -> bool {
+        let rival = usize::from(cell.rival);
+        let entry = &self.framework.shared.entries[rival];
+        let window = (shape.mode == Mode::Submit).then_some(&*self.window);
+        self.takes(rival, shape)
+            && self
+                .dispatch
+                .favours_rival((self.goal, cell), shape, &entry.queue, window, now)
+            && entry.driver.load().delay_ns != u32::MAX
+    }
+
+    /// Whether a driver has the key and takes requests that large.
+    fn takes(&self, driver: usize, shape: &Shape) -> bool {
+        self.transforms[driver].is_some()
+            && shape.bytes <= self.most[driver].saturating_mul(shape.requests)
+    }
+
+    /// The best driver that is no device. If it is not this core, what is queued there counts.
+    fn choose_home(&self, shape: &Shape, cell: &Cell) -> usize {
+        let (best, second) = (usize::from(cell.best), usize::from(cell.second));
+        if best == BASE || self.transforms[best].is_none() {
+            return BASE;
+        }
+        let load = self.framework.shared.entries[best].driver.load();
+        let waits = match shape.mode {
+            Mode::Wait => {
+                let queue = match load.queued_bytes {
+                    0 => 0,
+                    bytes => {
+                        let (cost, _) = self.dispatch.estimate(best, shape);
+                        let pace = cost.map_or(0.0, |c| c.period / shape.bytes.max(1) as f32);
+                        (bytes as f32 * pace) as u32
+                    }
+                };
+                queue.saturating_add(load.delay_ns) > cell.gain
+            }
+            // The caller's own batches are the queue, and their time is in the estimate.
+            Mode::Submit => load.delay_ns == u32::MAX,
+        };
+        if waits && self.transforms[second].is_some() {
+            second
+        } else {
+            best
+        }
+    }
+
+    /// Flat requests that passed the checks.
+    #[inline]
+    pub(super) fn run(&self, direction: Direction, requests: &mut [Request<'_>], bytes: usize) {
+        let shape = Shape {
+            mode: Mode::Wait,
+            direction,
+            requests: requests.len(),
+            bytes,
+        };
+        let driver = self.choose(&shape);
+        if is_sample(&shape) {
+            self.run_sampled(driver, &shape, requests);
+        } else if driver == BASE {
+            self.run_on(BASE, direction, requests);
+        } else {
+            self.run_away(driver, &shape, requests);
+        }
+    }
+
+    /// Runs a batch elsewhere than on the caller's core.
+    #[inline(never)]
+    fn run_away(&self, driver: usize, shape: &Shape, requests: &mut [Request<'_>]) {
+        match self.dispatch.is_device(driver) {
+            true => self.run_on_device((driver, false), shape, false, requests),
+            false => self.run_on(driver, shape.direction, requests),
+        }
+    }
+
+    #[inline]
+    fn run_on(&self, driver: usize, direction: Direction, requests: &mut [Request<'_>]) {
+        self.transform(driver).run(direction, requests);
+        self.settle(driver, direction, requests);
+    }
+
+    /// Runs a batch with a clock beside it, on another driver now and then.
+    #[cold]
+    fn run_sampled(&self, chosen: usize, shape: &Shape, requests: &mut [Request<'_>]) {
+        let explored = match self.alone {
+            Some(_) => None,
+            None => self.explore(shape, chosen, self.now()),
+        };
+        let driver = explored.unwrap_or(chosen);
+        // Batches of a device count each by itself.
+        let share = match self.dispatch.is_device(chosen) {
+            true => 1.0,
+            false => share(shape),
+        };
+        if self.dispatch.is_device(driver) {
+            if explored.is_some() {
+                self.dispatch.pass(chosen, shape, share - 1.0);
+            }
+            self.run_on_device((driver, explored.is_some()), shape, true, requests);
+        } else {
+            self.run_timed((driver, explored.is_some()), shape, share, requests);
+        }
+        self.framework.revive();
+    }
+
+    fn run_timed(
+        &self,
+        (driver, explored): (usize, bool),
+        shape: &Shape,
+        share: f32,
+        requests: &mut [Request<'_>],
+    ) {
+        let started = self.now();
+        self.run_on(driver, shape.direction, requests);
+        let elapsed = self.now().saturating_sub(started);
+        sampled(shape, elapsed);
+        let stats = &self.framework.shared.stats;
+        stats.time(driver, self.algorithm_index, elapsed);
+        let cost = Cost {
+            cpu: 0.0,
+            ..Cost::inline(elapsed as f32)
+        };
+        self.dispatch.learn(driver, shape, cost, share, explored);
+    }
+
+    /// Runs a batch on a device, and learns from it: no batch there is so small that two
+    /// looks at the clock would matter.
+    #[cold]
+    fn run_on_device(
+        &self,
+        (driver, explored): (usize, bool),
+        shape: &Shape,
+        timed: bool,
+        requests: &mut [Request<'_>],
+    ) {
+        let entry = &self.framework.shared.entries[driver];
+        let processor = (timed || self.goal == Goal::Cpu).then(|| self.clock().processor());
+        let known = self.dispatch.expected(driver, shape);
+        let started = self.now();
+        let queued = entry.queue.begin(started, known);
+        self.transform(driver).run(shape.direction, requests);
+        let ended = self.now();
+        let seen = entry.queue.end(ended, &queued, Found::Waiting);
+        let used = processor.map(|before| self.clock().processor().saturating_sub(before));
+        let well = self.settle(driver, shape.direction, requests);
+        let spent = self.now().saturating_sub(started);
+        if timed {
+            sampled(shape, spent);
+        }
+        let stats = &self.framework.shared.stats;
+        stats.time(driver, self.algorithm_index, spent);
+        // What a device gave up says nothing of how long it takes when it works.
+        let cost = match well {
+            true => Cost {
+                latency: seen.latency,
+                period: seen.service,
+                cpu: used.map_or(0.0, |used| used.as_nanos() as f32),
+            },
+            false => Cost::default(),
+        };
+        let spent = self.alone.is_none().then_some(spent as f32);
+        let elapsed = ended.saturating_sub(started) as f32;
+        self.dispatch
+            .learn_device(driver, shape, cost, spent, explored, elapsed);
+    }
+
+    /// Requests of which some break a rule, or are scattered.
+    #[cold]
+    pub(super) fn run_mixed(
+        &self,
+        direction: Direction,
+        requests: &mut [Request<'_>],
+    ) -> Result<(), Error> {
+        if requests.is_empty() {
+            return Err(Error::EmptyBatch);
+        }
+        let pending = |r: &Request<'_>| r.status() == Status::Pending;
+        for group in requests
+            .chunk_by_mut(|a, b| (pending(a), a.is_scattered()) == (pending(b), b.is_scattered()))
+        {
+            if !pending(&group[0]) {
+                continue;
+            }
+            let bytes = group.iter().map(Request::len).sum();
+            if group[0].is_scattered() {
+                self.run_scattered(direction, group, bytes);
+            } else {
+                self.run(direction, group, bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Scatter lists, as they are where the driver takes them.
+    fn run_scattered(&self, direction: Direction, requests: &mut [Request<'_>], bytes: usize) {
+        let shape = Shape {
+            mode: Mode::Wait,
+            direction,
+            requests: requests.len(),
+            bytes,
+        };
+        let driver = self.choose(&shape);
+        match self.transform(driver).scatters() {
+            true => self.run_away(driver, &shape, requests),
+            false => scatter::flattened(requests, |flat| self.run(direction, flat, bytes)),
+        }
+    }
+
+    /// After a driver: counts, and finishes in software what the driver gave up untouched.
+    /// Says whether there was nothing of the kind.
+    #[inline]
+    pub(crate) fn settle(
+        &self,
+        driver: usize,
+        direction: Direction,
+        requests: &mut [Request<'_>],
+    ) -> bool {
+        let stats = &self.framework.shared.stats;
+        let bytes: usize = requests.iter().map(Request::len).sum();
+        stats.count(
+            driver,
+            self.algorithm_index,
+            requests.len() as u64,
+            bytes as u64,
+        );
+        if requests.iter().all(|r| r.status() == Status::Done) {
+            if driver != BASE {
+                self.framework.shared.entries[driver].breaker.succeed();
+            }
+            return true;
+        }
+        self.rescue(driver, direction, requests)
+    }
+
+    #[cold]
+    fn rescue(&self, driver: usize, direction: Direction, requests: &mut [Request<'_>]) -> bool {
+        let stats = &self.framework.shared.stats;
+        let most = self.transform(driver).most();
+        let (mut retries, mut too_long) = (0, 0);
+        for request in requests.iter_mut() {
+            // A driver that forgot a request is treated like one that gave it up.
+            if matches!(request.status(), Status::Untouched | Status::Pending) {
+                retries += 1;
+                too_long += u64::from(request.len() > most);
+                request.set_status(Status::Pending);
+                let base = self.transform(BASE);
+                match (request.is_scattered(), std::slice::from_mut(request)) {
+                    (true, one) => scatter::flattened(one, |flat| base.run(direction, flat)),
+                    (false, one) => base.run(direction, one),
+                }
+            }
+        }
+        let failed = requests
+            .iter()
+            .filter(|r| r.status() == Status::Failed)
+            .count() as u64;
+        let errors = requests
+            .iter()
+            .filter(|r| r.status() != Status::Done)
+            .count() as u64;
+        if errors > 0 {
+            stats.count_errors(driver, self.algorithm_index, errors);
+        }
+        if retries > 0 {
+            stats.count_retries(driver, self.algorithm_index, retries);
+        }
+        let given_up = (retries - too_long + failed).try_into().unwrap_or(u32::MAX);
+        let breaker = &self.framework.shared.entries[driver].breaker;
+        if driver != BASE && given_up > 0 && breaker.fail(given_up) {
+            self.framework.set_eligible(driver, false);
+        }
+        given_up == 0
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.framework.shared.clock
+    }
+
+    /// Nanoseconds, by the framework's clock.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock().now().as_nanos() as u64
+    }
+
+    pub(crate) fn check(&self, request: &Request<'_>) -> Status {
+        self.rules.check(request)
+    }
+
+    #[inline]
+    pub(crate) fn transform(&self, driver: usize) -> &dyn Transform {
+        match self.transforms.get(driver) {
+            Some(Some(transform)) => &**transform,
+            // Never: a driver without a transform is not chosen, and the base has one.
+            _ => &**self.transforms[BASE]
+                .as_ref()
+                .expect("the base serves every session"),
+        }
+    }
+}
