@@ -86,6 +86,9 @@
 //! 256, which `set` asserts, and one value serves one instruction set only: it lives in
 //! a batch, and within a batch detection gives the same answer every time.
 //!
+//! `kuznyechik::few` goes by arrays of eight blocks and of 64 table bytes; shorter runs of
+//! blocks are copied into such an array first.
+//!
 //! # What is left behind
 //! Not a matter of soundness, but argued nowhere else. Entries clear all vector
 //! registers on return. Slots, encrypted tweaks, key tables and blocks cut by stealing
@@ -93,6 +96,7 @@
 //! keeps alive. What the compiler itself spills to the stack is not: the kernels are
 //! written so that round keys stay in memory where they are (`Schedule` holds an
 //! address, not values), and what is spilled in the widest of them is data on its way.
+//! Those of GOST 28147-89 wipe the stack below them, as far as a test finds it written.
 //! Moving an `AesKey` copies it, and the old place is not wiped: expand it where it
 //! will stay, or box it.
 //!

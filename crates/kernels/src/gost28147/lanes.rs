@@ -50,7 +50,7 @@ macro_rules! bank {
     }};
 }
 
-/// Runs every block in place through the rounds, under the key of the same place.
+/// Runs every block of Magma in place through the rounds, under the key of the same place.
 pub(crate) fn crypt(
     kept: &mut Kept,
     sbox: &Tables,
@@ -62,7 +62,9 @@ pub(crate) fn crypt(
         if matches!(kept, Kept::None) {
             *kept = Kept::Scalar(RegisterKeys::new());
         }
+        turn(block);
         *block = one(sbox, rounds, key, *block);
+        turn(block);
         return;
     }
     #[cfg(target_arch = "x86_64")]
@@ -87,6 +89,8 @@ pub(crate) fn run<E: Engine>(
     keys: &[&Words],
     blocks: &mut [Block],
 ) {
+    // Here and not above, where the engine's instructions are to be had.
+    blocks.iter_mut().for_each(turn);
     for (keys, blocks) in keys.chunks(E::BLOCKS).zip(blocks.chunks_mut(E::BLOCKS)) {
         for (register, lanes) in keys.chunks(E::LANES).enumerate() {
             let one = lanes.iter().all(|key| core::ptr::eq(*key, lanes[0]));
@@ -105,4 +109,11 @@ pub(crate) fn run<E: Engine>(
             wipe(&mut padded);
         }
     }
+    blocks.iter_mut().for_each(turn);
+}
+
+/// From the order of bytes of RFC 8891 to that of RFC 5830, or back.
+#[inline(always)]
+fn turn(block: &mut Block) {
+    *block = u64::from_be_bytes(*block).to_le_bytes();
 }

@@ -43,17 +43,9 @@ impl LaneCipher<8> for MagmaKey {
             for (words, key) in words.iter_mut().zip(keys) {
                 *words = &key.words;
             }
-            blocks.iter_mut().for_each(turn);
             lanes::crypt(kept, sbox.tables(), rounds, &words[..keys.len()], blocks);
-            blocks.iter_mut().for_each(turn);
         }
     }
-}
-
-/// From the order of bytes of RFC 8891 to that of RFC 5830, or back.
-#[inline(always)]
-fn turn(block: &mut Block) {
-    *block = u64::from_be_bytes(*block).to_le_bytes();
 }
 
 /// ECB over every job; lengths are multiples of 8 bytes, else it panics.
