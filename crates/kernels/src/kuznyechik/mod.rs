@@ -18,7 +18,7 @@ pub(crate) type RoundKeys = [Block; 10];
 
 /// An expanded key of Kuznyechik. Wiped on drop.
 #[repr(align(64))]
-#[derive(Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct KuznyechikKey {
     rounds: RoundKeys,
     /// In the bases that AVX2 computes in; without AVX2 not used.

@@ -12,7 +12,7 @@ use crate::lane_modes::{self, LANES, LaneCipher};
 pub(crate) type Block = [u8; 8];
 
 /// A key of Magma. Wiped on drop.
-#[derive(Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct MagmaKey {
     words: [u32; 8],
 }

@@ -1,7 +1,5 @@
 //! Kuznyechik and Magma in MGM with a key tree (RFC 9227), encrypted or only authenticated.
 
-use std::sync::Arc;
-
 use arrayvec::ArrayVec;
 use cipherlane_kernels::job::{AeadJob, Direction};
 use cipherlane_kernels::kuznyechik::KuznyechikKey;
@@ -31,7 +29,7 @@ const UPPER: usize = 4;
 
 /// A cipher of RFC 9227.
 pub(in crate::protection) trait Cipher:
-    mgm::Cipher + Sized + Send + Sync
+    mgm::Cipher + Clone + Send + Sync
 {
     const NAME: &str;
     const KEYMAT: &str;
@@ -84,7 +82,7 @@ pub(in crate::protection) struct Mgm<K> {
 /// A key of packets.
 struct Leaf<K> {
     path: u64,
-    key: Arc<K>,
+    key: K,
     /// Where it was not found expanded.
     branch: Option<Branch>,
 }
@@ -153,7 +151,7 @@ impl<K: Cipher> Mgm<K> {
         let branch = self.tree.branch(path);
         Leaf {
             path,
-            key: Arc::new(K::expand(branch.leaf())),
+            key: K::expand(branch.leaf()),
             branch: Some(branch),
         }
     }
