@@ -39,7 +39,7 @@ pub(super) fn decide(goal: Goal, mode: Mode, costs: &Candidates, old: Cell) -> C
         .flatten()
         .map(|c| c.period)
         .fold(f32::INFINITY, f32::min);
-    let allowed = |cost: &Cost| goal != Goal::Cpu || cost.period <= fastest / 0.9;
+    let allowed = |cost: &Cost| goal != Goal::Cpu || cost.period <= fastest / KEEP;
     let of = |driver: usize| {
         let cost = costs.get(driver).copied().flatten().filter(allowed)?;
         let factor = if driver == BASE { 1.0 } else { AWAY };
