@@ -1,39 +1,79 @@
+# make build  the command and the provider for OpenSSL: target/release/cipherlane, cipherlane.so
+# make provider  the provider alone
 # make run    build, then the main job: measure this machine, and encrypt a file with it
 # make test   every test; installs the Debian packages that they need, saying so
-# make lint   formatting, clippy and documentation, warnings denied
+# make lint   formatting, clippy and documentation, warnings denied; what dependencies may be
+# make large-moves   large copies on the data path, in the machine code
 # make bench  the benches of bench/, into bench/results/
 # make fuzz   every fuzz target for some seconds
 # make soak   long runs: many more cases of every property test, and stress
+# make sbom   what the programs are built of, as SPDX, into target/cipherlane.spdx.json
+# make advisories   dependencies against the newest list of known vulnerabilities
+# make test-as MACHINE
+#             every test as if on another machine: zen5 (or avx512), zen3, haswell, westmere, none
 
-.PHONY: run build test lint bench fuzz soak constant-time loom miri openssl-3.5
+.PHONY: run build provider test lint large-moves bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
 
 CIPHERLANE := target/release/cipherlane
 # One core is dedicated to the cores driver where there are two or more.
 CORES := $(shell n=$$(nproc); if [ $$n -gt 2 ]; then echo 1-$$((n - 1)); elif [ $$n -eq 2 ]; then echo 1; fi)
 DEDICATED := $(if $(CORES),--cores $(CORES))
 
+# OpenSSL looks for the provider cipherlane in a file of that name; cargo puts 'lib' before it.
+PROVIDER := target/release/cipherlane.so
+NAME_PROVIDER = ln -f target/release/libcipherlane_provider.so $(PROVIDER)
+
 build:
 	scripts/needs build
-	cargo build --release --bin cipherlane
+	cargo build --release --workspace --bin cipherlane --lib
+	$(NAME_PROVIDER)
+
+provider:
+	scripts/needs build
+	cargo build --release -p cipherlane-provider
+	$(NAME_PROVIDER)
+	@echo "$(PROVIDER) is the provider; 'cipherlane openssl env' and 'install' find it there."
 
 run: build
 	$(CIPHERLANE) $(DEDICATED) speed 'gcm(aes)' 'ctr(aes)' 'cbc(aes)' 'xts(aes)' \
 		--batch 1 --html target/speed.html
 	@echo "The same with charts: target/speed.html"
 	scripts/encrypt-a-file $(CIPHERLANE) $(DEDICATED)
+	@echo 'Programs of this shell that use OpenSSL: eval "$$($(CIPHERLANE) openssl env)"'
 
 test:
 	scripts/needs build test
 	cargo test --workspace --no-fail-fast
-	$(MAKE) constant-time fuzz loom miri openssl-3.5
+	scripts/test-as zen3 --workspace --no-fail-fast $(PER_PROCESSOR)
+	$(MAKE) constant-time fuzz loom openssl-3.5
+
+# The tests of what depends on the processor. Those that stand on the whole of a program, or
+# that wait, say nothing more on another one.
+PER_PROCESSOR := --lib --test left_behind --test wipe --test peers --test differential \
+	--test fast_path --test gost_mgm --test gost_imit --test round_trip --test vectors --test evp
+
+# "make test-as zen3": the second word is the machine and no target of its own.
+ifeq (test-as,$(firstword $(MAKECMDGOALS)))
+MACHINE ?= $(wordlist 2,2,$(MAKECMDGOALS))
+ifneq (,$(MACHINE))
+.PHONY: $(MACHINE)
+$(MACHINE):
+	@:
+endif
+endif
+test-as:
+	scripts/needs build test
+	scripts/test-as $(MACHINE)
 
 # The optimised kernels under valgrind, with keys and data marked undefined. The crates
-# below the portable path are kept to plain code, which is all that other machines have.
+# below the portable path are kept to plain code, which is all that other machines have. The
+# release build too leaves no key deeper on the stack than wipe_stack wipes.
 PLAIN := $(foreach crate,aes chacha20 poly1305 polyval sha2,--cfg $(crate)_backend="soft")
 constant-time:
 	scripts/needs build test
 	RUSTFLAGS='--cfg cipherlane_cpu_disable $(PLAIN)' cargo test --release \
-		--target-dir target/constant-time -p cipherlane-kernels --test constant_time -- --nocapture
+		--target-dir target/constant-time -p cipherlane-kernels \
+		--test constant_time --test left_behind -- --nocapture
 
 # Without cargo-fuzz; where it is installed, "cargo fuzz run TARGET" works as well.
 fuzz:
@@ -48,6 +88,12 @@ loom:
 # The framework under Miri, where the toolchain has it.
 miri:
 	scripts/miri
+
+# What Miri cannot run, under the address and thread sanitizers.
+sanitize:
+	scripts/needs build
+	scripts/sanitize address
+	scripts/sanitize thread
 
 # The provider in an OpenSSL 3.5, whose libcrypto is built for it. It is the provider that
 # the other tests use: built by itself it would be compiled anew, kernels and all.
@@ -65,15 +111,41 @@ lint:
 	cargo fmt --manifest-path crates/provider/openssl-3.5/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+	scripts/deny
+
+# Copies and clears of more than 512 bytes on the data path, in the build that "make run" has made.
+large-moves: build
+	scripts/needs lint
+	scripts/large-moves $(CIPHERLANE) target/release/libcipherlane_provider.so
+
+sbom:
+	scripts/needs build
+	mkdir -p target
+	$$(scripts/cargo-tool cargo-sbom 0.10.0) --output-format spdx_json_2_3 >target/cipherlane.spdx.json
+
+advisories:
+	scripts/needs build
+	scripts/deny advisories
 
 bench: build
 	scripts/needs test
 	bench/run
 
 soak:
-	scripts/needs build test fuzz
-	PROPTEST_CASES=20000 cargo test --workspace --release
+	scripts/needs build test fuzz foreign
+	CIPHERLANE_SOAK=1 PROPTEST_CASES=20000 cargo test --workspace --release
 	PROPTEST_CASES=20000 cargo test --release --manifest-path bench/rust-peers/Cargo.toml \
 		--target-dir target/rust-peers
+	# Ten million calls to the provider and to OpenSSL's own.
+	PROPTEST_CASES=300000 cargo test --workspace --release --test evp -- --nocapture \
+		sequences::any_calls
+	scripts/test-as avx512
+	scripts/test-as haswell
+	TEST_AS_QEMU=1 scripts/test-as westmere
+	TEST_AS_QEMU=1 scripts/test-as none
+	scripts/foreign
 	scripts/fuzz 30
+	scripts/miri
+	scripts/sanitize address all
+	scripts/sanitize thread all
 	cargo run --release -p cipherlane-kernels --example timing 1000

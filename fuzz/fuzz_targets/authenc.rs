@@ -13,15 +13,15 @@ type Key = AuthencKey<HmacSha256Key, CbcAes>;
 fuzz_target!(|batch: Batch| {
     let dir = batch.direction();
     let messages = batch.messages(|len| len & !15);
-    let mut tags: Vec<_> = messages.iter().map(|m| given(dir, m)).collect();
+    let mut ends: Vec<_> = messages.iter().map(|m| (given(dir, m), false)).collect();
     check(
         &messages,
         |m| Key::new(&m.any_key(), m.aes_key()).expect("an AES key"),
         |places| {
             let mut jobs: Vec<_> = places
                 .iter_mut()
-                .zip(&mut tags)
-                .map(|(place, tag)| job(place, tag))
+                .zip(&mut ends)
+                .map(|(place, (tag, right))| job(place, tag, right))
                 .collect();
             match dir {
                 Direction::Encrypt => authenc::seal(&mut jobs),
@@ -30,7 +30,7 @@ fuzz_target!(|batch: Batch| {
             jobs.iter()
                 .map(|job| match dir {
                     Direction::Encrypt => job.tag.to_vec(),
-                    Direction::Decrypt => vec![u8::from(job.right)],
+                    Direction::Decrypt => vec![u8::from(*job.right)],
                 })
                 .collect()
         },
@@ -49,7 +49,11 @@ fuzz_target!(|batch: Batch| {
     );
 });
 
-fn job<'p>(place: &'p mut Place<'_, Key>, tag: &'p mut [u8; 32]) -> AuthencJob<'p, Key> {
+fn job<'p>(
+    place: &'p mut Place<'_, Key>,
+    tag: &'p mut [u8; 32],
+    right: &'p mut bool,
+) -> AuthencJob<'p, Key> {
     let AeadJob {
         key, iv, aad, data, ..
     } = place.aead();
@@ -60,7 +64,7 @@ fn job<'p>(place: &'p mut Place<'_, Key>, tag: &'p mut [u8; 32]) -> AuthencJob<'
         data,
         suffix: &[],
         tag,
-        right: false,
+        right,
     }
 }
 

@@ -200,8 +200,8 @@ fn case(kind: &Kind, input: &Input, parameters: &SaParameters, sa: &OutboundSa) 
 
 fuzz_target!(|input: Input| {
     let parameters = parameters(&input);
-    let outbound = OutboundSa::new(framework(), &parameters).expect("right parameters");
-    let inbound = InboundSa::new(framework(), &parameters).expect("right parameters");
+    let outbound = OutboundSa::new(framework(), parameters.clone()).expect("right parameters");
+    let inbound = InboundSa::new(framework(), parameters.clone()).expect("right parameters");
     let kinds = input.packets.iter().take(70);
     let cases: Vec<Case> = kinds
         .map(|kind| case(kind, &input, &parameters, &outbound))

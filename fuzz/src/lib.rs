@@ -2,12 +2,16 @@
 //! comparison with the naive reference.
 //!
 //! A target is a file of `fuzz_targets/`, named in `Cargo.toml`. `scripts/fuzz` runs all
-//! for a second each and on every set of processor features; `cargo fuzz run TARGET` is
-//! for long runs.
+//! for a second each, kernels on every set of processor features; `cargo fuzz run TARGET` is
+//! for long runs. [`Damaged`] is what the targets of parsers share.
+
+mod damaged;
 
 use arbitrary::Arbitrary;
-use cipherlane_kernels::job::{AeadJob, CipherJob, Direction};
+use cipherlane_kernels::job::{AeadJob, CipherJob, Direction, MacJob};
 use inout::InOutBuf;
+
+pub use damaged::Damaged;
 
 /// The longest data of a message, in bytes: many times what any kernel has in flight.
 const LONGEST: u16 = 9000;
@@ -95,6 +99,11 @@ impl Message {
         bytes.take(self.key_len.into()).copied().collect()
     }
 
+    /// A number for what else a message has a choice of.
+    pub fn choice(&self) -> usize {
+        self.key_len.into()
+    }
+
     /// What the place of its output holds before a kernel runs.
     pub fn before(&self) -> Vec<u8> {
         match self.in_place {
@@ -114,6 +123,8 @@ impl Message {
 pub struct Place<'m, K> {
     /// The expanded key.
     pub key: K,
+    /// The tag that a job of an AEAD has computed.
+    pub tag: [u8; 16],
     message: &'m Message,
     memory: Vec<u8>,
 }
@@ -126,6 +137,7 @@ impl<'m, K> Place<'m, K> {
         }
         Place {
             key,
+            tag: [0xee; 16],
             message,
             memory,
         }
@@ -160,7 +172,7 @@ impl<'m, K> Place<'m, K> {
                 true => output.into(),
                 false => InOutBuf::new(data, output).expect("equal lengths"),
             },
-            tag: [0xee; 32],
+            tag: &mut self.tag,
         }
     }
 
@@ -225,9 +237,32 @@ pub fn check<K>(
     }
 }
 
-/// The tag of an AEAD, its whole field: zeros stand behind it.
-pub fn padded(tag: &[u8]) -> Vec<u8> {
-    let mut padded = tag.to_vec();
-    padded.resize(32, 0);
-    padded
+/// Runs a MAC of the additional data and the data of each message, and compares it with
+/// `expected`, as long as that is.
+pub fn check_macs<K>(
+    messages: &[Message],
+    key: impl Fn(&Message) -> K,
+    run: fn(&mut [MacJob<'_, K>]),
+    expected: impl Fn(&Message) -> Vec<u8>,
+) {
+    let keys: Vec<_> = messages.iter().map(key).collect();
+    let expected: Vec<_> = messages.iter().map(expected).collect();
+    let mut macs: Vec<_> = expected.iter().map(|mac| vec![0xee; mac.len()]).collect();
+    let mut jobs: Vec<_> = messages
+        .iter()
+        .zip(&keys)
+        .zip(&mut macs)
+        .map(|((m, key), mac)| MacJob {
+            key,
+            head: &m.aad,
+            data: &m.data,
+            suffix: &[],
+            mac,
+        })
+        .collect();
+    run(&mut jobs);
+    drop(jobs);
+    for (i, ((mac, expected), m)) in macs.iter().zip(&expected).zip(messages).enumerate() {
+        assert_eq!(mac, expected, "MAC {i}, {} bytes", m.data.len());
+    }
 }

@@ -162,6 +162,8 @@ fn aeads<K: 'static, const N: usize>(
         Ok(move |operations: u64| {
             for _ in 0..operations {
                 let mut fresh = messages.fresh();
+                let mut tags = [[0; 16]; N];
+                let mut tags = tags.iter_mut();
                 run(&mut from_fn::<_, N, _>(|_| {
                     let (data, iv) = fresh.next().expect("N messages");
                     AeadJob {
@@ -169,7 +171,7 @@ fn aeads<K: 'static, const N: usize>(
                         iv,
                         aad: &[],
                         data: data.into(),
-                        tag: [0; 32],
+                        tag: tags.next().expect("N tags"),
                     }
                 }));
             }

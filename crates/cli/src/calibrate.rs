@@ -28,7 +28,7 @@ pub(crate) struct CalibrateArgs {
 
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if (0.01..=3600.0).contains(&seconds) => Ok(seconds),
+        Ok(seconds) if Config::CALIBRATION_SECONDS.contains(&seconds) => Ok(seconds),
         _ => Err("give seconds from 0.01 to 3600".to_owned()),
     }
 }

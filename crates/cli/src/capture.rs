@@ -1,6 +1,7 @@
 //! Captures: IP packets read from pcap and pcapng files, and the pieces to write one.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use pcap_parser::data::{ETHERTYPE_IPV4, ETHERTYPE_IPV6, PacketData, get_packetdata};
@@ -9,6 +10,8 @@ use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 
 use crate::failure::Failure;
 
+/// Bytes that are read before the kind of file is told.
+const HEAD: u64 = 4096;
 /// The longest record that is read at once.
 const RECORD: usize = 1 << 20;
 /// Packets that are read of a capture, and bytes; more make no better traffic.
@@ -17,46 +20,64 @@ const MOST_BYTES: usize = 256 << 20;
 
 /// The whole IP packets of a capture, as far as they are wanted.
 pub(crate) fn read(path: &Path) -> Result<Vec<Vec<u8>>, Failure> {
-    let failed = |error: std::io::Error| Failure::path("read", path, &error);
-    let damaged = |why: String| {
+    let file = File::open(path).map_err(|error| Failure::path("read", path, &error))?;
+    parse(file).map_err(|problem| {
         Failure::Usage(format!(
-            "'{}' is no whole pcap or pcapng file: {why}",
+            "'{}' is no whole pcap or pcapng file: {problem}",
             path.display()
         ))
-    };
-    let file = File::open(path).map_err(failed)?;
-    let mut reader = create_reader(RECORD, file).map_err(|error| damaged(format!("{error:?}")))?;
+    })
+}
+
+/// The same of what is read from a file; `Err` says in words what is wrong with it.
+pub(crate) fn parse(mut file: impl Read + Send) -> Result<Vec<Vec<u8>>, String> {
+    // The reader judges by what it gets at first, and a pipe gives little at a time.
+    let mut head = Vec::new();
+    let read = file.by_ref().take(HEAD).read_to_end(&mut head);
+    read.map_err(|error| error.to_string())?;
+    let mut reader = create_reader(RECORD, head.chain(file)).map_err(in_words)?;
     let (mut packets, mut bytes) = (Vec::new(), 0);
     let mut link_types: Vec<Linktype> = Vec::new();
     while packets.len() < MOST_PACKETS && bytes < MOST_BYTES {
-        let needs_more = match reader.next() {
+        match reader.next() {
             Ok((length, block)) => {
                 if let Some(packet) = ip_packet(&block, &mut link_types) {
                     bytes += packet.len();
                     packets.push(packet);
                 }
                 reader.consume(length);
-                false
+                continue;
             }
             Err(PcapError::Eof) => break,
-            Err(PcapError::Incomplete(_)) => true,
-            Err(error) => return Err(damaged(format!("{error:?}"))),
-        };
-        if needs_more {
-            let before = reader.data().len();
-            let ended = reader.reader_exhausted();
-            reader
-                .refill()
-                .map_err(|error| damaged(format!("{error:?}")))?;
-            if ended {
-                return Err(damaged("it ends within a record".to_owned()));
-            }
-            if reader.data().len() == before && !reader.reader_exhausted() {
-                return Err(damaged(format!("a record is longer than {RECORD} bytes")));
-            }
+            Err(PcapError::Incomplete(_)) => {}
+            Err(error) => return Err(in_words(error)),
+        }
+        let before = reader.data().len();
+        if reader.reader_exhausted() {
+            return Err(in_words(PcapError::UnexpectedEof));
+        }
+        reader.refill().map_err(in_words)?;
+        if reader.data().len() == before && !reader.reader_exhausted() {
+            return Err(in_words(PcapError::BufferTooSmall));
         }
     }
     Ok(packets)
+}
+
+/// What is wrong with a capture.
+fn in_words(error: PcapError<&[u8]>) -> String {
+    match error {
+        PcapError::Eof => "it is empty".to_owned(),
+        PcapError::Incomplete(_) | PcapError::UnexpectedEof => {
+            "it ends within a record; capture or copy it again".to_owned()
+        }
+        PcapError::BufferTooSmall => format!("a record is longer than {RECORD} bytes"),
+        PcapError::ReadError => "it cannot be read to its end".to_owned(),
+        PcapError::HeaderNotRecognized => "it begins like neither".to_owned(),
+        PcapError::NomError(..) | PcapError::OwnedNomError(..) => {
+            "a record is damaged; capture or copy it again".to_owned()
+        }
+    }
 }
 
 /// The IP packet of a block, if it holds one; interfaces are remembered.
@@ -105,7 +126,8 @@ fn behind_ethernet(frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// What the header of an IP packet says of its length.
+/// What the header of an IP packet says of its length, if that has room for the header. (Where
+/// the network card cuts segments, a capture has packets that say 0.)
 fn ip_length(packet: &[u8]) -> Option<usize> {
     let word = |at: usize| {
         Some(usize::from(u16::from_be_bytes([
@@ -113,8 +135,9 @@ fn ip_length(packet: &[u8]) -> Option<usize> {
             *packet.get(at + 1)?,
         ])))
     };
-    match packet.first()? >> 4 {
-        4 => word(2),
+    let first = *packet.first()?;
+    match first >> 4 {
+        4 => word(2).filter(|length| (20..=*length).contains(&(4 * usize::from(first & 15)))),
         6 => Some(40 + word(4)?),
         _ => None,
     }
@@ -171,6 +194,67 @@ mod tests {
         }
         let message = read_bytes(b"not a capture at all, but text").unwrap_err();
         assert!(message.to_string().contains("no whole pcap"), "{message}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_capture_is_said_in_words() {
+        let mut capture = header();
+        capture.extend(record(0, &packet(40)));
+        let mut long = capture.clone();
+        long.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0, 0, 0, 0x7f]);
+        long.resize(3 << 20, 0);
+        let [mut version, mut block] = [capture.clone(), capture.clone()];
+        version[..4].fill(0);
+        block.splice(
+            ..,
+            [0x0a, 0x0d, 0x0d, 0x0a, 12, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a],
+        );
+        for (bytes, words) in [
+            (&[][..], "it is empty"),
+            (&capture[..10], "ends within"),
+            (&capture[..30], "ends within"),
+            (&version[..], "begins like neither"),
+            (&block[..], "begins like neither"),
+            (&long[..], "longer than 1048576 bytes"),
+        ] {
+            let message = read_bytes(bytes).unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+            assert!(!message.contains(['(', '{', ')']), "{message}");
+        }
+    }
+
+    /// Found by the fuzz target `pcap`.
+    #[test]
+    fn packets_shorter_than_their_header_are_left_out() {
+        let mut capture = header();
+        for (number, (first, length)) in [(0x45, 0), (0x45, 2), (0x45, 19), (0x44, 40), (0x4b, 40)]
+            .into_iter()
+            .enumerate()
+        {
+            let mut short = packet(40);
+            (short[0], short[3]) = (first, length);
+            capture.extend(record(number as u32, &short));
+        }
+        capture.extend(record(9, &packet(40)));
+        assert_eq!(read_bytes(&capture).unwrap(), [packet(40)]);
+    }
+
+    /// As from a pipe into which little is written at a time.
+    #[test]
+    fn a_capture_that_comes_byte_by_byte_is_read() {
+        struct Slow<'a>(&'a [u8]);
+        impl Read for Slow<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+                let few = buffer.len().min(1);
+                self.0.read(&mut buffer[..few])
+            }
+        }
+        let mut capture = header();
+        capture.extend(record(0, &packet(400)));
+        capture.extend(record(1, &packet(40)));
+        capture.extend((2..200).flat_map(|number| record(number, &packet(40))));
+        let packets = parse(Slow(&capture)).unwrap();
+        assert_eq!((packets.len(), &packets[0]), (200, &packet(400)));
     }
 
     #[test]

@@ -27,6 +27,8 @@ impl Failure {
             return Failure::ClosedPipe;
         }
         let remedy = match error.kind() {
+            // It has words of its own.
+            _ if error.get_ref().is_some() => "",
             io::ErrorKind::NotFound => "; check the name",
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 "; change its permissions or choose another"

@@ -1,6 +1,7 @@
 //! `cipherlane completions` and `cipherlane man`: made from the definition of the commands.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -37,7 +38,19 @@ pub(crate) fn man(args: &ManArgs, command: Command) -> Result<(), Failure> {
             .map_err(|error| Failure::io("write", "the manual page", &error))?;
         return output::print(&String::from_utf8_lossy(&text));
     };
-    std::fs::create_dir_all(dir)
-        .and_then(|()| clap_mangen::generate_to(command, dir))
-        .map_err(|error| Failure::path("write manual pages into", dir, &error))
+    write_pages(command, dir).map_err(|error| Failure::path("write manual pages into", dir, &error))
+}
+
+/// The pages are made in a directory of their own: what is in the user's is not for the generator
+/// to write through or over.
+fn write_pages(command: Command, dir: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    let made = tempfile::tempdir()?;
+    clap_mangen::generate_to(command, made.path())?;
+    for page in std::fs::read_dir(made.path())? {
+        let page = page?;
+        let bytes = std::fs::read(page.path())?;
+        cipherlane_files::write(&dir.join(page.file_name()), &bytes)?;
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Options of every subcommand: they sit on top of the environment and the files.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use cipherlane::{Config, Error, Framework, Goal};
 use cipherlane_drivers::cores::Settings;
@@ -50,6 +51,13 @@ impl Options {
             error => error.into(),
         })?;
         if let Some(list) = &self.cores {
+            if list.trim().is_empty() {
+                return Err(Failure::Usage(
+                    "--cores names no core; name some, such as 1 or 1-3, or do without the driver \
+                     by --disable cores"
+                        .to_owned(),
+                ));
+            }
             Settings::dedicate(&mut config, list);
         }
         config.force = self.driver.clone().or(config.force);
@@ -105,14 +113,27 @@ pub(crate) fn start_learning(config: Config) -> Result<Framework, Failure> {
     else {
         return Err(error.into());
     };
-    let aside = path.with_extension("damaged");
-    std::fs::rename(path, &aside)
-        .map_err(|error| Failure::path("move the damaged profile aside to", &aside, &error))?;
+    if !was_profile(path) {
+        return Err(error.into());
+    }
+    let aside = cipherlane_files::set_aside(path, "damaged")
+        .map_err(|error| Failure::path("move aside the damaged profile", path, &error))?;
     eprintln!(
         "cipherlane: warning: the damaged profile is now '{}': {error}",
         aside.display()
     );
     Ok(cipherlane_drivers::framework(config)?)
+}
+
+/// Whether a file that cannot be read as a profile was one, and not something else of the
+/// user's: it begins like one, or a crash left it empty.
+fn was_profile(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = std::fs::File::open(path)
+        .and_then(|file| file.take(64).read_to_end(&mut begin))
+        .is_ok();
+    begin.retain(|byte| !byte.is_ascii_whitespace());
+    read && (begin.is_empty() || begin.starts_with(b"{\"format\":"))
 }
 
 /// Whether the framework did not start because of the profile file.

@@ -48,12 +48,7 @@ impl Framework {
         what: &[(&'static Algorithm, usize)],
         progress: &mut dyn FnMut(CalibrationStep<'_>),
     ) -> Result<(), Error> {
-        let seconds = self
-            .shared
-            .config
-            .calibration_seconds
-            .unwrap_or(2.0)
-            .max(0.01);
+        let seconds = self.shared.config.calibration_seconds.unwrap_or(2.0);
         let share = Duration::from_secs_f64(seconds / what.len().max(1) as f64);
         let drivers = self.shared.entries.len();
         for (i, &(algorithm, key_len)) in what.iter().enumerate() {
@@ -160,7 +155,7 @@ impl Scratch {
         Scratch {
             algorithm,
             clock,
-            iv: random.bytes(algorithm.iv_len),
+            iv: algorithm.fit_iv(random.bytes(algorithm.iv_len)),
             aad: random.bytes(algorithm.aad.fit(8)),
             input: vec![0; LARGEST],
             output: vec![0; LARGEST],
@@ -216,20 +211,16 @@ impl Scratch {
         let inputs = self.input.chunks_exact(size);
         let outputs = self.output.chunks_exact_mut(size);
         let tags = self.tags.chunks_exact_mut(64);
-        let mut requests: arrayvec::ArrayVec<Request<'_>, 64> = inputs
-            .zip(outputs)
-            .zip(tags)
-            .take(count)
-            .map(|((input, output), tag)| {
-                let request = match (self.algorithm.kind, direction) {
-                    (Kind::Mac, _) => Request::mac(input),
-                    // Its ciphertext must stay what it is, or the tag is wrong.
-                    (Kind::Aead, Direction::Decrypt) => Request::new(input, output),
-                    _ => Request::in_place(output),
-                };
-                request.iv(&self.iv).aad(&self.aad).tag(&mut tag[..tag_len])
-            })
-            .collect();
+        let mut requests: arrayvec::ArrayVec<Request<'_>, 64> = arrayvec::ArrayVec::new();
+        for ((input, output), tag) in inputs.zip(outputs).zip(tags).take(count) {
+            let request = match (self.algorithm.kind, direction) {
+                (Kind::Mac, _) => Request::mac(input),
+                // Its ciphertext must stay what it is, or the tag is wrong.
+                (Kind::Aead, Direction::Decrypt) => Request::new(input, output),
+                _ => Request::in_place(output),
+            };
+            requests.push(request.iv(&self.iv).aad(&self.aad).tag(&mut tag[..tag_len]));
+        }
         transform.run(direction, &mut requests);
     }
 

@@ -1,11 +1,15 @@
 //! Settings: files in TOML, then environment variables; a call's own options come last.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::{Error, Goal};
+use crate::{Error, Goal, environment, read_text};
+
+/// The longest configuration file that is read, in bytes.
+const MAX_FILE: u64 = 1 << 20;
 
 /// Settings of a framework. Every field may be left out.
 ///
@@ -17,6 +21,8 @@ use crate::{Error, Goal};
 /// profile = "/var/cache/cipherlane/profile.json"
 /// calibration_seconds = 2.0     # at most, a driver
 /// verify = 4096                 # one in so many requests is computed again in software; 0: none
+/// mismatch_data = true          # listings in JSON show the data of a request that a driver got
+///                               # wrong, in plaintext
 ///
 /// [drivers.cores]               # settings of one driver; see its documentation
 /// cores = "1-3"
@@ -34,30 +40,39 @@ pub struct Config {
     pub goal: Goal,
     /// Where learned costs are kept.
     pub profile: Option<PathBuf>,
-    /// Seconds of calibration a driver.
+    /// Seconds of calibration per driver, within [`Config::CALIBRATION_SECONDS`].
     pub calibration_seconds: Option<f64>,
     /// One in so many requests of every driver but the base is computed again in software, and
     /// a driver that was wrong is quarantined; 0 for none. The default is 4096.
     pub verify: Option<u64>,
+    /// Whether a [`Mismatch`](crate::Mismatch) is serialised with its data: IV, additional data,
+    /// input, and what came of it. Plaintext is among them, in hexadecimal, in the output of
+    /// `cipherlane drivers --json` and wherever a program writes [`Row`](crate::Row)s to; it is
+    /// for finding out what is wrong with a device, on data that nobody needs to keep secret.
+    /// Without it only the algorithm, the length and the kind of error are told.
+    pub mismatch_data: Option<bool>,
     /// Settings of single drivers, by name.
     pub drivers: BTreeMap<String, toml::Table>,
 }
 
 impl Config {
+    /// What [`calibration_seconds`](Config::calibration_seconds) may be.
+    pub const CALIBRATION_SECONDS: RangeInclusive<f64> = 0.01..=3600.0;
+
     /// The given file or the one named by `CIPHERLANE_CONFIG`, or else `/etc/cipherlane.toml`
     /// and `~/.config/cipherlane.toml` where they exist; then the environment variables
     /// `CIPHERLANE_FORCE`, `CIPHERLANE_DISABLE` and `CIPHERLANE_AUTO` (lists with
     /// commas), `CIPHERLANE_GOAL`, `CIPHERLANE_PROFILE`, `CIPHERLANE_VERIFY`.
+    ///
+    /// In a setuid, setgid or capability program, only `file` or `/etc/cipherlane.toml` counts
+    /// (see [`environment`]).
     pub fn load(file: Option<&Path>) -> Result<Config, Error> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let mut config = Config::default();
-        let named = variable("CIPHERLANE_CONFIG").map(PathBuf::from);
+        let named = environment::variable("CIPHERLANE_CONFIG").map(PathBuf::from);
         match file.map(Path::to_owned).or(named) {
             Some(path) => config = Config::read(&path)?,
             None => {
-                let user = variable("XDG_CONFIG_HOME").map(PathBuf::from);
-                let user = user.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".config")));
-                let user = user.map(|dir| dir.join("cipherlane.toml"));
+                let user = environment::config_home().map(|dir| dir.join("cipherlane.toml"));
                 for path in [Some(PathBuf::from("/etc/cipherlane.toml")), user]
                     .into_iter()
                     .flatten()
@@ -68,34 +83,46 @@ impl Config {
                 }
             }
         }
-        config.apply(variable)?;
+        config.apply(environment::text)?;
         Ok(config)
     }
 
-    /// One file.
+    /// One regular file of at most 1 MiB.
     pub fn read(path: &Path) -> Result<Config, Error> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
-            path: path.to_owned(),
-            source,
-        })?;
-        toml::from_str(&text).map_err(|error| Error::Config {
-            origin: path.display().to_string(),
-            problem: error.to_string().trim_end().to_owned(),
-        })
+        Config::parse(&path.display().to_string(), &read_text(path, MAX_FILE)?)
+    }
+
+    /// The text of a file. `origin` is the name that errors carry.
+    pub fn parse(origin: &str, text: &str) -> Result<Config, Error> {
+        let refused = |problem| Error::Config {
+            origin: origin.to_owned(),
+            problem,
+        };
+        let config: Config = toml::from_str(text)
+            .map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
+        config.check().map_err(refused)?;
+        Ok(config)
+    }
+
+    /// `Err` names the setting that makes no sense, and what would.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let range = Config::CALIBRATION_SECONDS;
+        match self.calibration_seconds {
+            Some(seconds) if !range.contains(&seconds) => Err(format!(
+                "calibration_seconds = {seconds}: give {} to {}",
+                range.start(),
+                range.end()
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Where learned costs are kept: the setting, or `cipherlane/profile.json` under
-    /// `XDG_CACHE_HOME` or `~/.cache`.
+    /// `XDG_CACHE_HOME` or `~/.cache`. In a setuid, setgid or capability program, only the
+    /// setting.
     pub fn profile_path(&self) -> Option<PathBuf> {
-        let set = |name| {
-            std::env::var_os(name)
-                .filter(|v| !v.is_empty())
-                .map(PathBuf::from)
-        };
-        self.profile.clone().or_else(|| {
-            let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-            Some(cache.join("cipherlane/profile.json"))
-        })
+        let default = || Some(environment::cache_home()?.join("cipherlane/profile.json"));
+        self.profile.clone().or_else(default)
     }
 
     /// A later file's settings win; lists and driver tables are joined.
@@ -109,6 +136,7 @@ impl Config {
         self.profile = later.profile.or(self.profile.take());
         self.calibration_seconds = later.calibration_seconds.or(self.calibration_seconds);
         self.verify = later.verify.or(self.verify);
+        self.mismatch_data = later.mismatch_data.or(self.mismatch_data);
         for (name, table) in later.drivers {
             self.drivers.entry(name).or_default().extend(table);
         }
@@ -213,6 +241,18 @@ mod tests {
             .to_string();
         assert!(missing.contains("none.toml"), "{missing}");
         assert!("fast".parse::<Goal>().is_err());
+    }
+
+    #[test]
+    fn a_file_without_sense_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.toml");
+        for seconds in ["1e300", "-1", "nan", "inf", "0"] {
+            std::fs::write(&path, format!("calibration_seconds = {seconds}")).unwrap();
+            let message = Config::read(&path).unwrap_err().to_string();
+            let words = ["c.toml", "calibration_seconds", "0.01 to 3600"];
+            assert!(words.iter().all(|w| message.contains(w)), "{message}");
+        }
     }
 
     #[test]

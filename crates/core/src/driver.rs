@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use inout::InOutBuf;
 
-use crate::request::View;
 use crate::{Algorithm, Direction, Flight, Request};
 
 /// A way to get cryptography done: this core, other cores, a kernel, a device.
@@ -20,11 +19,16 @@ pub trait Driver: Send + Sync {
     /// override: measured cost decides.
     fn priority(&self) -> i32;
 
-    /// Whether it can be used on this machine; `Err` says why not, in words for the user.
-    fn probe(&self) -> Result<(), String>;
+    /// Whether it can be used on this machine, as by default; `Err` says why not, in words
+    /// for the user.
+    fn probe(&self) -> Result<(), String> {
+        Ok(())
+    }
 
-    /// Whether it offers an algorithm; `Err` says why not.
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String>;
+    /// Whether it offers an algorithm, by default every one; `Err` says why not.
+    fn offers(&self, _: &Algorithm) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Whether it takes keys of so many bytes for an algorithm that it offers.
     fn takes_key(&self, _: &Algorithm, _key_len: usize) -> bool {
@@ -44,6 +48,12 @@ pub trait Driver: Send + Sync {
     fn load(&self) -> Load {
         Load::default()
     }
+
+    /// The work of a caller that waits went elsewhere because of the delay that
+    /// [`load`](Self::load) has just told, and took so many nanoseconds longer there. A driver
+    /// whose helpers sleep decides by this when to wake one; the largest number asks for that
+    /// at once, since the driver is to be tried.
+    fn missed(&self, _nanoseconds: u32) {}
 
     /// How long a request can be stuck in it before it gives the request up: the timeout of
     /// a device. Zero where the work is done by the caller's core, which cannot hang.
@@ -84,13 +94,13 @@ pub trait Transform: Send + Sync {
     /// [`Pending`](crate::Status::Pending), and is flat unless [`scatters`](Self::scatters).
     /// On return each has a final status: `Done` or `BadTag` (output wiped), or
     /// `Untouched` (input intact, nothing written: the session finishes it in
-    /// software), or `Failed`.
+    /// software), or `Failed`. Each stands where it stood: callers read statuses by place.
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]);
 
     /// Takes requests of a caller that does not wait, or gives them back when there is
     /// no room. The default runs them at once on the caller's core.
     fn submit(&self, direction: Direction, mut flight: Flight) -> Result<(), Flight> {
-        self.run(direction, flight.requests());
+        flight.with_requests(|requests| self.run(direction, requests));
         flight.finish();
         Ok(())
     }
@@ -136,20 +146,24 @@ pub trait Split: Send + Sync {
     fn granule(&self, direction: Direction) -> Option<usize>;
 
     /// Before any piece runs: notes in each piece's state what the piece needs and
-    /// others will overwrite. `states[i]` is for the piece that begins at `starts(i)`.
+    /// others will overwrite. `states[i]` is for the piece that begins at byte `starts(i)` of
+    /// the payload of `request`, which is flat. The default notes nothing.
     fn prepare(
         &self,
-        direction: Direction,
-        request: &View,
-        starts: &dyn Fn(usize) -> usize,
-        states: &mut [PieceState],
-    );
+        _direction: Direction,
+        _request: &Request<'_>,
+        _starts: &dyn Fn(usize) -> usize,
+        _states: &mut [PieceState],
+    ) {
+    }
 
-    /// Works on `data`, which begins at byte `start` of the payload.
+    /// Works on `data`, which begins at byte `start` of the payload of a request with this
+    /// IV, padded with zeros. Other threads write the rest of the payload meanwhile, so a
+    /// piece is not shown the request.
     fn piece(
         &self,
         direction: Direction,
-        request: &View,
+        iv: &[u8; 16],
         start: usize,
         data: InOutBuf<'_, '_, u8>,
         state: &mut PieceState,

@@ -45,6 +45,15 @@ pub enum Error {
         expected: usize,
     },
 
+    /// A bit of the IV is set that the algorithm does not have.
+    #[error(
+        "{algorithm}: the first bit of the nonce is set, but its nonces are one bit shorter than a block (RFC 9058); clear the bit and count in the others"
+    )]
+    IvBits {
+        /// CryptoAPI name.
+        algorithm: &'static str,
+    },
+
     /// A tag length that the algorithm does not allow, or not the one the session was opened with.
     #[error("{algorithm}: a tag of {given} bytes; {expected}")]
     TagLength {
@@ -89,7 +98,8 @@ pub enum Error {
         least: usize,
     },
 
-    /// Payload longer than the algorithm's limit for one IV.
+    /// Payload longer than the algorithm's limit for one IV; in MGM payload and additional
+    /// data together.
     #[error(
         "{algorithm}: {given} bytes are over its limit of {most} for one IV; cut the data and use another IV for each part"
     )]

@@ -1,6 +1,7 @@
 //! Work under way: the driver's side is a [`Flight`], the caller's a [`Ticket`].
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -174,9 +175,21 @@ impl Flight {
             .direction
     }
 
-    /// The requests to run: checked and flat.
-    pub fn requests(&mut self) -> &mut [Request<'static>] {
-        &mut self.cargo().armed
+    /// Shows the requests to run to `f`: checked and flat.
+    ///
+    /// Their memory is the flight's, so that none of them can be kept when `f` has returned:
+    ///
+    /// ```compile_fail,E0521
+    /// fn keep(flight: &mut cipherlane::Flight) {
+    ///     let mut kept = None;
+    ///     flight.with_requests(|requests| kept = requests.first_mut());
+    /// }
+    /// ```
+    pub fn with_requests<R>(
+        &mut self,
+        f: impl for<'flight> FnOnce(&mut [Request<'flight>]) -> R,
+    ) -> R {
+        f(&mut self.cargo().armed)
     }
 
     /// Hands the requests back to the caller, each with its final status.
@@ -219,9 +232,6 @@ impl Flight {
             landing,
             pick,
         } = *cargo;
-        if let Some(pick) = pick {
-            pick.landed(direction, &mut armed);
-        }
         let landed = Landed {
             leg: &leg,
             direction,
@@ -233,8 +243,19 @@ impl Flight {
                 false => Found::Landed,
             },
         };
-        session.landed(landed, &mut armed);
-        let statuses: Vec<Status> = armed.iter().map(Request::status).collect();
+        // A driver may have put requests in the place of these that the kernels panic at. The
+        // results land all the same: a caller waits for them, and so does the session's end.
+        let settled = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(pick) = pick {
+                pick.landed(direction, &mut armed);
+            }
+            session.landed(landed, &mut armed);
+        }));
+        let final_status = |request: &Request<'_>| match (request.status(), &settled) {
+            (Status::Pending | Status::Untouched, Err(_)) => Status::Failed,
+            (status, _) => status,
+        };
+        let statuses: Vec<Status> = armed.iter().map(final_status).collect();
         drop(armed);
         for (place, status) in places.into_iter().zip(statuses) {
             owned[place as usize].disarm(status);
@@ -318,6 +339,12 @@ impl Ticket {
     /// How many requests the driver took; the rest is still in the submitted batch.
     pub fn taken(&self) -> usize {
         self.taken
+    }
+
+    /// Whether it is the claim on that flight.
+    pub(crate) fn is_of(&self, flight: &Flight) -> bool {
+        let cargo = flight.cargo.as_ref();
+        cargo.is_some_and(|cargo| Arc::ptr_eq(&cargo.landing, &self.landing))
     }
 
     /// Whether the results are there.

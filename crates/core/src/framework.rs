@@ -133,6 +133,11 @@ impl FrameworkBuilder {
             known: names.join(", "),
         };
         let config = self.config;
+        let senseless = |problem| Error::Config {
+            origin: "settings".to_owned(),
+            problem,
+        };
+        config.check().map_err(senseless)?;
         let named = config
             .disable
             .iter()
@@ -143,6 +148,18 @@ impl FrameworkBuilder {
                 return Err(unknown(name));
             }
         }
+        if config.disable.contains(&names[BASE]) {
+            return Err(senseless(format!(
+                "'{}' cannot be disabled: it finishes what other drivers give up; to have another \
+                 driver serve, force that one",
+                names[BASE]
+            )));
+        }
+        if let Some(name) = config.force.as_ref().filter(|n| config.disable.contains(n)) {
+            return Err(senseless(format!(
+                "'{name}' is both forced and disabled; take one of the two back"
+            )));
+        }
         if self.drivers.len() > MAX_DRIVERS {
             return Err(Error::Config {
                 origin: "drivers".to_owned(),
@@ -152,11 +169,8 @@ impl FrameworkBuilder {
         let entries: Vec<Entry> = self
             .drivers
             .into_iter()
-            .enumerate()
-            .map(|(i, driver)| {
-                let name = driver.name().to_owned();
-                // The base stays as the refuge even where the user disables it for `auto`.
-                let disabled = i != BASE && config.disable.contains(&name);
+            .map(|driver| {
+                let disabled = config.disable.iter().any(|name| name == driver.name());
                 let barred = match disabled {
                     true => Some("disabled by the user".to_owned()),
                     false => driver.probe().err(),
@@ -200,6 +214,11 @@ impl Framework {
             config: Config::default(),
             clock: Clock::default(),
         }
+    }
+
+    /// Where times come from.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
     }
 
     /// A session to be, for an algorithm by CryptoAPI name and a key.

@@ -1,16 +1,21 @@
 //! The profile file: learned costs, kept by processor, driver and version.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::dispatch::Models;
-use crate::{Algorithm, Driver, Error, Framework};
+use crate::dispatch::model::Model;
+use crate::{Algorithm, Driver, Error, Framework, read_text};
 
 /// Counted up when the meaning of the numbers changes; older files are then ignored.
 const FORMAT: u32 = 1;
+
+/// The longest profile that is read, in bytes: what hundreds of processors teach.
+const MAX_FILE: u64 = 64 << 20;
 
 /// Learned costs: by processor, then driver and version, then algorithm and key length.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -20,24 +25,41 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// Reads a file; one of another format counts as empty.
+    /// Reads a file. A profile of another format counts as empty, and so does a device such as
+    /// /dev/null.
     pub(crate) fn read(path: &Path) -> Result<Profile, Error> {
-        let io = |source| Error::Io {
-            path: path.to_owned(),
-            source,
-        };
-        let text = std::fs::read_to_string(path).map_err(io)?;
-        let damaged = |error: serde_json::Error| Error::Config {
-            origin: path.display().to_string(),
-            problem: format!(
-                "not a profile ({error}); delete it, and 'cipherlane calibrate' makes it anew"
-            ),
-        };
-        let format = serde_json::from_str::<serde_json::Value>(&text).map_err(damaged)?;
-        if format.get("format").and_then(|f| f.as_u64()) != Some(FORMAT.into()) {
+        if std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
             return Ok(Profile::default());
         }
-        serde_json::from_value(format).map_err(damaged)
+        let text = read_text(path, MAX_FILE)?;
+        let refused = |problem: String| Error::Config {
+            origin: path.display().to_string(),
+            problem,
+        };
+        let damaged = |error: String| {
+            refused(format!(
+                "not a profile ({error}); delete it, and 'cipherlane calibrate' makes it anew"
+            ))
+        };
+        let value = serde_json::from_str::<serde_json::Value>(&text);
+        let value = value.map_err(|error| damaged(error.to_string()))?;
+        match value.get("format").and_then(|format| format.as_u64()) {
+            Some(format) if format == u64::from(FORMAT) => {}
+            Some(_) if value.get("processors").is_some() => return Ok(Profile::default()),
+            _ => {
+                return Err(refused(
+                    "not a profile; it is left as it is, so name another file".to_owned(),
+                ));
+            }
+        }
+        let profile: Profile =
+            serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
+        let drivers = profile.processors.values().flat_map(BTreeMap::values);
+        let mut models = drivers.flat_map(BTreeMap::values).flatten().flatten();
+        match models.all(Model::is_sound) {
+            true => Ok(profile),
+            false => Err(damaged("a cost that cannot be".to_owned())),
+        }
     }
 
     pub(crate) fn models(
@@ -66,7 +88,7 @@ impl Profile {
         models_of.insert(algorithm_key(algorithm, key_len), models);
     }
 
-    /// Writes beside the file and renames, so that no reader sees half a file.
+    /// Writes the file as a whole, so that no reader sees half of it.
     fn write(&self, path: &Path) -> Result<(), Error> {
         let io = |source| Error::Io {
             path: path.to_owned(),
@@ -76,14 +98,13 @@ impl Profile {
             std::fs::create_dir_all(dir).map_err(io)?;
         }
         let text = serde_json::to_string(self).expect("a profile is plain data");
-        let fresh = path.with_extension(format!("{}.new", std::process::id()));
-        let written = std::fs::File::create(&fresh)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .and_then(|()| std::fs::rename(&fresh, path));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&fresh);
+        // Whoever names a disk did not mean this.
+        if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device()) {
+            return Err(io(io::Error::other(
+                "a block device holds no profile; name a file",
+            )));
         }
-        written.map_err(io)
+        cipherlane_files::write(path, text.as_bytes()).map_err(io)
     }
 }
 
@@ -147,4 +168,37 @@ fn processor() -> String {
         field("stepping"),
         cipherlane_kernels::cpu::features().join(" "),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dispatch::model::Cost;
+
+    #[test]
+    fn costs_that_cannot_be_are_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.json");
+        let mut models = Models::default();
+        models[0][0].set(0, 0, Cost::inline(1234.5), 7);
+        let models = BTreeMap::from([("ctr(aes) 128".to_owned(), models)]);
+        let profile = Profile {
+            format: FORMAT,
+            processors: [("p".to_owned(), [("d 1".to_owned(), models)].into())].into(),
+        };
+        let text = serde_json::to_string(&profile).unwrap();
+        assert!(text.contains("1234.5"));
+        for (cost, taken) in [
+            ("1234.5", true),
+            ("1e300", false),
+            ("-1.0", false),
+            ("0.0", false),
+        ] {
+            std::fs::write(&path, text.replacen("1234.5", cost, 1)).unwrap();
+            match Profile::read(&path) {
+                Ok(_) => assert!(taken, "{cost}"),
+                Err(error) => assert!(!taken && error.to_string().contains("p.json"), "{error}"),
+            }
+        }
+    }
 }

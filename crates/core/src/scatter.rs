@@ -1,18 +1,18 @@
 //! Scatter lists for transforms that take flat requests: gather, run, distribute.
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use crate::request::{Request, Status};
 
 /// Runs `requests` as flat copies, and brings output and status back.
 ///
-/// The copies hold plaintext and are wiped. They cost one pass over the memory each way,
+/// The copies hold plaintext and are wiped, also where `run` panics. They cost one pass over the memory each way,
 /// and as much memory as the batch has payload.
 pub(crate) fn flattened(requests: &mut [Request<'_>], run: impl FnOnce(&mut [Request<'_>])) {
-    let mut copies: Vec<Vec<u8>> = requests
+    let mut copies: Vec<Zeroizing<Vec<u8>>> = requests
         .iter()
         .map(|request| {
-            let mut copy = vec![0; request.len()];
+            let mut copy = Zeroizing::new(vec![0; request.len()]);
             request.gather(&mut copy);
             copy
         })
@@ -33,6 +33,5 @@ pub(crate) fn flattened(requests: &mut [Request<'_>], run: impl FnOnce(&mut [Req
             Status::Done => {}
             _ => request.wipe_output(),
         }
-        copy.zeroize();
     }
 }

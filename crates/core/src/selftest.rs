@@ -45,7 +45,7 @@ pub(crate) fn first_sight(
     let taken = lengths.find(|&len| driver.takes_key(algorithm, len));
     let key = random.bytes(taken.ok_or("it takes none of the usual key lengths")?);
     let transform = driver.transform(algorithm, &key)?;
-    let iv = random.bytes(algorithm.iv_len);
+    let iv = algorithm.fit_iv(random.bytes(algorithm.iv_len));
     let aad = random.bytes(algorithm.aad.fit(8));
     let tag_len = algorithm.tag_len();
     let time = |requests: usize, size: usize| {
@@ -253,7 +253,7 @@ fn differential(
         .filter(|&&size| size % algorithm.block == 0 && size >= algorithm.least);
     let cases: Vec<Case> = sizes
         .map(|&size| {
-            let iv = random.bytes(algorithm.iv_len);
+            let iv = algorithm.fit_iv(random.bytes(algorithm.iv_len));
             let aad = random.bytes(algorithm.aad.fit(size % 29));
             let plaintext = random.bytes(size);
             let direction = Direction::Encrypt;
@@ -290,7 +290,7 @@ fn large(
     random: &mut Random,
 ) -> Result<(), String> {
     let mut case = Case {
-        iv: random.bytes(algorithm.iv_len),
+        iv: algorithm.fit_iv(random.bytes(algorithm.iv_len)),
         aad: random.bytes(algorithm.aad.fit(8)),
         plaintext: random.bytes(LARGE / algorithm.block * algorithm.block),
         ciphertext: Vec::new(),

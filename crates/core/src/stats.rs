@@ -1,12 +1,13 @@
 //! Counters per driver and algorithm, sharded by thread and summed on read.
 //!
 //! A thread writes only its own shard, with plain loads and stores: no locked
-//! instruction and no shared cache line on the path of a request.
+//! instruction and no shared cache line on the path of a request. When a thread ends, its
+//! counters are added to those of the threads that ended before, and its shard is freed.
 
 use std::array;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde::Serialize;
 
@@ -37,6 +38,12 @@ impl Counters {
             latency: array::from_fn(|_| AtomicU64::new(0)),
         }
     }
+
+    fn all(&self) -> impl Iterator<Item = &AtomicU64> {
+        [&self.requests, &self.bytes, &self.errors, &self.retries]
+            .into_iter()
+            .chain(&self.latency)
+    }
 }
 
 /// Adds without a locked instruction: only the owning thread writes.
@@ -48,7 +55,7 @@ fn add(counter: &AtomicU64, n: u64) {
     );
 }
 
-/// One thread's counters, allocated driver by driver as they are used.
+/// Counters that one thread writes at a time, allocated driver by driver as they are used.
 struct Shard {
     slots: [AtomicPtr<Counters>; MAX_DRIVERS * MAX_ALGORITHMS],
 }
@@ -78,6 +85,26 @@ impl Shard {
         slot.store(counters, Ordering::Release);
         counters
     }
+
+    /// The counters in each slot; none where nobody counted.
+    fn used(&self, slot: usize) -> Option<&Counters> {
+        let counters = self.slots[slot].load(Ordering::Acquire);
+        // SAFETY: as in `slot`.
+        unsafe { counters.as_ref() }
+    }
+
+    /// Adds the counters of another shard, which nobody writes any more.
+    fn add(&self, other: &Shard) {
+        for slot in 0..MAX_DRIVERS * MAX_ALGORITHMS {
+            let Some(from) = other.used(slot) else {
+                continue;
+            };
+            let to = self.slot(slot / MAX_ALGORITHMS, slot % MAX_ALGORITHMS);
+            for (to, from) in to.all().zip(from.all()) {
+                add(to, from.load(Ordering::Relaxed));
+            }
+        }
+    }
 }
 
 impl Drop for Shard {
@@ -95,14 +122,59 @@ impl Drop for Shard {
 /// All threads' counters of one framework.
 pub(crate) struct Statistics {
     id: u64,
-    shards: Mutex<Vec<Arc<Shard>>>,
+    shards: Arc<Shards>,
+}
+
+/// The shards of one framework, which the threads that have one know too.
+struct Shards(Mutex<State>);
+
+struct State {
+    /// Of the threads that run.
+    living: Vec<Arc<Shard>>,
+    /// The sum of the threads that have ended. Written under the lock.
+    ended: Shard,
+}
+
+impl Shards {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread of a shard ends.
+    fn retire(&self, shard: &Arc<Shard>) {
+        let mut state = self.lock();
+        state.living.retain(|living| !Arc::ptr_eq(living, shard));
+        state.ended.add(shard);
+    }
+}
+
+/// A thread's shard of one framework.
+struct Own {
+    id: u64,
+    shard: Arc<Shard>,
+    shards: Weak<Shards>,
+}
+
+/// The shards of one thread.
+struct Owned(Vec<Own>);
+
+impl Drop for Owned {
+    /// The thread ends.
+    fn drop(&mut self) {
+        // Locals that are dropped after this one may count as well: they find no shard.
+        CURRENT.set((0, std::ptr::null()));
+        for own in self.0.drain(..) {
+            if let Some(shards) = own.shards.upgrade() {
+                shards.retire(&own.shard);
+            }
+        }
+    }
 }
 
 thread_local! {
     /// The shard this thread used last, and the id of its framework.
     static CURRENT: Cell<(u64, *const Shard)> = const { Cell::new((0, std::ptr::null())) };
-    /// Every shard of this thread, by framework.
-    static SHARDS: std::cell::RefCell<Vec<(u64, Arc<Shard>)>> = const { std::cell::RefCell::new(Vec::new()) };
+    static OWNED: RefCell<Owned> = const { RefCell::new(Owned(Vec::new())) };
 }
 
 impl Statistics {
@@ -112,41 +184,50 @@ impl Statistics {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Statistics {
             id,
-            shards: Mutex::default(),
+            shards: Arc::new(Shards(Mutex::new(State {
+                living: Vec::new(),
+                ended: Shard::new(),
+            }))),
         }
     }
 
     #[inline]
-    fn slot<R>(&self, driver: usize, algorithm: usize, f: impl FnOnce(&Counters) -> R) -> R {
+    fn slot(&self, driver: usize, algorithm: usize, f: impl Fn(&Counters)) {
         let (id, shard) = CURRENT.get();
-        let shard = if id == self.id { shard } else { self.enter() };
-        // SAFETY: the shard belongs to this thread's `SHARDS` and to `self.shards`; the
-        // latter lives as long as `self`, whose id no other framework has.
-        f(unsafe { &*shard }.slot(driver, algorithm))
+        if id == self.id {
+            // SAFETY: no other framework has this id, so `enter` set it, to a shard of this
+            // thread's `OWNED`. That keeps the shard as long as there is a `Statistics` of this
+            // id, or until the thread ends, when `CURRENT` is cleared first.
+            return f(unsafe { &*shard }.slot(driver, algorithm));
+        }
+        self.enter(driver, algorithm, f);
     }
 
+    /// Counts in a thread that counted for another framework before, or for none.
     #[cold]
-    fn enter(&self) -> *const Shard {
-        let found = SHARDS.try_with(|shards| {
-            let shards = shards.borrow();
-            shards
-                .iter()
-                .find(|(id, _)| *id == self.id)
-                .map(|(_, shard)| Arc::as_ptr(shard))
+    fn enter(&self, driver: usize, algorithm: usize, f: impl Fn(&Counters)) {
+        let counted = OWNED.try_with(|owned| {
+            let list = &mut owned.borrow_mut().0;
+            let shard = match list.iter().find(|own| own.id == self.id) {
+                Some(own) => &own.shard,
+                None => {
+                    // A thread does not keep shards of frameworks that are gone.
+                    list.retain(|own| own.shards.strong_count() > 0);
+                    let shard = Arc::new(Shard::new());
+                    self.shards.lock().living.push(shard.clone());
+                    let shards = Arc::downgrade(&self.shards);
+                    let id = self.id;
+                    list.push(Own { id, shard, shards });
+                    &list[list.len() - 1].shard
+                }
+            };
+            CURRENT.set((self.id, Arc::as_ptr(shard)));
+            f(shard.slot(driver, algorithm));
         });
-        let shard = found.ok().flatten().unwrap_or_else(|| {
-            let shard = Arc::new(Shard::new());
-            let pointer = Arc::as_ptr(&shard);
-            self.shards
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(shard.clone());
-            // A thread that is ending has no locals any more; the shard is then used once.
-            let _ = SHARDS.try_with(|shards| shards.borrow_mut().push((self.id, shard)));
-            pointer
-        });
-        CURRENT.set((self.id, shard));
-        shard
+        if counted.is_err() {
+            // The thread is ending, and its shard is gone.
+            f(self.shards.lock().ended.slot(driver, algorithm));
+        }
     }
 
     /// Counts requests that a driver finished.
@@ -180,17 +261,13 @@ impl Statistics {
     /// The sum over all threads.
     pub(crate) fn read(&self, driver: usize, algorithm: usize) -> Totals {
         let mut totals = Totals::default();
-        for shard in self
-            .shards
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
+        let state = self.shards.lock();
+        let shards = state.living.iter().map(|shard| &**shard);
+        let slot = driver * MAX_ALGORITHMS + algorithm;
+        for c in shards
+            .chain([&state.ended])
+            .filter_map(|shard| shard.used(slot))
         {
-            let counters = shard.slots[driver * MAX_ALGORITHMS + algorithm].load(Ordering::Acquire);
-            // SAFETY: as in `Shard::slot`; null where the thread never used it.
-            let Some(c) = (unsafe { counters.as_ref() }) else {
-                continue;
-            };
             totals.requests += c.requests.load(Ordering::Relaxed);
             totals.bytes += c.bytes.load(Ordering::Relaxed);
             totals.errors += c.errors.load(Ordering::Relaxed);
@@ -276,14 +353,67 @@ mod tests {
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
     }
 
+    /// A thread's last words.
+    struct Last(Arc<Statistics>);
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.0.count(2, 3, 1, 10);
+        }
+    }
+
+    #[test]
+    fn shards_are_freed_with_their_threads_and_nothing_is_lost() {
+        thread_local! {
+            static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+        }
+        let statistics = Arc::new(Statistics::new());
+        let threads: u64 = if cfg!(miri) { 4 } else { 1000 };
+        for i in 0..threads {
+            let statistics = statistics.clone();
+            let thread = std::thread::spawn(move || {
+                // Locals are dropped in the order of their first use, or the other way round:
+                // one half of the threads counts before its last words, the other after.
+                if i % 2 == 0 {
+                    statistics.count(2, 3, 1, 10);
+                }
+                LAST.set(Some(Last(statistics.clone())));
+                statistics.count(2, 3, 1, 10);
+                statistics.time(2, 3, 100);
+            });
+            thread.join().unwrap();
+        }
+        statistics.count(2, 3, 1, 10);
+        let totals = statistics.read(2, 3);
+        let requests = threads * 5 / 2 + 1;
+        assert_eq!((totals.requests, totals.bytes), (requests, 10 * requests));
+        assert_eq!(totals.latency.iter().sum::<u64>(), threads);
+        assert_eq!(statistics.shards.lock().living.len(), 1);
+    }
+
+    #[test]
+    fn a_thread_keeps_no_shards_of_frameworks_that_are_gone() {
+        let frameworks = if cfg!(miri) { 3 } else { 100 };
+        let kept = std::thread::spawn(move || {
+            for _ in 0..frameworks {
+                let statistics = Statistics::new();
+                statistics.count(0, 0, 1, 1);
+                assert_eq!(statistics.read(0, 0).requests, 1);
+            }
+            OWNED.with_borrow(|owned| owned.0.len())
+        });
+        assert_eq!(kept.join().unwrap(), 1);
+    }
+
     #[test]
     fn threads_are_summed_even_after_they_ended() {
         let (one, two) = (Arc::new(Statistics::new()), Statistics::new());
+        let rounds = if cfg!(miri) { 10 } else { 1000 };
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 let one = one.clone();
                 std::thread::spawn(move || {
-                    for _ in 0..1000 {
+                    for _ in 0..rounds {
                         one.count(1, 2, 3, 100);
                     }
                     one.time(1, 2, 1000);
@@ -298,7 +428,7 @@ mod tests {
         let totals = one.read(1, 2);
         assert_eq!(
             (totals.requests, totals.bytes, totals.errors),
-            (12001, 400_007, 4)
+            (12 * rounds + 1, 400 * rounds + 7, 4)
         );
         assert_eq!(totals.latency_ns(0.5), Some(floor(bucket(1000))));
         assert_eq!(two.read(1, 2).requests, 2);

@@ -26,6 +26,8 @@ enum Flaw {
     LeavesForged,
     /// Uses the key that was set last.
     OneKey,
+    /// Puts the requests of a batch in the order of their lengths.
+    Sorts,
     /// Lets go of submitted requests.
     DropsSubmitted,
     /// Keeps submitted requests for ever.
@@ -119,6 +121,10 @@ impl Transform for Keyed {
             Flaw::Forgets if requests.len() > 30 => {
                 return self.kernel.run(direction, &mut requests[1..]);
             }
+            Flaw::Sorts => {
+                requests.sort_by_key(|request| request.len());
+                self.kernel.run(direction, requests);
+            }
             _ => self.kernel.run(direction, requests),
         }
         let batch = requests.len();
@@ -148,7 +154,7 @@ impl Transform for Keyed {
             }
             _ => {}
         }
-        self.run(direction, flight.requests());
+        flight.with_requests(|requests| self.run(direction, requests));
         flight.finish();
         Ok(())
     }
@@ -182,6 +188,7 @@ fn every_kind_of_broken_driver_is_told_what_is_wrong_with_it() {
         (Flaw::IgnoresTags, "a wrong tag was accepted"),
         (Flaw::LeavesForged, "forged message was not wiped"),
         (Flaw::OneKey, "output is wrong"),
+        (Flaw::Sorts, "in another order"),
         (Flaw::DropsSubmitted, "its status is Failed"),
         (Flaw::RefusesKeys, "refused one: no room for a key"),
         (Flaw::Absent, "no such device"),

@@ -92,8 +92,14 @@ fn a_damaged_profile_is_an_error_with_a_remedy_and_an_old_one_is_ignored() {
         error.contains("profile.json") && error.contains("calibrate"),
         "{error}"
     );
-    std::fs::write(&path, "{\"format\": 0}").unwrap();
+    std::fs::write(&path, "{\"format\": 0, \"processors\": []}").unwrap();
     build(config()).unwrap();
+    // Not to be overwritten: it is something else.
+    for text in ["{\"format\": 3}", "{}", "[]", "7"] {
+        std::fs::write(&path, text).unwrap();
+        let error = build(config()).unwrap_err().to_string();
+        assert!(error.contains("not a profile"), "{text}: {error}");
+    }
 }
 
 #[test]

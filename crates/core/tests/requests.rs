@@ -333,3 +333,48 @@ fn debug_output_shows_no_key() {
         );
     }
 }
+
+/// RFC 9058 section 4.1: a nonce is a bit shorter than a block. If the first bit were dropped,
+/// nonces 05.. and 85.. would give one key stream.
+#[test]
+fn an_mgm_nonce_with_its_first_bit_set_is_refused() {
+    for (name, len) in [("mgm(kuznyechik)", 16), ("mgm(magma)", 8)] {
+        let session = session(name, 32);
+        let seal = |first: u8| {
+            let mut iv = vec![7; len];
+            iv[0] = first;
+            let (mut data, mut tag) = ([1u8; 40], vec![0; session.tag_len()]);
+            let request = Request::in_place(&mut data).iv(&iv).tag(&mut tag);
+            let sealed = session.process(ENCRYPT, &mut [request]);
+            (sealed, data)
+        };
+        assert!(seal(0x05).0.is_ok() && seal(0x7f).0.is_ok());
+        for first in [0x80, 0x85, 0xff] {
+            let (sealed, data) = seal(first);
+            let error = sealed.expect_err(name).to_string();
+            assert!(error.contains("first bit"), "{error}");
+            assert_eq!(data, [1; 40], "{name}: it was touched");
+        }
+    }
+}
+
+/// RFC 9058 section 4.1: additional data and payload together have less than 2^(n/2) bits.
+#[test]
+fn an_mgm_message_ends_where_its_counters_would_wrap() {
+    let session = session("mgm(magma)", 32);
+    let over = vec![0u8; 1 << 29];
+    let (mut data, mut tag) = ([1u8; 8], [0; 8]);
+    let request = Request::in_place(&mut data)
+        .iv(&[1; 8])
+        .aad(&over)
+        .tag(&mut tag);
+    let error = session.process(ENCRYPT, &mut [request]).unwrap_err();
+    assert!(matches!(error, Error::TooLong { .. }), "{error}");
+    let request = Request::in_place(&mut data)
+        .iv(&[1; 8])
+        .aad(&over[8..])
+        .tag(&mut tag);
+    let error = session.process(ENCRYPT, &mut [request]).unwrap_err();
+    assert!(matches!(error, Error::TooLong { .. }), "{error}");
+    assert_eq!(data, [1; 8]);
+}

@@ -101,6 +101,31 @@ fn the_first_wrong_result_ends_the_drivers_use_and_is_kept() {
     );
 }
 
+/// What a listing of drivers in JSON writes down of somebody's data.
+#[test]
+fn data_is_serialised_only_where_the_settings_ask_for_it() {
+    for mismatch_data in [None, Some(false), Some(true)] {
+        let (rogue, _, _) = Rogue::new(Fault::FlipBit);
+        let config = Config {
+            verify: Some(1),
+            mismatch_data,
+            ..Config::default()
+        };
+        let builder = Framework::builder(Arc::new(Base)).driver(rogue.clone());
+        let framework = builder.config(config).build().unwrap();
+        let open = session(&framework, "ctr(aes)", "rogue");
+        rogue.armed.store(true, Ordering::Relaxed);
+        let right = work(&open, 1);
+        framework.finish_verification();
+        let json = serde_json::to_string(&framework.rows()).unwrap();
+        assert!(json.contains("wrong byte 0"), "{json}");
+        let hex = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
+        let asked = mismatch_data == Some(true);
+        assert_eq!(json.contains(&hex(&[7; 100])), asked, "plaintext");
+        assert_eq!(json.contains(&hex(&right[1..])), asked, "ciphertext");
+    }
+}
+
 #[test]
 fn a_wrong_tag_accepted_is_found() {
     let (framework, rogue) = rig(Fault::IgnoreTag, 1);

@@ -9,15 +9,21 @@
 //! | [`gcrypt`] | the caller's core, by libgcrypt where it is present |
 //! | [`ipsec_mb`] | the caller's core, by intel-ipsec-mb where it is present |
 //!
-//! `foreign` is what drivers over foreign libraries share; `forks` tells a forked child from
-//! its parent.
+//! `foreign` is what drivers over foreign libraries share.
 
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code)]
 pub mod cores;
+#[allow(unsafe_code)]
 pub mod dma;
+#[allow(unsafe_code)]
 mod foreign;
-mod forks;
+#[allow(unsafe_code)]
 pub mod gcrypt;
+#[allow(unsafe_code)]
 pub mod ipsec_mb;
+#[allow(unsafe_code)]
 pub mod openssl;
 pub mod software;
 
@@ -37,8 +43,21 @@ pub fn load_config(file: Option<&std::path::Path>) -> Result<Config, Error> {
     Ok(config)
 }
 
+/// The drivers that have settings: `[drivers.NAME]` of the configuration.
+const WITH_SETTINGS: [&str; 5] = ["cores", "dma", "openssl", "gcrypt", "ipsec_mb"];
+
 /// A framework with every driver there is, under the given settings.
 pub fn framework(config: Config) -> Result<Framework, Error> {
+    let unknown = |name: &&String| !WITH_SETTINGS.contains(&name.as_str());
+    if let Some(name) = config.drivers.keys().find(unknown) {
+        return Err(Error::Config {
+            origin: format!("[drivers.{name}]"),
+            problem: format!(
+                "no driver of that name has settings; those that have are {}",
+                WITH_SETTINGS.join(", ")
+            ),
+        });
+    }
     let cores = cores::Cores::new(&config)?;
     let devices = dma::Dma::configured(&config)?;
     let openssl = openssl::OpenSsl::new(&config)?;

@@ -20,14 +20,6 @@ impl Driver for Software {
         100
     }
 
-    fn probe(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
-        Ok(())
-    }
-
     fn transform(
         &self,
         algorithm: &'static Algorithm,

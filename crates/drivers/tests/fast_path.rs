@@ -1,10 +1,12 @@
 //! The path of a small request on the caller's core: no allocation, no system call, and
 //! few instructions over the kernel itself.
 
+mod callgrind;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::process::Command;
 
+use callgrind::{asked, instructions};
 use cipherlane::{Algorithm, Config, Direction, Framework, Kind, Request, Session};
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ctr;
@@ -160,8 +162,8 @@ fn a_small_request_makes_no_system_call() {
 #[test]
 #[ignore = "run under callgrind by the test below"]
 fn counted_calls() {
-    let calls: u32 = std::env::var("CALLS").unwrap().parse().unwrap();
-    if std::env::var("WAY").unwrap() == "session" {
+    let (way, calls) = asked();
+    if way == "session" {
         small_requests(
             &session(&framework(), Algorithm::find("ctr(aes)").unwrap()),
             calls,
@@ -180,35 +182,10 @@ fn counted_calls() {
     }
 }
 
-/// Instructions of one call, as the difference between many calls and few.
-fn instructions(way: &str) -> Option<u64> {
-    let run = |calls: u32| {
-        let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(std::env::current_exe().unwrap())
-            .args(["--exact", "counted_calls", "--ignored", "--test-threads=1"])
-            .env("CALLS", calls.to_string())
-            .env("WAY", way)
-            .output();
-        let output = match output {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
-            output => output.unwrap(),
-        };
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{text}");
-        let line = text
-            .lines()
-            .find(|line| line.contains("Collected :"))
-            .expect("a count");
-        Some(line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
-    };
-    Some((run(21_000)? - run(1_000)?) / 20_000)
-}
-
 #[test]
 fn a_small_request_costs_few_instructions_over_the_kernel() {
-    let (Some(session), Some(kernel)) = (instructions("session"), instructions("kernel")) else {
-        eprintln!("SKIPPED: valgrind is not installed");
+    let count = |way| instructions("counted_calls", way, 20_000);
+    let (Some(session), Some(kernel)) = (count("session"), count("kernel")) else {
         return;
     };
     eprintln!("instructions of a 64-byte request: kernel {kernel}, session {session}");

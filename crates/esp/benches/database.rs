@@ -95,8 +95,8 @@ fn filled(framework: &Framework, parameters: &SaParameters, count: u32) -> Datab
     for number in 0..count {
         let mut parameters = parameters.clone();
         parameters.spi = spi(number);
-        let sa = InboundSa::new(framework, &parameters).expect("right parameters");
-        let inserted = database.view().insert(Id::from(parameters.spi), sa).is_ok();
+        let sa = InboundSa::new(framework, parameters).expect("right parameters");
+        let inserted = database.view().insert(Id::from(spi(number)), sa).is_ok();
         assert!(inserted, "SPIs are different");
     }
     database

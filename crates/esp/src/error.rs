@@ -51,12 +51,21 @@ pub enum Error {
         expected: &'static str,
     },
 
-    /// A first sequence number that cannot be sent.
-    #[error("a first sequence number of {given}: it takes 1 to {most}")]
-    FirstSequence {
-        /// As given.
-        given: u64,
+    /// An SA that is to go on where no sequence number is left.
+    #[error("no sequence number is left after {last}: the last is {most}; negotiate another SA")]
+    Exhausted {
+        /// As given to `resume_after`.
+        last: u64,
         /// The last one of the SA.
+        most: u64,
+    },
+
+    /// More forged packets than the transform's ICV bears.
+    #[error("a limit of {given} forged packets: the ICV of the transform bears {most}")]
+    Forgeries {
+        /// The hard limit given.
+        given: u64,
+        /// The most.
         most: u64,
     },
 

@@ -1,19 +1,21 @@
 //! An inbound SA: parses packets, checks them against the replay window, has them opened,
 //! and accepts each sequence number once.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use arrayvec::ArrayVec;
 use cipherlane::Framework;
 
+use crate::forgeries::Forgeries;
 use crate::lifetime::{Life, Observer};
 use crate::protection::{self, HEADER, LANES, Layout, Protection};
 use crate::replay::Window;
+use crate::resynchronization::{self, Resynchronization};
 use crate::statistics::{Shards, Statistics, Tally};
 use crate::trailer::{self, protocol};
 use crate::{Encapsulation, Error, Event, Malformed, Mode, Packet, Refusal, SaParameters, Verdict};
 
-/// An SA that opens packets, on any number of threads at once.
+/// An SA that opens packets, on any number of threads of the process that made it at once. A
+/// child of that process has a copy of the replay window and would accept what its parent has
+/// accepted, so there everything is refused as [`Forked`](Refusal::Forked).
 pub struct InboundSa {
     window: Window,
     spi: u32,
@@ -22,27 +24,21 @@ pub struct InboundSa {
     udp: bool,
     layout: Layout,
     protection: Box<dyn Protection>,
-    /// Packets that were not authentic, where they are limited.
-    invalid: Option<Invalid>,
     life: Life,
+    resynchronization: Resynchronization,
+    forgeries: Forgeries,
     statistics: Shards,
-}
-
-/// A count of packets that were not authentic, and how many there may be.
-struct Invalid {
-    seen: AtomicU64,
-    limit: u64,
 }
 
 impl InboundSa {
     /// Checks the parameters and expands the keys.
-    pub fn new(framework: &Framework, parameters: &SaParameters) -> Result<Self, Error> {
+    pub fn new(framework: &Framework, parameters: SaParameters) -> Result<Self, Error> {
         parameters.check(match parameters.esn {
             true => u64::MAX,
             false => u32::MAX.into(),
         })?;
-        let protection = protection::protection(framework, parameters)?;
-        let last = parameters.first_sequence - 1;
+        let protection = protection::protection(framework, &parameters)?;
+        let last = parameters.last();
         let window = match parameters.replay_window {
             None => Window::off(last),
             Some(width) => Window::after(last, width)?,
@@ -54,12 +50,10 @@ impl InboundSa {
             mode: parameters.mode,
             udp: parameters.encapsulation != Encapsulation::None,
             layout: protection.layout(),
-            invalid: protection.invalid_limit().map(|limit| Invalid {
-                seen: AtomicU64::new(0),
-                limit,
-            }),
+            forgeries: Forgeries::new(parameters.lifetimes.forgeries, protection.forgery_limit())?,
             protection,
-            life: Life::new(&parameters.lifetimes),
+            life: Life::new(&parameters.lifetimes, framework.clock()),
+            resynchronization: Resynchronization::new(),
             statistics: Shards::new(),
         })
     }
@@ -80,9 +74,16 @@ impl InboundSa {
         self.window.top()
     }
 
-    /// Whether a hard lifetime or the limit of invalid packets was reached.
+    /// Whether it opens nothing any more: a hard lifetime or the limit of forged packets was
+    /// reached, or this is a child of the process that made it.
     pub fn is_over(&self) -> bool {
-        self.life.is_over()
+        self.life.end().is_some()
+    }
+
+    /// Looks whether a lifetime in seconds has passed, as every batch does: for a timer of the
+    /// owner, where an SA may have no traffic.
+    pub fn check_age(&self) {
+        self.life.check_age();
     }
 
     /// What it has done.
@@ -97,6 +98,7 @@ impl InboundSa {
     /// [verdict](Packet::verdict) afterwards. Of a packet that is
     /// [`Accepted`](Verdict::Accepted) the content is what ESP protected.
     pub fn open(&self, packets: &mut [Packet<'_>]) {
+        self.life.check_age();
         let mut tally = Tally::default();
         for group in packets.chunks_mut(LANES) {
             self.open_group(group, &mut tally);
@@ -105,26 +107,23 @@ impl InboundSa {
     }
 
     fn open_group(&self, group: &mut [Packet<'_>], tally: &mut Tally) {
-        let over = self.life.is_over();
+        let end = self.life.end();
         for packet in group.iter_mut() {
             packet.set_verdict(Verdict::Pending);
-            let parsed = match over {
-                true => Err(Refusal::Expired),
-                false => self.parse(packet.content()),
+            let parsed = match end {
+                Some(refusal) => Err(refusal),
+                None => self.parse(packet.content()),
             };
             match parsed {
                 Ok(sequence) => packet.set_sequence(sequence),
                 Err(refusal) => packet.refuse(refusal),
             }
         }
-        self.protection.open(group);
-        self.count_invalid(group);
-        for packet in group.iter_mut().filter(|packet| packet.is_pending()) {
-            if let Err(malformed) = self.unframe(packet) {
-                packet.refuse_and_wipe(Refusal::Malformed(malformed));
-            }
+        match self.resynchronization.leap() {
+            Some(halves) if self.esn => self.open_and_try(group, halves),
+            _ => self.protection.open(group),
         }
-        let (packets, bytes) = self.commit(group);
+        let (packets, bytes) = self.accept(group);
         if let Some(mut rest) = self.life.spend(packets, bytes) {
             let opened = |packet: &&mut Packet<'_>| is_opened(packet);
             for packet in group.iter_mut().filter(opened) {
@@ -231,19 +230,68 @@ impl InboundSa {
         Ok(())
     }
 
-    /// Accepts the pending packets whose numbers are new; how many, and their bytes.
-    #[inline]
-    fn commit(&self, group: &mut [Packet<'_>]) -> (u64, u64) {
-        let mut numbers: ArrayVec<u64, LANES> = ArrayVec::new();
-        for packet in group.iter().filter(|packet| packet.is_pending()) {
-            numbers.push(packet.sequence());
+    /// Opens a group. If its first packet is not authentic, that is tried again with a number
+    /// some upper halves ahead of the inferred one.
+    #[cold]
+    #[inline(never)]
+    fn open_and_try(&self, group: &mut [Packet<'_>], halves: u64) {
+        let mut copy = [0; resynchronization::LONGEST];
+        let mut fit = group.iter();
+        let fit = fit.position(|packet| packet.is_pending() && packet.len() <= copy.len());
+        if let Some(place) = fit {
+            let received = group[place].content();
+            copy[..received.len()].copy_from_slice(received);
         }
+        self.protection.open(group);
+        let Some(packet) = fit.map(|place| &mut group[place]) else {
+            return;
+        };
+        let refused = packet.verdict();
+        let sequence = packet.sequence();
+        let Some(leapt) = sequence.checked_add(halves << 32) else {
+            return;
+        };
+        if !is_forged(refused) {
+            return;
+        }
+        let len = packet.len();
+        packet.content_mut().copy_from_slice(&copy[..len]);
+        packet.set_verdict(Verdict::Pending);
+        packet.set_sequence(leapt);
+        self.protection.open(std::slice::from_mut(packet));
+        if packet.is_pending() {
+            self.life.tell(Event::Resynchronized);
+        } else {
+            packet.set_sequence(sequence);
+        }
+    }
+
+    /// Marks the pending packets, all of them authentic, as received (RFC 4303 section 3.4.3:
+    /// whatever they hold), and accepts those that are new and right; how many, and their bytes.
+    #[inline]
+    fn accept(&self, group: &mut [Packet<'_>]) -> (u64, u64) {
+        let mut numbers: ArrayVec<u64, LANES> = ArrayVec::new();
+        let mut is_any_forged = false;
+        for packet in group.iter() {
+            match packet.verdict() {
+                Verdict::Pending => numbers.push(packet.sequence()),
+                verdict => is_any_forged |= is_forged(verdict),
+            }
+        }
+        if is_any_forged {
+            self.count_forgeries(group, !numbers.is_empty());
+        }
+        if numbers.is_empty() {
+            return (0, 0);
+        }
+        self.resynchronization.succeeded();
         let mut answers = [Ok(()); LANES];
         self.window.commit_batch(&numbers, &mut answers);
         let (mut packets, mut bytes) = (0, 0);
         let pending = group.iter_mut().filter(|packet| packet.is_pending());
         for (packet, answer) in pending.zip(answers) {
-            match answer {
+            let right = answer.and_then(|()| self.unframe(packet).map_err(Refusal::Malformed));
+            match right {
                 Ok(()) => {
                     packet.set_verdict(match packet.next_header() {
                         protocol::NONE => Verdict::Dummy,
@@ -258,18 +306,36 @@ impl InboundSa {
         (packets, bytes)
     }
 
-    #[inline]
-    fn count_invalid(&self, group: &[Packet<'_>]) {
-        let Some(Invalid { seen, limit }) = &self.invalid else {
-            return;
-        };
-        let bad = Verdict::Refused(Refusal::BadIcv);
-        let bad = group.iter().filter(|packet| packet.verdict() == bad);
-        let bad = bad.count() as u64;
-        if bad > 0 && seen.fetch_add(bad, Ordering::Relaxed) + bad >= *limit {
-            self.life.tell(Event::TooManyInvalid);
+    /// Some packets are not authentic; `others` says whether some are.
+    #[cold]
+    fn count_forgeries(&self, group: &[Packet<'_>], others: bool) {
+        if !others {
+            let forged = group.iter().filter(|packet| is_forged(packet.verdict()));
+            self.resynchronization.failed(forged.count() as u64);
         }
+        // What failed at the outer one of two ICVs was no guess at the inner one.
+        let guess = Verdict::Refused(Refusal::BadIcv);
+        let (mut packets, mut bytes) = (0, 0);
+        for packet in group.iter().filter(|packet| packet.verdict() == guess) {
+            packets += 1;
+            bytes += packet.len() as u64;
+        }
+        if packets == 0 {
+            return;
+        }
+        let told = self.forgeries.count(packets, bytes, self.life.now());
+        told.into_iter()
+            .flatten()
+            .for_each(|event| self.life.tell(event));
     }
+}
+
+/// Whether an ICV was wrong.
+fn is_forged(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Refused(Refusal::BadIcv | Refusal::BadOuterIcv)
+    )
 }
 
 fn is_opened(packet: &Packet<'_>) -> bool {

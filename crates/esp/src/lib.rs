@@ -9,7 +9,9 @@
 //! | [`InboundSa`] (`inbound`) | opens: parses, checks, opens, accepts once |
 //! | `trailer` | padding, pad length, next header; lengths of tunnelled packets |
 //! | `protection/` | what a transform does with a batch of framed packets |
-//! | [`Event`] (`lifetime`) | soft and hard lifetimes, and who hears of them |
+//! | [`Event`] (`lifetime`) | soft and hard lifetimes, who hears of them, and whose process the SA is |
+//! | `forgeries` | packets that were not authentic: how many an ICV bears, and who hears of them |
+//! | `resynchronization` | the upper half of the number found again after a long outage |
 //! | [`headers`] | IP and UDP headers around ESP: tunnel and transport mode, DF, DSCP, ECN |
 //! | [`database`] | SAs by SPI and destination, looked up while others come and go |
 //! | [`order`] | results in the order of their tickets, from workers that do not wait |
@@ -22,16 +24,23 @@
 //! ciphertext and ICV, all packets as one batch of a session. [`InboundSa::open`] parses
 //! every packet and looks its number up in the replay window, which refuses most that is not
 //! wanted before any cryptography; the protection checks and decrypts the rest as one batch;
-//! then the trailers are read, and at last the window accepts each number once. Counters are
+//! then the window accepts each number once, and the trailers are read. Counters are
 //! added up at the end of the batch. Nothing waits and nothing is allocated.
 //!
-//! A packet that is refused leaves the SA's state as it was. What was decrypted and then
-//! refused is wiped.
+//! A packet that is refused leaves the SA's state as it was, unless it is authentic: then its
+//! number is used up whatever it holds, and it cannot be replayed. What was decrypted and then
+//! refused is wiped. A packet that is not authentic is counted, because an ICV bears a limited
+//! number of guesses.
+//!
+//! An SA belongs to the process that made it. A forked child has a copy of the counter and of
+//! the window; it would send IVs again and accept packets again, so it is
+//! [refused](Refusal::Forked) everything.
 
 #![deny(unsafe_code)]
 
 pub mod database;
 mod error;
+mod forgeries;
 pub mod headers;
 mod inbound;
 mod lifetime;
@@ -41,6 +50,7 @@ mod packet;
 mod parameters;
 mod protection;
 pub mod replay;
+mod resynchronization;
 mod sequence;
 pub mod statistics;
 mod sync;

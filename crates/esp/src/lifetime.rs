@@ -1,11 +1,18 @@
-//! Lifetimes: what an SA has done, when it must be replaced, and when it ends.
+//! Lifetimes: what an SA has done, when it must be replaced, when it ends, and whose it is.
+//!
+//! An SA with a lifetime in seconds reads a coarse clock once a batch. One without traffic
+//! notices its age when its owner asks, by `check_age`.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use cipherlane::{Clock, Process};
 
 use crate::sync::Line;
-use crate::{Lifetime, Lifetimes};
+use crate::{Lifetime, Lifetimes, Refusal};
 
-/// What the owner of an SA must hear of. Each is told once.
+/// What the owner of an SA must hear of. Each is told once, but for
+/// [`Forgeries`](Self::Forgeries) and [`Resynchronized`](Self::Resynchronized).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// A soft lifetime was reached: the SA is to be replaced.
@@ -14,8 +21,17 @@ pub enum Event {
     Hard(Measure),
     /// The last sequence number was sent: the SA does nothing any more.
     SequenceExhausted,
-    /// Too many packets that were not authentic: the SA does nothing any more.
-    TooManyInvalid,
+    /// Packets are coming that are not authentic: forged, damaged, or of another key. Told with
+    /// the first of them, and then once a second while there are more. Inbound only.
+    Forgeries {
+        /// Since the SA was made.
+        total: u64,
+        /// Since this was told last.
+        per_second: u64,
+    },
+    /// The sender was 2^32 or more numbers ahead, after a long outage, and was found again
+    /// (RFC 4303 appendix A3). Inbound only.
+    Resynchronized,
 }
 
 /// What a lifetime is measured in.
@@ -25,6 +41,10 @@ pub enum Measure {
     Packets,
     /// Bytes of content sealed or accepted.
     Bytes,
+    /// Seconds since the SA was made.
+    Seconds,
+    /// Packets that were not authentic. Inbound only.
+    Forgeries,
 }
 
 /// Hears of events, on the thread that works on a packet: it must not wait.
@@ -55,10 +75,18 @@ impl Allowance {
 
 /// The life of one SA, shared by all its threads.
 pub(crate) struct Life {
-    limits: Lifetimes,
+    /// The only process that may use the SA.
+    owner: Process,
     /// A bit for each event that was told.
     told: AtomicU32,
+    /// Whether packets or bytes are limited, and whether seconds are.
+    is_counted: bool,
+    is_timed: bool,
+    limits: Lifetimes,
     observer: Option<Observer>,
+    clock: Clock,
+    /// By the clock.
+    born: Duration,
     /// Written by every batch of an SA that has limits.
     used: Line<Used>,
 }
@@ -72,24 +100,32 @@ struct Used {
 
 const DEAD: u32 = bit(Event::Hard(Measure::Packets))
     | bit(Event::Hard(Measure::Bytes))
-    | bit(Event::SequenceExhausted)
-    | bit(Event::TooManyInvalid);
+    | bit(Event::Hard(Measure::Seconds))
+    | bit(Event::Hard(Measure::Forgeries))
+    | bit(Event::SequenceExhausted);
 
+/// The bit of an event that is told once; 0 for another.
 const fn bit(event: Event) -> u32 {
-    1 << match event {
-        Event::Soft(measure) => measure as u32,
-        Event::Hard(measure) => 2 + measure as u32,
-        Event::SequenceExhausted => 4,
-        Event::TooManyInvalid => 5,
+    match event {
+        Event::Soft(measure) => 1 << measure as u32,
+        Event::Hard(measure) => 1 << (8 + measure as u32),
+        Event::SequenceExhausted => 1 << 16,
+        Event::Forgeries { .. } | Event::Resynchronized => 0,
     }
 }
 
 impl Life {
-    pub(crate) fn new(limits: &Lifetimes) -> Self {
+    pub(crate) fn new(limits: &Lifetimes, clock: &Clock) -> Self {
+        let unlimited = Lifetime::default();
         Life {
-            limits: *limits,
+            owner: Process::current(),
             told: AtomicU32::new(0),
+            is_counted: limits.packets != unlimited || limits.bytes != unlimited,
+            is_timed: limits.seconds != unlimited,
+            limits: *limits,
             observer: None,
+            clock: clock.clone(),
+            born: clock.coarse(),
             used: Line(Used::default()),
         }
     }
@@ -98,22 +134,66 @@ impl Life {
         self.observer = Some(observer);
     }
 
-    /// Whether the SA does nothing any more.
+    /// Why the SA does nothing any more, if so.
     #[inline]
-    pub(crate) fn is_over(&self) -> bool {
-        self.told.load(Ordering::Relaxed) & DEAD != 0
+    pub(crate) fn end(&self) -> Option<Refusal> {
+        if self.told.load(Ordering::Relaxed) & DEAD != 0 || !self.owner.is_current() {
+            return Some(self.reason());
+        }
+        None
+    }
+
+    #[cold]
+    fn reason(&self) -> Refusal {
+        let forgeries = bit(Event::Hard(Measure::Forgeries));
+        if !self.owner.is_current() {
+            Refusal::Forked
+        } else if self.told.load(Ordering::Relaxed) & forgeries != 0 {
+            Refusal::TooManyForgeries
+        } else {
+            Refusal::Expired
+        }
+    }
+
+    /// Looks at the clock, where seconds are limited. Once a batch.
+    #[inline]
+    pub(crate) fn check_age(&self) {
+        if self.is_timed {
+            self.check_clock();
+        }
+    }
+
+    fn check_clock(&self) {
+        if !self.owner.is_current() {
+            return;
+        }
+        let age = self.clock.coarse().saturating_sub(self.born).as_secs();
+        let Lifetime { soft, hard } = self.limits.seconds;
+        for (limit, event) in [
+            (soft, Event::Soft(Measure::Seconds)),
+            (hard, Event::Hard(Measure::Seconds)),
+        ] {
+            if limit.is_some_and(|limit| age >= limit) {
+                self.tell(event);
+            }
+        }
+    }
+
+    /// The time by the SA's clock.
+    pub(crate) fn now(&self) -> Duration {
+        self.clock.coarse()
     }
 
     /// Counts a batch. `None`: all of it is within the hard lifetimes.
     #[inline]
     pub(crate) fn spend(&self, packets: u64, bytes: u64) -> Option<Allowance> {
-        if self.limits == Lifetimes::default() {
-            return None;
+        match self.is_counted {
+            true => self.spend_counted(packets, bytes),
+            false => None,
         }
-        self.spend_limited(packets, bytes)
     }
 
-    fn spend_limited(&self, packets: u64, bytes: u64) -> Option<Allowance> {
+    fn spend_counted(&self, packets: u64, bytes: u64) -> Option<Allowance> {
         let (limits, Line(used)) = (&self.limits, &self.used);
         let allowance = Allowance {
             packets: self.spend_on(Measure::Packets, limits.packets, &used.packets, packets),
@@ -141,12 +221,13 @@ impl Life {
         hard.saturating_sub(before)
     }
 
-    /// Tells the observer, once.
+    /// Tells the observer, and most events only once.
     pub(crate) fn tell(&self, event: Event) {
         let bit = bit(event);
         // A load first: it is told once and asked often.
-        if self.told.load(Ordering::Relaxed) & bit != 0
-            || self.told.fetch_or(bit, Ordering::Relaxed) & bit != 0
+        if bit != 0
+            && (self.told.load(Ordering::Relaxed) & bit != 0
+                || self.told.fetch_or(bit, Ordering::Relaxed) & bit != 0)
         {
             return;
         }
@@ -167,10 +248,12 @@ mod tests {
             soft: Some(soft),
             hard: Some(hard),
         };
-        let mut life = Life::new(&Lifetimes {
+        let limits = Lifetimes {
             packets: limit(packets),
             bytes: limit(bytes),
-        });
+            ..Lifetimes::default()
+        };
+        let mut life = Life::new(&limits, &Clock::default());
         let events = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&events);
         life.set_observer(Box::new(move |event| heard.lock().unwrap().push(event)));
@@ -186,7 +269,7 @@ mod tests {
         let mut rest = life.spend(3, 30).expect("two too many");
         assert!(rest.take(10));
         assert!(!rest.take(10) && !rest.take(0));
-        assert!(life.is_over());
+        assert_eq!(life.end(), Some(Refusal::Expired));
         assert_eq!(
             *events.lock().unwrap(),
             [Event::Soft(Measure::Packets), Event::Hard(Measure::Packets)]

@@ -9,7 +9,7 @@ use crate::statistics::{Shards, Statistics, Tally};
 use crate::trailer::{self, protocol};
 use crate::{Error, Event, Mode, Packet, Refusal, SaParameters, Verdict};
 
-/// An SA that seals packets, on any number of threads at once.
+/// An SA that seals packets, on any number of threads of the process that made it at once.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,7 +20,7 @@ use crate::{Error, Event, Mode, Packet, Refusal, SaParameters, Verdict};
 /// let transform = Transform::AesGcm { icv: 16, iv: IvOrigin::Explicit };
 /// let mut parameters = SaParameters::new(0x1234, transform, Keys::combined(&[7; 20]));
 /// parameters.mode = Mode::Transport;
-/// let sa = OutboundSa::new(&framework, &parameters)?;
+/// let sa = OutboundSa::new(&framework, parameters)?;
 ///
 /// let mut buffer = [0; 2048];
 /// let mut packets = [Packet::new(&mut buffer, 64..164).with_next_header(17)];
@@ -42,16 +42,16 @@ pub struct OutboundSa {
 
 impl OutboundSa {
     /// Checks the parameters and expands the keys.
-    pub fn new(framework: &Framework, parameters: &SaParameters) -> Result<Self, Error> {
+    pub fn new(framework: &Framework, parameters: SaParameters) -> Result<Self, Error> {
         parameters.check(Counter::last(parameters.esn))?;
-        let protection = protection::protection(framework, parameters)?;
+        let protection = protection::protection(framework, &parameters)?;
         Ok(OutboundSa {
-            counter: Counter::new(parameters.first_sequence, parameters.esn),
+            counter: Counter::new(parameters.last() + 1, parameters.esn),
             spi: parameters.spi,
             mode: parameters.mode,
             layout: protection.layout(),
             protection,
-            life: Life::new(&parameters.lifetimes),
+            life: Life::new(&parameters.lifetimes, framework.clock()),
             statistics: Shards::new(),
         })
     }
@@ -82,9 +82,16 @@ impl OutboundSa {
         self.counter.next()
     }
 
-    /// Whether a hard lifetime or the end of the sequence numbers was reached.
+    /// Whether it seals nothing any more: a hard lifetime or the end of the sequence numbers
+    /// was reached, or this is a child of the process that made it.
     pub fn is_over(&self) -> bool {
-        self.life.is_over()
+        self.life.end().is_some()
+    }
+
+    /// Looks whether a lifetime in seconds has passed, as every batch does: for a timer of the
+    /// owner, where an SA may have no traffic.
+    pub fn check_age(&self) {
+        self.life.check_age();
     }
 
     /// What it has done.
@@ -109,9 +116,10 @@ impl OutboundSa {
                 Err(refusal) => packet.refuse(refusal),
             }
         }
-        if self.life.is_over() {
+        self.life.check_age();
+        if let Some(refusal) = self.life.end() {
             count = 0;
-            refuse_pending(packets, Refusal::Expired);
+            refuse_pending(packets, refusal);
         } else if let Some(mut rest) = self.life.spend(count as u64, bytes) {
             let pending = packets.iter_mut().filter(|packet| packet.is_pending());
             for packet in pending.filter(|packet| !rest.take(packet.len())) {

@@ -5,6 +5,10 @@ use zeroize::Zeroizing;
 use crate::Error;
 
 /// The parameters of one SA, one direction.
+///
+/// An SA consumes them, because two outbound SAs of one key would send the same sequence
+/// numbers and so the same IVs, which gives away plaintext and, with AES-GCM, forgeries. A
+/// clone is for an SA that takes the place of another, after [`resume_after`](Self::resume_after).
 #[derive(Clone, Debug)]
 pub struct SaParameters {
     /// Security parameters index; 0 to 255 are reserved.
@@ -24,9 +28,8 @@ pub struct SaParameters {
     pub encapsulation: Encapsulation,
     /// When the SA must be replaced, and when it ends.
     pub lifetimes: Lifetimes,
-    /// The first sequence number to send, or to be received: 1, but for an SA that goes on
-    /// after another process.
-    pub first_sequence: u64,
+    /// The last sequence number sent or received before.
+    last: u64,
 }
 
 impl SaParameters {
@@ -41,21 +44,41 @@ impl SaParameters {
             mode: Mode::Tunnel,
             encapsulation: Encapsulation::None,
             lifetimes: Lifetimes::default(),
-            first_sequence: 1,
+            last: 0,
         }
     }
 
+    /// The SA goes on after another, of an earlier process for instance: `last` is the highest
+    /// sequence number that was sent or may have been, or that was received. Without it an SA
+    /// begins with number 1.
+    pub fn resume_after(&mut self, last: u64) -> &mut Self {
+        self.last = last;
+        self
+    }
+
+    /// The last sequence number sent or received before.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
     /// What is wrong with them, but for keys and ICV, which the transform judges. `most` is the
-    /// last sequence number.
+    /// last sequence number there is.
     pub(crate) fn check(&self, most: u64) -> Result<(), Error> {
         if self.spi < 256 {
             return Err(Error::ReservedSpi { spi: self.spi });
         }
-        if !(1..=most).contains(&self.first_sequence) {
-            let given = self.first_sequence;
-            return Err(Error::FirstSequence { given, most });
+        if self.last >= most {
+            let last = self.last;
+            return Err(Error::Exhausted { last, most });
         }
-        for lifetime in [self.lifetimes.packets, self.lifetimes.bytes] {
+        let limits = &self.lifetimes;
+        let limits = [
+            limits.packets,
+            limits.bytes,
+            limits.seconds,
+            limits.forgeries,
+        ];
+        for lifetime in limits {
             if let (Some(soft), Some(hard)) = (lifetime.soft, lifetime.hard)
                 && soft > hard
             {
@@ -206,6 +229,35 @@ pub struct Lifetimes {
     pub packets: Lifetime,
     /// By bytes of content sealed or accepted.
     pub bytes: Lifetime,
+    /// By seconds since the SA was made, while the machine was not suspended, by a clock that
+    /// is read once a batch. An SA without traffic notices its age when its owner calls
+    /// [`OutboundSa::check_age`](crate::OutboundSa::check_age) or
+    /// [`InboundSa::check_age`](crate::InboundSa::check_age).
+    pub seconds: Lifetime,
+    /// By packets that were not authentic; inbound only. Each of them is a guess of an ICV, and a
+    /// short one is guessed too often to allow guesses without end. So a transform with an ICV
+    /// of 64 bits or fewer has a hard limit of its own, which this can only make less:
+    ///
+    /// | ICV | the SA ends after | chance until then that one was right |
+    /// |---|---|---|
+    /// | ESP_GOST-4M-IMIT, 32 bits | 100,000 packets (draft-fedchenko-ipsecme-cpesp-gost-04) | 2^-15 |
+    /// | ESP_GOST-1K-IMIT, 32 bits behind 32 others | the same, of those whose outer ICV is right | 2^-15 |
+    /// | AES-GCM, 64 bits | 2^32 packets or 2^40 bytes (NIST SP 800-38D appendix C) | 2^-28 |
+    /// | Magma in MGM, 64 bits | 2^32 packets | 2^-31 |
+    /// | 96 bits and more | never, unless a limit is given here | |
+    ///
+    /// The soft limit is a tenth of the hard one unless it is given.
+    ///
+    /// **An SA with such a limit can be stopped by anybody who sees its packets and can send
+    /// forged ones.** ESP_GOST-4M-IMIT stands a tenth of a second of a million packets a second.
+    /// The owner hears [`Event::Forgeries`](crate::Event::Forgeries) with number and rate from
+    /// the first such packet on, [`Event::Soft`](crate::Event::Soft) in time to negotiate
+    /// another SA, and [`Event::Hard`](crate::Event::Hard) at the end, after which packets are
+    /// refused as [`TooManyForgeries`](crate::Refusal::TooManyForgeries). What helps is to
+    /// filter the source, and to negotiate a longer ICV: ESP_GOST-1K-IMIT checks another ICV of
+    /// 32 bits first, of which any number may be wrong, so that 2^32 times as many packets are
+    /// needed to end it.
+    pub forgeries: Lifetime,
 }
 
 /// One measure's limits.

@@ -30,7 +30,8 @@ pub enum Refusal {
     BadOuterIcv,
     /// The SPI is not that of the SA.
     WrongSpi,
-    /// It is not an ESP packet of this SA's transform.
+    /// It is not an ESP packet of this SA's transform. One that is authentic all the same
+    /// counts as received: it cannot be replayed.
     Malformed(Malformed),
     /// A NAT keepalive: one byte 0xff (RFC 3948 section 2.3).
     Keepalive,
@@ -44,8 +45,14 @@ pub enum Refusal {
     NotTunnelled,
     /// No sequence number is left: the SA must be rekeyed.
     SequenceExhausted,
-    /// The SA is past a hard lifetime, or it saw too many invalid packets.
+    /// The SA is past a hard lifetime or its last sequence number: replace it.
     Expired,
+    /// The SA saw as many forged packets as its ICV bears: replace it, and look for their source.
+    TooManyForgeries,
+    /// The SA was made by the parent of this process. Both would send the same sequence numbers
+    /// and IVs, and both would accept the same packets: make another SA, with other keys, after
+    /// the fork.
+    Forked,
     /// A driver failed in the middle of the packet; its content is lost.
     DriverFailed,
 }
@@ -75,7 +82,7 @@ pub enum Malformed {
 
 impl Refusal {
     /// How many reasons there are: the length of a table by [`index`](Self::index).
-    pub const COUNT: usize = 22;
+    pub const COUNT: usize = 24;
 
     /// Every reason, in the order of [`index`](Self::index).
     pub const ALL: [Refusal; Self::COUNT] = [
@@ -91,6 +98,8 @@ impl Refusal {
         Refusal::NotTunnelled,
         Refusal::SequenceExhausted,
         Refusal::Expired,
+        Refusal::TooManyForgeries,
+        Refusal::Forked,
         Refusal::DriverFailed,
         Refusal::Malformed(Malformed::Truncated),
         Refusal::Malformed(Malformed::Unaligned),
@@ -118,8 +127,10 @@ impl Refusal {
             Refusal::NotTunnelled => 9,
             Refusal::SequenceExhausted => 10,
             Refusal::Expired => 11,
-            Refusal::DriverFailed => 12,
-            Refusal::Malformed(kind) => 13 + kind as usize,
+            Refusal::TooManyForgeries => 12,
+            Refusal::Forked => 13,
+            Refusal::DriverFailed => 14,
+            Refusal::Malformed(kind) => 15 + kind as usize,
         }
     }
 
@@ -138,6 +149,8 @@ impl Refusal {
             Refusal::NotTunnelled => "not_tunnelled",
             Refusal::SequenceExhausted => "sequence_exhausted",
             Refusal::Expired => "expired",
+            Refusal::TooManyForgeries => "too_many_forgeries",
+            Refusal::Forked => "forked",
             Refusal::DriverFailed => "driver_failed",
             Refusal::Malformed(Malformed::Truncated) => "malformed_truncated",
             Refusal::Malformed(Malformed::Unaligned) => "malformed_unaligned",

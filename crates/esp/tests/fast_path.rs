@@ -67,8 +67,8 @@ fn a_batch_allocates_nothing_on_any_thread() {
                 soft: Some(5000),
                 hard: Some(1 << 40),
             };
-            let outbound = OutboundSa::new(&framework, &parameters).unwrap();
-            let inbound = InboundSa::new(&framework, &parameters).unwrap();
+            let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();
+            let inbound = InboundSa::new(&framework, parameters.clone()).unwrap();
             let allocated = || {
                 let mut buffers: Vec<Buffer> =
                     (0..64).map(|_| Buffer::new(&ipv4(200, 1))).collect();

@@ -3,9 +3,11 @@
 
 mod support;
 
+use std::sync::{Arc, Mutex};
+
 use cipherlane_esp::{
-    GostSbox, InboundSa, Keys, Malformed, Mode, OutboundSa, Refusal, SaParameters, Transform,
-    Verdict,
+    Event, GostSbox, InboundSa, Keys, Malformed, Measure, Mode, OutboundSa, Refusal, SaParameters,
+    Transform, Verdict,
 };
 use serde_json::Value;
 use support::{Buffer, SPI, framework, hex, with_packets};
@@ -29,8 +31,8 @@ fn parameters(transform: Transform, keys: &Keys, esn: bool) -> SaParameters {
 /// Seals these payloads with numbers from `first` on.
 fn sealed_from(parameters: &SaParameters, first: u64, payloads: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut parameters = parameters.clone();
-    parameters.first_sequence = first;
-    let sa = OutboundSa::new(&framework(), &parameters).unwrap();
+    parameters.resume_after(first - 1);
+    let sa = OutboundSa::new(&framework(), parameters.clone()).unwrap();
     let sealed = with_packets(payloads, |packets| {
         packets.iter_mut().for_each(|p| p.set_next_header(17));
         sa.seal(packets);
@@ -90,9 +92,10 @@ fn published_packets_are_opened_alone_and_after_their_neighbours() {
         let sequence = vector["seq"].as_u64().unwrap();
         let payload = vector["payload"].as_str().or(vector["plaintext"].as_str());
         let payload = hex(payload.unwrap());
-        parameters.first_sequence = sequence.saturating_sub(1).max(1);
-        let sa = InboundSa::new(&framework, &parameters).unwrap();
-        let before = sealed_from(&parameters, parameters.first_sequence, &[vec![7; 60]]);
+        let first = sequence.saturating_sub(1).max(1);
+        parameters.resume_after(first - 1);
+        let sa = InboundSa::new(&framework, parameters.clone()).unwrap();
+        let before = sealed_from(&parameters, first, &[vec![7; 60]]);
         if sequence > 1 {
             assert_eq!(open_one(&sa, &before[0]), Verdict::Accepted);
         }
@@ -126,12 +129,12 @@ fn a_batch_crosses_every_border_of_the_key_tree() {
             let sealed = sealed_from(&parameters, first, &payloads);
             // The same packets, one by one.
             for place in [0, 39, 40, 41, 79] {
-                parameters.first_sequence = first + place as u64;
-                let sa = InboundSa::new(&framework, &parameters).unwrap();
+                parameters.resume_after(first + place as u64 - 1);
+                let sa = InboundSa::new(&framework, parameters.clone()).unwrap();
                 assert_eq!(open_one(&sa, &sealed[place]), Verdict::Accepted);
             }
-            parameters.first_sequence = first;
-            let sa = InboundSa::new(&framework, &parameters).unwrap();
+            parameters.resume_after(first - 1);
+            let sa = InboundSa::new(&framework, parameters.clone()).unwrap();
             let mut order: Vec<usize> = (0..80).collect();
             order.rotate_left(50);
             order[10..70].reverse();
@@ -155,7 +158,7 @@ fn packets_of_every_length() {
             let lengths = lengths.chain([longest / 8 * 8 - 2]);
             let payloads: Vec<_> = lengths.map(|len| vec![0x5a; len]).collect();
             let sealed = sealed_from(&parameters, 1, &payloads);
-            let sa = InboundSa::new(&framework, &parameters).unwrap();
+            let sa = InboundSa::new(&framework, parameters.clone()).unwrap();
             let opened = with_packets(&sealed, |packets| sa.open(packets));
             for (opened, payload) in opened.into_iter().zip(payloads) {
                 assert_eq!(opened, (Verdict::Accepted, payload));
@@ -170,7 +173,7 @@ fn each_failure_touches_what_the_draft_says() {
     for (transform, keys) in both() {
         let parameters = parameters(transform, &keys, true);
         let sealed = sealed_from(&parameters, 2, &[vec![1; 100]]).remove(0);
-        let sa = InboundSa::new(&framework, &parameters).unwrap();
+        let sa = InboundSa::new(&framework, parameters.clone()).unwrap();
         let flipped = |byte: usize| {
             let mut packet = sealed.clone();
             packet[byte] ^= 1;
@@ -206,19 +209,22 @@ fn a_wrong_cipher_key_under_a_right_outer_mac_is_an_invalid_packet() {
     others.keys = Keys::combined(&wrong);
     let sealed = sealed_from(&others, 1, &[b"sixteen known bytes".repeat(4)]).remove(0);
     parameters.keys = keys;
-    let sa = InboundSa::new(&framework(), &parameters).unwrap();
+    let sa = InboundSa::new(&framework(), parameters.clone()).unwrap();
     let opened = with_packets(&[sealed], |packets| sa.open(packets));
     assert_eq!(opened[0].0, Verdict::Refused(Refusal::BadIcv));
     assert!(opened[0].1.iter().all(|&byte| byte == 0), "not wiped");
 }
 
 #[test]
-fn the_sa_ends_with_its_last_invalid_packet() {
+fn the_sa_ends_with_its_last_forged_packet_and_not_without_a_word() {
     let framework = framework();
     for (transform, keys) in both() {
         let parameters = parameters(transform, &keys, true);
         let sealed = sealed_from(&parameters, 1, &vec![vec![]; 2]);
-        let sa = InboundSa::new(&framework, &parameters).unwrap();
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&events);
+        let sa = InboundSa::new(&framework, parameters.clone()).unwrap();
+        let sa = sa.with_observer(Box::new(move |event| told.lock().unwrap().push(event)));
         let refused = |icv_byte: usize, count: usize| {
             let mut packet = sealed[0].clone();
             let at = packet.len() - icv_byte;
@@ -246,8 +252,21 @@ fn the_sa_ends_with_its_last_invalid_packet() {
         assert_eq!(open_one(&sa, &sealed[1]), Verdict::Accepted);
         refused(1, 1);
         assert!(sa.is_over());
-        let expired = Verdict::Refused(Refusal::Expired);
-        assert_eq!(open_one(&sa, &sealed[0]), expired);
+        let ended = Verdict::Refused(Refusal::TooManyForgeries);
+        assert_eq!(open_one(&sa, &sealed[0]), ended);
+        // The owner heard of it from the first one on, and in time to replace the SA.
+        let told = events.lock().unwrap();
+        let (soft, hard) = (
+            Event::Soft(Measure::Forgeries),
+            Event::Hard(Measure::Forgeries),
+        );
+        let (first, others) = told.split_first().unwrap();
+        assert!(matches!(first, Event::Forgeries { total: 1..=32, .. }));
+        let once: Vec<_> = others
+            .iter()
+            .filter(|event| !matches!(event, Event::Forgeries { .. }))
+            .collect();
+        assert_eq!(once, [&soft, &hard]);
     }
 }
 
@@ -258,8 +277,8 @@ fn padding_of_zeros_is_opened_too() {
     let (parameters, vector) = published(text).remove(1);
     assert_eq!(vector["trailer"], "00000000000504");
     let mut parameters = parameters;
-    parameters.first_sequence = vector["seq"].as_u64().unwrap();
-    let sa = InboundSa::new(&framework(), &parameters).unwrap();
+    parameters.resume_after(vector["seq"].as_u64().unwrap() - 1);
+    let sa = InboundSa::new(&framework(), parameters.clone()).unwrap();
     let packet = hex(vector["packet"].as_str().unwrap());
     assert_eq!(open_one(&sa, &packet), Verdict::Accepted);
 }
@@ -270,10 +289,10 @@ fn racing_threads_share_one_key_tree() {
     let framework = framework();
     for (transform, keys) in both() {
         let mut parameters = parameters(transform, &keys, true);
-        parameters.first_sequence = (1 << 32) - 1500;
+        parameters.resume_after((1 << 32) - 1501);
         parameters.replay_window = Some(65_536);
-        let outbound = OutboundSa::new(&framework, &parameters).unwrap();
-        let inbound = InboundSa::new(&framework, &parameters).unwrap();
+        let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();
+        let inbound = InboundSa::new(&framework, parameters.clone()).unwrap();
         let work = |thread: usize| {
             for round in 0..60 {
                 let count = [1, 16, 5, 32][(thread + round) % 4];

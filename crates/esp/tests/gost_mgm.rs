@@ -64,8 +64,8 @@ fn the_published_packets() {
         let mut parameters = SaParameters::new(word(0), transform, keys);
         parameters.esn = false;
         parameters.mode = Mode::Transport;
-        parameters.first_sequence = word(4).into();
-        let sa = InboundSa::new(&framework, &parameters).unwrap();
+        parameters.resume_after(u64::from(word(4)) - 1);
+        let sa = InboundSa::new(&framework, parameters.clone()).unwrap();
         let opened = with_packets(std::slice::from_ref(&packet), |packets| sa.open(packets));
         let plaintext = match field("plaintext") {
             // Only authenticated: it stands in the packet.
@@ -76,9 +76,9 @@ fn the_published_packets() {
         assert_eq!(opened[0], (Verdict::Accepted, payload.to_vec()), "{vector}");
         // A sender begins with the indexes that are all 0.
         if field("IV") == [0; 8] {
-            parameters.first_sequence = 1;
+            parameters.resume_after(0);
             assert_eq!(word(4), 1);
-            let sa = OutboundSa::new(&framework, &parameters).unwrap();
+            let sa = OutboundSa::new(&framework, parameters.clone()).unwrap();
             assert_eq!(seal(&sa, &[payload.to_vec()]), [packet], "{vector}");
             reproduced += 1;
         }
@@ -98,8 +98,8 @@ fn the_indexes_count_packets_and_carry_to_the_next_leaf() {
         for packets in [leaf, 2 * leaf, leaf << 16, leaf << 32] {
             let mut parameters = support::parameters(transform, &keys, true);
             parameters.mode = Mode::Transport;
-            parameters.first_sequence = packets + 1 - 20;
-            let outbound = OutboundSa::new(&framework, &parameters).unwrap();
+            parameters.resume_after(packets - 20);
+            let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();
             let payloads: Vec<_> = (0..40).map(|i| vec![i as u8; 3 * i]).collect();
             let sealed = seal(&outbound, &payloads);
             for (i, packet) in (0u64..).zip(&sealed) {
@@ -107,7 +107,7 @@ fn the_indexes_count_packets_and_carry_to_the_next_leaf() {
                 let iv = ((number / leaf) << 24) | (number % leaf);
                 assert_eq!(packet[8..16], iv.to_be_bytes(), "{name}");
             }
-            let inbound = InboundSa::new(&framework, &parameters).unwrap();
+            let inbound = InboundSa::new(&framework, parameters.clone()).unwrap();
             let mut order: Vec<usize> = (0..40).collect();
             order[5..35].reverse();
             let shuffled: Vec<_> = order.iter().map(|&i| sealed[i].clone()).collect();
@@ -129,8 +129,8 @@ fn when_the_leaves_are_used_up_nothing_is_sent() {
         };
         let mut parameters = support::parameters(transform, &keys, true);
         parameters.mode = Mode::Transport;
-        parameters.first_sequence = most;
-        let sa = OutboundSa::new(&framework, &parameters).unwrap();
+        parameters.resume_after(most - 1);
+        let sa = OutboundSa::new(&framework, parameters.clone()).unwrap();
         let sealed = with_packets(&vec![vec![1; 50]; 2], |packets| sa.seal(packets));
         assert_eq!(sealed[0].0, Verdict::Sealed, "{name}");
         assert_eq!(sealed[0].1[8..11], [0xff; 3]);
@@ -147,12 +147,12 @@ fn packets_of_every_length() {
             let mut parameters = support::parameters(transform, &keys, esn);
             parameters.mode = Mode::Transport;
             // With ESN the upper half is part of what is authenticated.
-            parameters.first_sequence = if esn { 7 << 32 } else { 1 };
+            parameters.resume_after(if esn { (7 << 32) - 1 } else { 0 });
             let lengths = (0..70).chain([500, 1023, 1400, 9000, (65_515 - 8 - 8 - 12) / 4 * 4 - 2]);
             let payloads: Vec<_> = lengths.map(|len| vec![0x5a; len]).collect();
-            let outbound = OutboundSa::new(&framework, &parameters).unwrap();
+            let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();
             let sealed = seal(&outbound, &payloads);
-            let inbound = InboundSa::new(&framework, &parameters).unwrap();
+            let inbound = InboundSa::new(&framework, parameters.clone()).unwrap();
             for (packet, payload) in sealed.iter().zip(payloads) {
                 let opened = with_packets(std::slice::from_ref(packet), |p| inbound.open(p));
                 assert_eq!(opened[0], (Verdict::Accepted, payload), "{name}");
@@ -168,9 +168,9 @@ fn a_flipped_bit_anywhere_is_noticed() {
         for esn in [false, true] {
             let mut parameters = support::parameters(transform, &keys, esn);
             parameters.mode = Mode::Transport;
-            let outbound = OutboundSa::new(&framework, &parameters).unwrap();
+            let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();
             let sealed = seal(&outbound, &[vec![7; 61]]).remove(0);
-            let inbound = InboundSa::new(&framework, &parameters).unwrap();
+            let inbound = InboundSa::new(&framework, parameters.clone()).unwrap();
             for byte in 8..sealed.len() {
                 let mut damaged = sealed.clone();
                 damaged[byte] ^= 0x10;

@@ -25,8 +25,8 @@ fn pair(mode: Mode, encapsulation: Encapsulation) -> (OutboundSa, InboundSa) {
     (parameters.mode, parameters.encapsulation) = (mode, encapsulation);
     let framework = framework();
     (
-        OutboundSa::new(&framework, &parameters).unwrap(),
-        InboundSa::new(&framework, &parameters).unwrap(),
+        OutboundSa::new(&framework, parameters.clone()).unwrap(),
+        InboundSa::new(&framework, parameters.clone()).unwrap(),
     )
 }
 

@@ -30,8 +30,8 @@ fn pairs() -> &'static [(OutboundSa, InboundSa)] {
                     _ => Mode::Transport,
                 };
                 pairs.push((
-                    OutboundSa::new(&framework, &parameters).unwrap(),
-                    InboundSa::new(&framework, &parameters).unwrap(),
+                    OutboundSa::new(&framework, parameters.clone()).unwrap(),
+                    InboundSa::new(&framework, parameters.clone()).unwrap(),
                 ));
             }
         }

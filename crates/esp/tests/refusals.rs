@@ -57,7 +57,7 @@ fn refused(sa: &InboundSa, packet: Vec<u8>, expected: Refusal) {
 
 #[test]
 fn inbound() {
-    let sa = InboundSa::new(&framework(), &gcm()).unwrap();
+    let sa = InboundSa::new(&framework(), gcm()).unwrap();
     let malformed = Refusal::Malformed;
     let inner = ipv4(30, 0);
     let plaintext = |rest: &[u8]| [&inner, rest].concat();
@@ -85,54 +85,37 @@ fn inbound() {
     jumbo.resize(70_000, 0);
     refused(&sa, jumbo, Refusal::TooLong);
 
-    refused(
-        &sa,
-        forge(7, &plaintext(&[255, 4])),
-        malformed(Malformed::PadLength),
-    );
-    refused(
-        &sa,
-        forge(7, &plaintext(&[31, 4])),
-        malformed(Malformed::PadLength),
-    );
-    refused(
-        &sa,
-        forge(7, &plaintext(&[1, 3, 2, 2, 2, 4])),
-        malformed(Malformed::Padding),
-    );
-    refused(
-        &sa,
-        forge(7, &plaintext(&[0, 6])),
-        malformed(Malformed::NextHeader),
-    );
-    refused(
-        &sa,
-        forge(7, &plaintext(&[0, 41])),
-        malformed(Malformed::InnerHeader),
-    );
-    refused(
-        &sa,
-        forge(7, &[0x45, 0, 4, 4]),
-        malformed(Malformed::PadLength),
-    );
-    refused(
-        &sa,
-        forge(7, &[0x45, 0, 0, 4]),
-        malformed(Malformed::InnerHeader),
-    );
+    // Authentic, whatever it holds: its number is used up (RFC 4303 section 3.4.3).
+    let mut longer = plaintext(&[0, 4]);
+    longer[3] = 31;
+    let authentic = [
+        (plaintext(&[255, 4]), Malformed::PadLength),
+        (plaintext(&[31, 4]), Malformed::PadLength),
+        (plaintext(&[1, 3, 2, 2, 2, 4]), Malformed::Padding),
+        (plaintext(&[0, 6]), Malformed::NextHeader),
+        (plaintext(&[0, 41]), Malformed::InnerHeader),
+        (vec![0x45, 0, 4, 4], Malformed::PadLength),
+        (vec![0x45, 0, 0, 4], Malformed::InnerHeader),
+        (longer, Malformed::InnerLength),
+    ];
+    for ((plaintext, kind), number) in authentic.into_iter().zip(100u32..) {
+        let packet = forge(number, &plaintext);
+        let before = sa.statistics().packets;
+        refused(&sa, packet.clone(), malformed(kind));
+        assert_eq!(sa.highest_sequence(), u64::from(number));
+        refused(&sa, packet, Refusal::Replayed);
+        assert_eq!(sa.statistics().packets, before);
+    }
     refused(
         &sa,
         forge(7, &ipv4(26, 0)[..22]),
         malformed(Malformed::Unaligned),
     );
-    let mut longer = plaintext(&[0, 4]);
-    longer[3] = 31;
-    refused(&sa, forge(7, &longer), malformed(Malformed::InnerLength));
     let mut damaged = good.clone();
     damaged[20] ^= 1;
     refused(&sa, damaged, Refusal::BadIcv);
 
-    // Nothing of all that used the number up.
+    // Nothing of what was not authentic used the number up.
     let accepted = with_packets(std::slice::from_ref(&good), |packets| sa.open(packets));
     assert_eq!(accepted[0], (Verdict::Accepted, inner.clone()));
     refused(&sa, good, Refusal::Replayed);
@@ -143,7 +126,7 @@ fn inbound() {
 
 #[test]
 fn a_number_twice_in_one_batch_is_accepted_once() {
-    let sa = InboundSa::new(&framework(), &gcm()).unwrap();
+    let sa = InboundSa::new(&framework(), gcm()).unwrap();
     let packet = forge(5, &[ipv4(30, 0), vec![0, 4]].concat());
     let result = with_packets(&vec![packet; 40], |packets| sa.open(packets));
     assert_eq!(result[0].0, Verdict::Accepted);
@@ -161,7 +144,7 @@ fn behind_udp() {
         source: 4500,
         destination: 4500,
     };
-    let sa = InboundSa::new(&framework(), &udp).unwrap();
+    let sa = InboundSa::new(&framework(), udp.clone()).unwrap();
     refused(&sa, vec![0xff], Refusal::Keepalive);
     refused(&sa, vec![0; 4], Refusal::NonEspMarker);
     refused(&sa, vec![0; 40], Refusal::NonEspMarker);
@@ -171,7 +154,7 @@ fn behind_udp() {
 
 #[test]
 fn tfc_padding_is_cut_off_and_dummies_are_marked() {
-    let sa = InboundSa::new(&framework(), &gcm()).unwrap();
+    let sa = InboundSa::new(&framework(), gcm()).unwrap();
     let inner = ipv4(30, 0);
     let padded = forge(1, &[&inner[..], &[0xaa; 64], &[0, 4]].concat());
     let dummy = forge(2, &[&[0x55; 18][..], &[0, 59]].concat());
@@ -184,8 +167,8 @@ fn tfc_padding_is_cut_off_and_dummies_are_marked() {
 #[test]
 fn dummies_are_sent_on_demand_and_only_then() {
     let framework = framework();
-    let outbound = OutboundSa::new(&framework, &gcm()).unwrap();
-    let inbound = InboundSa::new(&framework, &gcm()).unwrap();
+    let outbound = OutboundSa::new(&framework, gcm()).unwrap();
+    let inbound = InboundSa::new(&framework, gcm()).unwrap();
     let mut buffer = vec![7; 200];
     let mut packets = [Packet::new(&mut buffer, 50..90).with_next_header(59)];
     outbound.seal(&mut packets);
@@ -201,7 +184,7 @@ fn dummies_are_sent_on_demand_and_only_then() {
 
 #[test]
 fn outbound() {
-    let sa = OutboundSa::new(&framework(), &gcm()).unwrap();
+    let sa = OutboundSa::new(&framework(), gcm()).unwrap();
     let refused = |content: &[u8], range: std::ops::Range<usize>, room: usize, expected| {
         let mut buffer = vec![0; range.end + room];
         buffer[range.clone()].copy_from_slice(content);
@@ -235,8 +218,8 @@ fn parameters_that_make_no_sa() {
     let both = |change: &dyn Fn(&mut SaParameters)| {
         let mut parameters = gcm();
         change(&mut parameters);
-        let outbound = OutboundSa::new(&framework, &parameters).map(|_| ());
-        let inbound = InboundSa::new(&framework, &parameters).map(|_| ());
+        let outbound = OutboundSa::new(&framework, parameters.clone()).map(|_| ());
+        let inbound = InboundSa::new(&framework, parameters.clone()).map(|_| ());
         (outbound, inbound)
     };
     for width in [0, 1, 31, 65_537] {
@@ -253,10 +236,24 @@ fn parameters_that_make_no_sa() {
         let (outbound, _) = both(&|p| p.transform = Transform::AesGcm { icv, iv });
         assert!(matches!(outbound, Err(Error::IcvLength { given, .. }) if given == icv));
     }
-    for first in [0, 1 << 32] {
-        let (outbound, _) = both(&|p| p.first_sequence = first);
-        assert!(matches!(outbound, Err(Error::FirstSequence { given, .. }) if given == first));
+    for sent in [u64::from(u32::MAX), 1 << 32, u64::MAX] {
+        let (outbound, inbound) = both(&|p| _ = p.resume_after(sent));
+        assert!(matches!(outbound, Err(Error::Exhausted { last, .. }) if last == sent));
+        assert!(matches!(inbound, Err(Error::Exhausted { last, .. }) if last == sent));
     }
+    // More forged packets than the draft allows.
+    let (_, inbound) = both(&|p| {
+        p.transform = Transform::Gost4mImit(cipherlane_esp::GostSbox::ParamZ);
+        p.keys = Keys::combined(&[1; 36]);
+        p.lifetimes.forgeries.hard = Some(100_001);
+    });
+    assert!(matches!(
+        inbound,
+        Err(Error::Forgeries {
+            given: 100_001,
+            most: 100_000
+        })
+    ));
     let (outbound, _) = both(&|p| {
         (p.lifetimes.bytes.soft, p.lifetimes.bytes.hard) = (Some(2), Some(1));
     });
@@ -280,7 +277,7 @@ fn keys_of_a_wrong_length_make_no_sa() {
                 let (encryption, integrity) = (&keys.encryption, &keys.integrity);
                 if resize(encryption) != **encryption {
                     let keys = Keys::pair(&resize(encryption), integrity);
-                    let sa = OutboundSa::new(&framework, &parameters(transform, &keys, esn));
+                    let sa = OutboundSa::new(&framework, parameters(transform, &keys, esn));
                     assert!(
                         matches!(sa, Err(Error::EncryptionKey { .. })),
                         "{transform:?}"
@@ -288,7 +285,7 @@ fn keys_of_a_wrong_length_make_no_sa() {
                 }
                 if resize(integrity) != **integrity {
                     let keys = Keys::pair(encryption, &resize(integrity));
-                    let sa = InboundSa::new(&framework, &parameters(transform, &keys, esn));
+                    let sa = InboundSa::new(&framework, parameters(transform, &keys, esn));
                     assert!(
                         matches!(sa, Err(Error::IntegrityKey { .. })),
                         "{transform:?}"
@@ -304,8 +301,8 @@ fn transport_mode_takes_what_it_is_given() {
     let mut transport = gcm();
     transport.mode = Mode::Transport;
     let framework = framework();
-    let outbound = OutboundSa::new(&framework, &transport).unwrap();
-    let inbound = InboundSa::new(&framework, &transport).unwrap();
+    let outbound = OutboundSa::new(&framework, transport.clone()).unwrap();
+    let inbound = InboundSa::new(&framework, transport.clone()).unwrap();
     for len in 0..40 {
         let mut buffer = vec![7; 200];
         let mut packets = [Packet::new(&mut buffer, 50..50 + len).with_next_header(17)];

@@ -11,8 +11,8 @@ fn what_is_sealed_is_opened_once() {
     for (transform, keys) in transforms() {
         for esn in [false, true] {
             let parameters = parameters(transform, &keys, esn);
-            let outbound = OutboundSa::new(&framework, &parameters).unwrap();
-            let inbound = InboundSa::new(&framework, &parameters).unwrap();
+            let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();
+            let inbound = InboundSa::new(&framework, parameters.clone()).unwrap();
             let mut total = 0;
             for count in [1, 2, 31, 32, 33, 64, 100] {
                 let inner: Vec<_> = (0..count).map(|i| ipv4(20 + i * 13, i as u8)).collect();
@@ -52,7 +52,7 @@ fn an_implicit_iv_and_a_shorter_icv_leave_parts_out_of_the_same_packet() {
     let framework = framework();
     let seal = |transform, keys: &Keys, esn| {
         let parameters = parameters(transform, keys, esn);
-        let sa = OutboundSa::new(&framework, &parameters).unwrap();
+        let sa = OutboundSa::new(&framework, parameters.clone()).unwrap();
         let sealed = with_packets(&vec![ipv4(90, 5); 3], |packets| sa.seal(packets));
         sealed
             .into_iter()

@@ -53,7 +53,7 @@ impl Published {
         };
         // The receiver is where the sender was: so it infers the upper half.
         let sequence: u64 = self.sequence.parse().unwrap();
-        parameters.first_sequence = sequence.saturating_sub(1).max(1);
+        parameters.resume_after(sequence.saturating_sub(2));
         parameters
     }
 }
@@ -79,7 +79,7 @@ fn published_packets_are_opened() {
     for published in published() {
         let name = &published.name;
         let parameters = published.parameters();
-        let sa = match InboundSa::new(&framework, &parameters) {
+        let sa = match InboundSa::new(&framework, parameters.clone()) {
             Ok(sa) => sa,
             Err(Error::ReservedSpi { spi }) => {
                 assert!(spi < 256, "{name}");
@@ -106,7 +106,7 @@ fn a_flipped_bit_anywhere_is_noticed_and_what_was_decrypted_is_wiped() {
     for published in published() {
         let packet = hex(&published.packet);
         let parameters = published.parameters();
-        let Ok(sa) = InboundSa::new(&framework, &parameters) else {
+        let Ok(sa) = InboundSa::new(&framework, parameters.clone()) else {
             continue;
         };
         // The header has its own refusals; the ICV covers all of it.
@@ -150,8 +150,9 @@ fn the_published_payload_is_sealed_to_a_packet_of_the_published_form() {
     let framework = framework();
     for published in published() {
         let mut parameters = published.parameters();
-        parameters.first_sequence = published.sequence.parse().unwrap();
-        let Ok(sa) = OutboundSa::new(&framework, &parameters) else {
+        let sequence: u64 = published.sequence.parse().unwrap();
+        parameters.resume_after(sequence - 1);
+        let Ok(sa) = OutboundSa::new(&framework, parameters.clone()) else {
             continue;
         };
         let mut buffer = Buffer::new(&hex(&published.payload));

@@ -146,12 +146,14 @@ fn macs<const N: usize>(size: usize) -> Vec<Candidate<'static>> {
             Ok(move |operations: u64| {
                 for _ in 0..operations {
                     let mut fresh = messages.fresh();
+                    let mut macs = [[0; 4]; N];
+                    let mut macs = macs.iter_mut();
                     let mut jobs = from_fn::<_, N, _>(|_| MacJob {
                         key: &key,
                         head: &[],
                         data: fresh.next().expect("N messages").0,
                         suffix: &[],
-                        mac: [0; 64],
+                        mac: macs.next().expect("N MACs"),
                     });
                     mode(black_box(&mut jobs));
                 }
@@ -293,16 +295,19 @@ fn aeads<K: mgm::Cipher + 'static, const N: usize>(
         Ok(move |operations: u64| {
             for _ in 0..operations {
                 let mut fresh = messages.fresh();
-                mgm::seal(&mut from_fn::<_, N, _>(|_| {
+                let mut tags = [[0; 8]; N];
+                let mut tags = tags.iter_mut();
+                let sealed = mgm::seal(&mut from_fn::<_, N, _>(|_| {
                     let (data, iv) = fresh.next().expect("N messages");
                     AeadJob {
                         key: &key,
                         iv,
                         aad: &[],
                         data: data.into(),
-                        tag: [0; 32],
+                        tag: tags.next().expect("N tags"),
                     }
                 }));
+                sealed.expect("right nonces");
             }
             Ok(())
         })

@@ -106,14 +106,15 @@ fn aeads<K>(
     run: fn(&mut [AeadJob<'_, K>]),
 ) -> Duration {
     let keys: Vec<K> = secrets.chunks(KEY + DATA).map(|s| key(&s[..KEY])).collect();
-    let jobs = secrets.chunks_mut(KEY + DATA).zip(&keys);
+    let mut tags = vec![[0; 16]; keys.len()];
+    let jobs = secrets.chunks_mut(KEY + DATA).zip(&keys).zip(&mut tags);
     let mut jobs: Vec<_> = jobs
-        .map(|(secret, key)| AeadJob {
+        .map(|((secret, key), tag)| AeadJob {
             key,
             iv: [7; 16],
             aad: &[1; 12],
             data: (&mut secret[KEY..]).into(),
-            tag: [0; 32],
+            tag,
         })
         .collect();
     timed(|| run(black_box(&mut jobs)))
@@ -125,17 +126,17 @@ fn seals<M: Mac, C: Cipher>(
     key: impl Fn(&[u8]) -> AuthencKey<M, C>,
 ) -> Duration {
     let keys: Vec<_> = secrets.chunks(KEY + DATA).map(|s| key(&s[..KEY])).collect();
-    let mut tags = vec![[0; 32]; keys.len()];
+    let mut tags = vec![([0; 32], false); keys.len()];
     let jobs = secrets.chunks_mut(KEY + DATA).zip(&keys).zip(&mut tags);
     let mut jobs: Vec<_> = jobs
-        .map(|((secret, key), tag)| AuthencJob {
+        .map(|((secret, key), (tag, right))| AuthencJob {
             key,
             iv: [7; 16],
             aad: &[1; 12],
             data: (&mut secret[KEY..]).into(),
             suffix: &[],
             tag,
-            right: false,
+            right,
         })
         .collect();
     timed(|| authenc::seal(black_box(&mut jobs)))
@@ -143,14 +144,15 @@ fn seals<M: Mac, C: Cipher>(
 
 fn macs<K>(secrets: &[u8], key: fn(&[u8]) -> K, run: fn(&mut [MacJob<'_, K>])) -> Duration {
     let keys: Vec<K> = secrets.chunks(KEY + DATA).map(|s| key(&s[..KEY])).collect();
-    let jobs = secrets.chunks(KEY + DATA).zip(&keys);
+    let mut macs = vec![[0; 32]; keys.len()];
+    let jobs = secrets.chunks(KEY + DATA).zip(&keys).zip(&mut macs);
     let mut jobs: Vec<_> = jobs
-        .map(|(secret, key)| MacJob {
+        .map(|((secret, key), mac)| MacJob {
             key,
             head: &[1; 12],
             data: &secret[KEY..],
             suffix: &[],
-            mac: [0; 64],
+            mac,
         })
         .collect();
     timed(|| run(black_box(&mut jobs)))

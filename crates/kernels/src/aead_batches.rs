@@ -39,14 +39,19 @@ pub(crate) fn batches(unit: usize) -> impl Strategy<Value = Vec<Message>> {
     vec(message, 0..=36)
 }
 
-/// The output and the tag of every message. Each stands at an alignment of its own.
-pub(crate) fn results<K>(
+/// The output and the tag of every message. Each stands at an alignment of its own. Of a
+/// tag of `N` bytes every third message asks for fewer.
+pub(crate) fn results<K, const N: usize>(
     messages: &[Message],
     in_place: bool,
     key: impl Fn(&Message) -> K,
     run: impl Fn(&mut [AeadJob<'_, K>]),
-) -> Vec<(Vec<u8>, [u8; 32])> {
+) -> Vec<(Vec<u8>, Vec<u8>)> {
     let keys: Vec<_> = messages.iter().map(key).collect();
+    let tag_len = |i: usize| if i % 3 == 2 { i / 3 % N } else { N };
+    let mut tags: Vec<_> = (0..messages.len())
+        .map(|i| vec![0xff; tag_len(i)])
+        .collect();
     let offsets = (0..messages.len()).map(|i| i % 19);
     let mut outputs: Vec<Vec<u8>> = messages
         .iter()
@@ -56,8 +61,9 @@ pub(crate) fn results<K>(
     let mut jobs: Vec<_> = outputs
         .iter_mut()
         .zip(offsets.clone())
+        .zip(&mut tags)
         .zip(messages.iter().zip(&keys))
-        .map(|((out, offset), (message, key))| {
+        .map(|(((out, offset), tag), (message, key))| {
             let out = &mut out[offset..];
             let data = if in_place {
                 InOutBuf::from(out)
@@ -70,15 +76,23 @@ pub(crate) fn results<K>(
                 iv: message.iv,
                 aad: &message.aad,
                 data,
-                tag: [0xff; 32],
+                tag,
             }
         })
         .collect();
     run(&mut jobs);
-    let tags: Vec<_> = jobs.iter().map(|job| job.tag).collect();
+    drop(jobs);
     let data = outputs
         .iter()
         .zip(offsets)
         .map(|(out, o)| out[o..].to_vec());
     data.zip(tags).collect()
+}
+
+/// What the reference gives, its tag as long as that of the result.
+pub(crate) fn cut<const N: usize>(
+    (data, tag): (Vec<u8>, [u8; N]),
+    result: &[u8],
+) -> (Vec<u8>, Vec<u8>) {
+    (data, tag[..result.len()].to_vec())
 }

@@ -5,7 +5,6 @@
 //! suffix. Any [`Mac`] goes with any [`Cipher`].
 
 use arrayvec::ArrayVec;
-use inout::InOutBuf;
 use subtle::ConstantTimeEq;
 
 use crate::aes::AesKey;
@@ -19,6 +18,9 @@ use crate::{cbc, ctr};
 /// other way round: as many as a cipher has lanes, and few enough for what was written
 /// to be still in a cache near by.
 const GROUP: usize = 32;
+
+/// The longest MAC, in bytes.
+const LONGEST: usize = 64;
 
 /// The MAC of a combination: a key of it.
 pub trait Mac: Sized + 'static {
@@ -175,7 +177,7 @@ impl<M: Mac, C: Cipher> AuthencKey<M, C> {
 ///
 /// # Panics
 /// If data is not a whole number of blocks as the cipher has them, a suffix longer
-/// than [`SUFFIX`](crate::job::SUFFIX), or a tag longer than 64 bytes.
+/// than [`SUFFIX`](crate::job::SUFFIX), or a tag longer than the MAC.
 #[inline]
 pub fn seal<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) {
     #[cfg(target_arch = "x86_64")]
@@ -184,11 +186,17 @@ pub fn seal<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) {
     }
     for group in jobs.chunks_mut(GROUP) {
         ciphers::<M, C>(group.iter_mut(), C::encrypt);
-        macs(
-            group,
-            |data| data.get_out(),
-            |tag, mac, _| tag.copy_from_slice(mac),
-        );
+        let mut macs = ArrayVec::<_, GROUP>::new();
+        for job in group {
+            macs.push(MacJob {
+                key: &job.key.mac,
+                head: job.aad,
+                data: job.data.get_out(),
+                suffix: job.suffix,
+                mac: job.tag,
+            });
+        }
+        M::run(&mut macs);
     }
 }
 
@@ -225,39 +233,24 @@ fn together<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) ->
 #[inline]
 pub fn open<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) {
     for group in jobs.chunks_mut(GROUP) {
-        macs(
-            group,
-            |data| data.get_in(),
-            |tag, mac, right| *right = (*tag).ct_eq(mac).into(),
-        );
-        ciphers::<M, C>(group.iter_mut().filter(|job| job.right), C::decrypt);
-    }
-}
-
-/// Computes the MACs of at most [`GROUP`] jobs over the bytes that `data` gives, and
-/// hands each, cut to the length of the tag, to `end`.
-#[inline(always)]
-fn macs<M: Mac, C: Cipher>(
-    group: &mut [AuthencJob<'_, AuthencKey<M, C>>],
-    data: impl for<'j> Fn(&'j mut InOutBuf<'_, '_, u8>) -> &'j [u8],
-    end: impl Fn(&mut [u8], &[u8], &mut bool),
-) {
-    let mut ends = ArrayVec::<_, GROUP>::new();
-    let mut macs = ArrayVec::<_, GROUP>::new();
-    for job in group {
-        macs.push(MacJob {
-            key: &job.key.mac,
-            head: job.aad,
-            data: data(&mut job.data),
-            suffix: job.suffix,
-            mac: [0; 64],
-        });
-        ends.push((&mut *job.tag, &mut job.right));
-    }
-    M::run(&mut macs);
-    for (job, (tag, right)) in macs.iter().zip(ends) {
-        let mac = &job.mac[..tag.len()];
-        end(tag, mac, right);
+        let mut right = ArrayVec::<_, GROUP>::new();
+        right.extend(group.iter().map(|_| [0; LONGEST]));
+        let mut macs = ArrayVec::<_, GROUP>::new();
+        for (job, right) in group.iter_mut().zip(&mut right) {
+            macs.push(MacJob {
+                key: &job.key.mac,
+                head: job.aad,
+                data: job.data.get_in(),
+                suffix: job.suffix,
+                mac: &mut right[..job.tag.len()],
+            });
+        }
+        M::run(&mut macs);
+        drop(macs);
+        for (job, right) in group.iter_mut().zip(&right) {
+            *job.right = job.tag.ct_eq(&right[..job.tag.len()]).into();
+        }
+        ciphers::<M, C>(group.iter_mut().filter(|job| *job.right), C::decrypt);
     }
 }
 
@@ -267,12 +260,15 @@ fn ciphers<'j, 'a: 'j, M: Mac, C: Cipher>(
     jobs: impl Iterator<Item = &'j mut AuthencJob<'a, AuthencKey<M, C>>>,
     run: fn(&mut [CipherJob<'_, C::Key>]),
 ) {
-    let jobs = jobs.map(|job| CipherJob {
-        key: &job.key.cipher,
-        iv: job.iv,
-        data: job.data.reborrow(),
-    });
-    run(&mut jobs.collect::<ArrayVec<_, GROUP>>());
+    let mut group = ArrayVec::<_, GROUP>::new();
+    for job in jobs {
+        group.push(CipherJob {
+            key: &job.key.cipher,
+            iv: job.iv,
+            data: job.data.reborrow(),
+        });
+    }
+    run(&mut group);
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ impl HmacSha256Key {
         HmacSha256Key(States::new(key))
     }
 
-    /// `head`, `data` and `suffix` as one message, its MAC to the front of `mac`.
+    /// `head`, `data` and `suffix` as one message, as much of its MAC to `mac` as that is long.
     #[inline(always)]
     pub(crate) fn message<'j>(
         &'j self,
@@ -66,7 +66,7 @@ impl HmacSha512Key {
         HmacSha512Key(States::new(key))
     }
 
-    /// `head`, `data` and `suffix` as one message, its MAC to the front of `mac`.
+    /// `head`, `data` and `suffix` as one message, as much of its MAC to `mac` as that is long.
     #[inline(always)]
     pub(crate) fn message<'j>(
         &'j self,
@@ -79,22 +79,22 @@ impl HmacSha512Key {
     }
 }
 
-/// HMAC-SHA-256 of every job: 32 bytes.
+/// HMAC-SHA-256 of every job: 32 bytes or fewer.
 #[inline]
 pub fn sha256(jobs: &mut [MacJob<'_, HmacSha256Key>]) {
-    hash_lanes::sha256(jobs.iter_mut().map(|job| {
-        job.key
-            .message(job.head, job.data, job.suffix, &mut job.mac)
-    }));
+    hash_lanes::sha256(
+        jobs.iter_mut()
+            .map(|job| job.key.message(job.head, job.data, job.suffix, job.mac)),
+    );
 }
 
-/// HMAC-SHA-512 of every job: 64 bytes.
+/// HMAC-SHA-512 of every job: 64 bytes or fewer.
 #[inline]
 pub fn sha512(jobs: &mut [MacJob<'_, HmacSha512Key>]) {
-    hash_lanes::sha512(jobs.iter_mut().map(|job| {
-        job.key
-            .message(job.head, job.data, job.suffix, &mut job.mac)
-    }));
+    hash_lanes::sha512(
+        jobs.iter_mut()
+            .map(|job| job.key.message(job.head, job.data, job.suffix, job.mac)),
+    );
 }
 
 /// The states of a hash after the inner and the outer padded key.
@@ -114,7 +114,7 @@ impl<H: Hash> States<H> {
                 head: &[],
                 data: key,
                 suffix: &[],
-                digest: &mut block,
+                digest: &mut block[..H::DIGEST],
             };
             hash_lanes::run::<H, _, 1>(hash_lanes::OneByOne, core::iter::once(message));
         } else {
@@ -186,26 +186,25 @@ mod tests {
         ];
         for (key, message, mac_256, mac_512) in cases {
             let key_256 = HmacSha256Key::new(key);
-            let mut jobs = [MacJob {
+            let mut mac = [0xff; 32];
+            sha256(&mut [MacJob {
                 key: &key_256,
                 head: &message[..5],
                 data: &message[5..message.len() - 4],
                 suffix: &message[message.len() - 4..],
-                mac: [0xff; 64],
-            }];
-            sha256(&mut jobs);
-            assert_eq!(hex::encode(&jobs[0].mac[..32]), mac_256);
-            assert_eq!(jobs[0].mac[32..], [0; 32]);
+                mac: &mut mac,
+            }]);
+            assert_eq!(hex::encode(mac), mac_256);
             let key_512 = HmacSha512Key::new(key);
-            let mut jobs = [MacJob {
+            let mut mac = [0xff; 64];
+            sha512(&mut [MacJob {
                 key: &key_512,
                 head: &message[..5],
                 data: &message[5..message.len() - 4],
                 suffix: &message[message.len() - 4..],
-                mac: [0xff; 64],
-            }];
-            sha512(&mut jobs);
-            assert_eq!(hex::encode(jobs[0].mac), mac_512);
+                mac: &mut mac,
+            }]);
+            assert_eq!(hex::encode(mac), mac_512);
         }
     }
 

@@ -4,6 +4,9 @@
 //! are independent: they may have different keys and lengths, and a kernel is
 //! free to run them in any order or side by side in vector lanes.
 //!
+//! Jobs borrow all that is large, also what comes out: a batch of them is made where it
+//! stays, and nothing is copied out of it.
+//!
 //! Kernels check nothing that the caller can check once for many jobs: lengths
 //! and limits are the framework's to enforce. A kernel is memory safe for every
 //! input all the same, and panics where a documented length rule is broken.
@@ -42,10 +45,22 @@ pub struct AeadJob<'a, K> {
     pub aad: &'a [u8],
     /// In place, or from an input to an output of the same length that do not overlap.
     pub data: InOutBuf<'a, 'a, u8>,
-    /// Out: the whole computed tag, from the left; bytes behind it are zero.
-    /// On decryption too: comparing it in constant time with the received one, and
-    /// wiping the output if they differ, is the caller's duty.
-    pub tag: [u8; 32],
+    /// Out: as much of the computed tag, from the left, as it is long; at most what the
+    /// AEAD has. On decryption too: comparing it in constant time with the received one,
+    /// and wiping the output if they differ, is the caller's duty.
+    pub tag: &'a mut [u8],
+}
+
+impl<K> AeadJob<'_, K> {
+    /// Writes the tag, as much of it as is asked for.
+    #[inline(always)]
+    pub(crate) fn write_tag(&mut self, computed: &[u8; 16]) {
+        match <&mut [u8; 16]>::try_from(&mut *self.tag) {
+            // The usual length without a call.
+            Ok(tag) => *tag = *computed,
+            Err(_) => self.tag.copy_from_slice(&computed[..self.tag.len()]),
+        }
+    }
 }
 
 /// A job of a cipher with a MAC, encrypt then MAC: [`crate::authenc`].
@@ -66,7 +81,7 @@ pub struct AuthencJob<'a, K> {
     pub tag: &'a mut [u8],
     /// Out, opening: whether the tag is right. Where it is not, nothing was decrypted
     /// and the output is as it was.
-    pub right: bool,
+    pub right: &'a mut bool,
 }
 
 /// The longest suffix of a message, in bytes.
@@ -82,6 +97,7 @@ pub struct MacJob<'a, K> {
     pub data: &'a [u8],
     /// The end of the message, at most [`SUFFIX`] bytes; may be empty.
     pub suffix: &'a [u8],
-    /// Out: the whole computed MAC, from the left; bytes behind it are zero.
-    pub mac: [u8; 64],
+    /// Out: as much of the computed MAC, from the left, as it is long; at most what the
+    /// MAC has.
+    pub mac: &'a mut [u8],
 }

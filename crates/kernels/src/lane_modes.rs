@@ -2,10 +2,13 @@
 //! under a key of its own: the blocks of all jobs are put into lanes one after the
 //! other, so a short job does not pay for a whole set.
 
+use core::iter::repeat_n;
+
+use arrayvec::ArrayVec;
 use inout::InOutBuf;
 
+use crate::gost28147::wipe;
 use crate::job::{CipherJob, Direction};
-use crate::wipe::wipe;
 
 /// Blocks put side by side at a time: whole sets of every kernel.
 pub(crate) const LANES: usize = 192;
@@ -20,53 +23,50 @@ pub(crate) trait LaneCipher<const N: usize>: Sized {
     fn crypt(kept: &mut Self::Kept, dir: Direction, keys: &[&Self], blocks: &mut [[u8; N]]);
 }
 
-/// Blocks on their way through the lanes.
+/// Blocks on their way through the lanes. Only as many are touched as the jobs have.
 pub(crate) struct Lanes<'a, K: LaneCipher<N>, const N: usize> {
-    keys: [&'a K; LANES],
-    blocks: [[u8; N]; LANES],
-    len: usize,
+    /// Of the blocks that were pushed.
+    keys: ArrayVec<&'a K, LANES>,
+    /// Those blocks, and behind them others that were there before.
+    blocks: ArrayVec<[u8; N], LANES>,
     kept: K::Kept,
 }
 
 impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
-    /// Empty; `key` may be any.
-    pub(crate) fn new(key: &'a K) -> Self {
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
         Lanes {
-            keys: [key; LANES],
-            blocks: [[0; N]; LANES],
-            len: 0,
+            keys: ArrayVec::new(),
+            blocks: ArrayVec::new(),
             kept: K::Kept::default(),
         }
     }
 
     pub(crate) fn room(&self) -> usize {
-        LANES - self.len
+        LANES - self.keys.len()
     }
 
     /// The next `count` blocks, to be filled.
     pub(crate) fn push(&mut self, key: &'a K, count: usize) -> &mut [[u8; N]] {
-        let range = self.len..self.len + count;
-        self.len = range.end;
-        self.keys[range.clone()].fill(key);
-        &mut self.blocks[range]
+        let start = self.keys.len();
+        self.keys.extend(repeat_n(key, count));
+        let fresh = self.keys.len().saturating_sub(self.blocks.len());
+        self.blocks.extend(repeat_n([0; N], fresh));
+        &mut self.blocks[start..][..count]
     }
 
     /// Encrypts or decrypts what was pushed, gives it and is empty again.
     pub(crate) fn run(&mut self, dir: Direction) -> &[[u8; N]] {
-        let len = core::mem::take(&mut self.len);
-        K::crypt(
-            &mut self.kept,
-            dir,
-            &self.keys[..len],
-            &mut self.blocks[..len],
-        );
-        &self.blocks[..len]
+        let blocks = &mut self.blocks[..self.keys.len()];
+        K::crypt(&mut self.kept, dir, &self.keys, blocks);
+        self.keys.clear();
+        blocks
     }
 }
 
 impl<K: LaneCipher<N>, const N: usize> Drop for Lanes<'_, K, N> {
     fn drop(&mut self) {
-        wipe(&mut self.blocks, [[0; N]; LANES]);
+        wipe(self.blocks.as_flattened_mut());
     }
 }
 
@@ -113,17 +113,14 @@ fn stream<K: LaneCipher<N>, const N: usize>(
     mut fill: impl FnMut(&mut [u8; 16], InOutBuf<'_, '_, u8>, &mut [[u8; N]]),
     mut drain: impl FnMut(InOutBuf<'_, '_, u8>, &[[u8; N]]),
 ) {
-    let Some(first) = jobs.first() else {
-        return;
-    };
-    let mut lanes = Lanes::new(first.key);
+    let mut lanes = Lanes::new();
     let (mut filled, mut drained) = (Place::default(), Place::default());
     while filled.job < jobs.len() {
         while lanes.room() > 0 && filled.job < jobs.len() {
             let CipherJob { key, iv, data } = &mut jobs[filled.job];
             let start = filled.block * N;
             let count = filled.step(lanes.room(), data.len().div_ceil(N));
-            fill(iv, stretch(data, start, count * N), lanes.push(key, count));
+            fill(iv, stretch(data, start, count * N), lanes.push(*key, count));
         }
         let mut blocks = lanes.run(dir);
         while !blocks.is_empty() {

@@ -16,8 +16,9 @@
 //! | [`kdf`] | key derivation of RFC 7836 |
 //! | [`naive`] | the reference that judges every kernel |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
+//! | [`environment`] | variables of the process, which a privileged program does not obey |
 //! | `portable` | constant-time implementations for every machine |
-//! | `x86_64` | intrinsics: AES-NI, VAES with AVX2, VAES with AVX-512. Unsafe code is allowed only here |
+//! | `x86_64` | intrinsics: AES-NI, VAES with AVX2, VAES with AVX-512. Unsafe code is allowed only here, and for one call in [`environment`] |
 //! | [`soundness`] | prose: why that unsafe code is sound |
 //!
 //! Nothing here branches on a secret or indexes memory by one. Lengths, batch
@@ -32,6 +33,7 @@ pub mod chacha;
 pub mod cpu;
 pub mod ctr;
 pub mod ecb;
+pub mod environment;
 pub mod gcm;
 pub mod gost28147;
 mod hash_lanes;
@@ -57,6 +59,8 @@ mod testing;
 #[allow(unsafe_code)]
 mod x86_64;
 
+pub use wipe::wipe_stack;
+
 /// Calls the best implementation of an AES mode that this processor has: first the
 /// entry of the x86-64 tiers, then the portable function.
 macro_rules! choose {
@@ -74,7 +78,8 @@ macro_rules! choose {
                 return x86_64::aes_ni::$entry(token, $($arg),*);
             }
         }
-        crate::portable::$($portable)::+($($same),*)
+        // The crates below move keys about.
+        crate::wipe::and_stack::<{ 12 << 10 }, _>(|| crate::portable::$($portable)::+($($same),*))
     }};
 }
 pub(crate) use choose;

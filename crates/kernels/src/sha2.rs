@@ -26,7 +26,7 @@ fn plain<'j, H: Hash>(job: &'j mut MacJob<'_, ()>) -> Message<'j, H> {
         head: job.head,
         data: job.data,
         suffix: job.suffix,
-        digest: &mut job.mac,
+        digest: job.mac,
     }
 }
 
@@ -233,23 +233,24 @@ mod tests {
     #[test]
     fn batches_agree_with_the_reference() {
         let data: Vec<u8> = (0..700).map(|i| ((i * 31) >> 3) as u8).collect();
-        let mut jobs: Vec<_> = (0..data.len())
-            .map(|len| MacJob {
-                key: &(),
-                head: &data[..len / 3],
-                data: &data[len / 3..len - len / 2 % 8],
-                suffix: &data[len - len / 2 % 8..len],
-                mac: [0xff; 64],
-            })
-            .collect();
-        sha256(&mut jobs);
-        for (job, len) in jobs.iter().zip(0..) {
-            assert_eq!(job.mac[..32], naive::sha256(&data[..len]), "{len} bytes");
-            assert_eq!(job.mac[32..], [0; 32]);
-        }
-        sha512(&mut jobs);
-        for (job, len) in jobs.iter().zip(0..) {
-            assert_eq!(job.mac, naive::sha512(&data[..len]), "{len} bytes");
+        let mut of_256 = vec![[0xff; 32]; data.len()];
+        let mut of_512 = vec![[0xff; 64]; data.len()];
+        let job = |len: usize, mac| MacJob {
+            key: &(),
+            head: &data[..len / 3],
+            data: &data[len / 3..len - len / 2 % 8],
+            suffix: &data[len - len / 2 % 8..len],
+            mac,
+        };
+        let jobs = of_256.iter_mut().enumerate();
+        let jobs = jobs.map(|(len, digest)| job(len, &mut digest[..]));
+        sha256(&mut jobs.collect::<Vec<_>>());
+        let jobs = of_512.iter_mut().enumerate();
+        let jobs = jobs.map(|(len, digest)| job(len, &mut digest[..]));
+        sha512(&mut jobs.collect::<Vec<_>>());
+        for (len, digests) in of_256.iter().zip(&of_512).enumerate() {
+            let expected = (&naive::sha256(&data[..len]), &naive::sha512(&data[..len]));
+            assert_eq!(digests, expected, "{len} bytes");
         }
     }
 }

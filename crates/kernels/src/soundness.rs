@@ -81,8 +81,9 @@
 //! block of the stack frame that outlives the run.
 //!
 //! `kuznyechik::KeyPlanes` starts uninitialised too. `set` writes all planes of one
-//! register, through raw pointers, and notes that it did; `get` refuses a register for
-//! which nothing was written. Its room is that of one register of 512 bits or of two of
+//! register, through raw pointers, the first register first, and then notes how many bytes
+//! at the front are written; `get` refuses a register that is not among them, and they are
+//! what is wiped. Its room is that of one register of 512 bits or of two of
 //! 256, which `set` asserts, and one value serves one instruction set only: it lives in
 //! a batch, and within a batch detection gives the same answer every time.
 //!
@@ -93,10 +94,16 @@
 //! Not a matter of soundness, but argued nowhere else. Entries clear all vector
 //! registers on return. Slots, encrypted tweaks, key tables and blocks cut by stealing
 //! are wiped where they were filled, by stores that a statement opaque to the compiler
-//! keeps alive. What the compiler itself spills to the stack is not: the kernels are
-//! written so that round keys stay in memory where they are (`Schedule` holds an
-//! address, not values), and what is spilled in the widest of them is data on its way.
-//! Those of GOST 28147-89 wipe the stack below them, as far as a test finds it written.
+//! keeps alive. What the compiler itself spills to the stack, round keys and powers of H
+//! among it, depends on how many registers there are. Kernels keep it from loading keys
+//! before their turn (`order`). They do not wipe the stack below them after each call, which
+//! would take longer than to encrypt a short message; [`wipe_stack`](crate::wipe_stack) does,
+//! and is called where a key is let go: when a session is closed, when OpenSSL frees a context,
+//! and by a worker before it sleeps. Other threads that have used the key keep such remains until
+//! their stacks are used again. How deep the wipe has to go is measured: `tests/left_behind` runs
+//! every kernel on each set of features and looks for words of the keys in the stack below.
+//! Portable code and GOST 28147-89 wipe the stack themselves, for the crates below the one move
+//! keys about, and the other takes long enough.
 //! Moving an `AesKey` copies it, and the old place is not wiped: expand it where it
 //! will stay, or box it.
 //!

@@ -60,7 +60,11 @@
 //! # }
 //! ```
 
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code)]
 pub mod clock;
+#[allow(unsafe_code)]
 pub mod counters;
 pub mod crossover;
 pub mod interleave;

@@ -35,7 +35,7 @@ impl Tag {
 
     /// Takes the tag that a message to be decrypted should have.
     pub(crate) fn expect(&mut self, direction: Direction, param: &Param) -> Result<(), Reason> {
-        let tag = param.octets().ok_or(Reason::FailedToGetParameter)?;
+        let tag = param.octets(TAG)?;
         if direction == Direction::Encrypt || !(1..=TAG).contains(&tag.len()) {
             return Err(Reason::InvalidTag);
         }

@@ -20,12 +20,8 @@ use crate::tls_record;
 #[derive(Clone)]
 pub(crate) struct Block {
     keyed: Keyed<AesKey>,
-    pad: bool,
     /// Input that is not a block yet, or, decrypting, a block that may be the last.
     held: Held,
-    /// 0, or the version of the TLS records that come.
-    tls_version: u64,
-    tls_mac_size: usize,
     /// The MAC of the last TLS record.
     tls_mac: tls_record::Mac,
 }
@@ -104,16 +100,17 @@ impl Block {
     fn tls_record(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         let len = buffers.len();
         // A record may be empty: TLS 1.0 sends one before each other, against guessed IVs.
-        if !buffers.has_input() || !buffers.is_in_place() || !self.pad {
+        if !buffers.has_input() || !buffers.is_in_place() || !self.keyed.pad {
             return Err(Reason::CipherOperationFailed);
         }
         buffers.need_room(len)?;
+        self.tls_mac = tls_record::Mac::default();
         match self.keyed.direction {
             Direction::Encrypt => {
                 let padded = (len / BLOCK + 1) * BLOCK;
                 buffers.need_room(padded)?;
                 let record = &mut buffers.output()[..padded];
-                tls_record::pad(self.tls_version, &mut record[len..]);
+                tls_record::pad(self.keyed.tls_version, &mut record[len..]);
                 self.crypt(record.into())?;
                 Ok(padded)
             }
@@ -123,9 +120,13 @@ impl Block {
                 }
                 let record = &mut buffers.output()[..len];
                 self.crypt((&mut *record).into())?;
-                let (left, mac) =
-                    tls_record::unpad(self.tls_version, record, BLOCK, self.tls_mac_size)
-                        .ok_or(Reason::CipherOperationFailed)?;
+                let (left, mac) = tls_record::unpad(
+                    self.keyed.tls_version,
+                    record,
+                    BLOCK,
+                    self.keyed.tls_mac_size,
+                )
+                .ok_or(Reason::CipherOperationFailed)?;
                 self.tls_mac = mac;
                 Ok(left)
             }
@@ -136,15 +137,13 @@ impl Block {
 impl Context for Block {
     const GETTABLE: &'static [Param] =
         &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv, TlsMac];
-    const SETTABLE: &'static [Param] = &described![Padding, Number, TlsVersion, TlsMacSize];
+    const SETTABLE: &'static [Param] =
+        &described![Padding, Number, UseBits, TlsVersion, TlsMacSize];
 
     fn new(spec: &'static Spec) -> Self {
         Block {
             keyed: Keyed::new(spec),
-            pad: true,
             held: Held::default(),
-            tls_version: 0,
-            tls_mac_size: 0,
             tls_mac: tls_record::Mac::default(),
         }
     }
@@ -166,10 +165,11 @@ impl Context for Block {
 
     fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         self.keyed.key()?;
-        if self.tls_version > 0 {
+        if self.keyed.tls_version > 0 {
             return self.tls_record(buffers);
         }
-        let may_be_last = self.keyed.direction == Direction::Decrypt && self.pad;
+        buffers.settle()?;
+        let may_be_last = self.keyed.direction == Direction::Decrypt && self.keyed.pad;
         let mut done = 0;
         if self.held.len > 0 {
             self.held.fill(&mut buffers);
@@ -193,11 +193,11 @@ impl Context for Block {
     fn finish(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         self.keyed.key()?;
         // Every record of TLS is whole.
-        if self.tls_version > 0 {
+        if self.keyed.tls_version > 0 {
             return Err(Reason::CipherOperationFailed);
         }
         let held = self.held.len;
-        match (self.keyed.direction, self.pad) {
+        match (self.keyed.direction, self.keyed.pad) {
             (_, false) if held == 0 => Ok(0),
             (_, false) if held < BLOCK => Err(Reason::WrongFinalBlockLength),
             (Direction::Encrypt, true) => {
@@ -228,27 +228,16 @@ impl Context for Block {
 
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
         match name {
-            Name::Padding => param.give_number(self.pad.into()),
-            Name::TlsMac => param.give_octets(self.tls_mac.bytes()),
+            Name::TlsMac if !self.tls_mac.bytes().is_empty() => {
+                let mac = self.tls_mac.bytes();
+                param.give_pointer(mac.as_ptr(), mac.len())
+            }
             _ => self.keyed.get(name, param),
         }
     }
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
-        let number = || param.number().ok_or(Reason::FailedToGetParameter);
-        match name {
-            Name::Padding => self.pad = number()? != 0,
-            Name::TlsVersion => self.tls_version = number()?,
-            Name::TlsMacSize => {
-                let size = number()? as usize;
-                if size > tls_record::LONGEST_MAC {
-                    return Err(Reason::FailedToGetParameter);
-                }
-                self.tls_mac_size = size;
-            }
-            _ => return self.keyed.set(name, param),
-        }
-        Ok(())
+        self.keyed.set(name, param)
     }
 }
 

@@ -8,6 +8,9 @@ use inout::InOutBuf;
 
 use crate::error::Reason;
 
+/// Bytes of the largest object in memory.
+const LONGEST: usize = isize::MAX as usize;
+
 /// What a program handed to one call. Nothing here is read or written until a method is
 /// called, and each part at most once.
 pub(crate) struct Buffers<'a> {
@@ -74,17 +77,33 @@ impl<'a> From<&'a mut [u8]> for Piece<'a> {
 }
 
 impl Buffers<'_> {
+    /// Refuses a length that no memory has: older releases pass an `int` below zero on
+    /// as one.
+    ///
     /// # Safety
     /// `input` is null or readable for `len` bytes, `output` null or writable for `room`
     /// bytes, while this lives. They may overlap in any way.
-    pub(crate) unsafe fn new(input: *const u8, len: usize, output: *mut u8, room: usize) -> Self {
-        Buffers {
+    #[inline(always)]
+    pub(crate) unsafe fn new(
+        input: *const u8,
+        len: usize,
+        output: *mut u8,
+        room: usize,
+    ) -> Result<Self, Reason> {
+        if len > LONGEST {
+            return Err(Reason::InvalidInputLength);
+        }
+        Ok(Buffers {
             input,
             len: if input.is_null() { 0 } else { len },
             output,
-            room: if output.is_null() { 0 } else { room },
+            room: if output.is_null() {
+                0
+            } else {
+                room.min(LONGEST)
+            },
             memory: PhantomData,
-        }
+        })
     }
 
     /// Bytes of input left.
@@ -129,6 +148,12 @@ impl Buffers<'_> {
         unsafe { slice::from_raw_parts(from, len) }
     }
 
+    /// Takes the last `len` bytes off the input, before anything is written.
+    pub(crate) fn take_last(&mut self, len: usize, taken: &mut [u8]) {
+        taken[..len].copy_from_slice(self.last(len));
+        self.len -= len;
+    }
+
     /// The last `len` bytes of input, to be read before anything is written.
     pub(crate) fn last(&self, len: usize) -> &[u8] {
         assert!(len <= self.len, "there is so much input");
@@ -165,6 +190,20 @@ impl Buffers<'_> {
         })
     }
 
+    /// Moves input that the output begins inside of to the output, so that nothing is written
+    /// over what is still to be read.
+    #[inline]
+    pub(crate) fn settle(&mut self) -> Result<(), Reason> {
+        let (from, to) = (self.input.addr(), self.output.addr());
+        if from < to && to - from < self.len {
+            self.need_room(self.len)?;
+            // SAFETY: input is readable, and there is room for it.
+            unsafe { self.input.copy_to(self.output, self.len) };
+            self.input = self.output;
+        }
+        Ok(())
+    }
+
     /// Writes to the output.
     #[inline]
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Reason> {
@@ -186,8 +225,12 @@ impl Buffers<'_> {
     /// Writes to the output. Input that stands there, for work in place, moves behind it.
     pub(crate) fn insert<const N: usize>(&mut self, bytes: &[u8; N]) -> Result<(), Reason> {
         let (from, to) = (self.input.addr(), self.output.addr());
-        if self.len > 0 && from < to + bytes.len() && to < from + self.len {
-            self.need_room(bytes.len() + self.len)?;
+        let stands_there = match from < to {
+            true => to - from < self.len,
+            false => from - to < bytes.len(),
+        };
+        if self.len > 0 && stands_there {
+            self.need_room(bytes.len().saturating_add(self.len))?;
             let behind = self.output.wrapping_add(bytes.len());
             // SAFETY: input is readable, and there is room for it behind the bytes.
             unsafe { self.input.copy_to(behind, self.len) };

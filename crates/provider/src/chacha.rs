@@ -23,13 +23,15 @@ pub(crate) struct ChaCha {
     key: Option<ChaChaKey>,
     direction: Direction,
     nonce: Option<[u8; NONCE]>,
+    /// A message was begun under the nonce, or it is one that records of TLS are counted from.
+    used: bool,
     open: Option<Open>,
     tag: Tag,
     /// `taglen`, which is also set without a tag.
     tag_len: usize,
     /// The header of a record of TLS 1.2, when one comes.
     tls_aad: Option<[u8; TLS_AAD]>,
-    tls_aad_pad: u64,
+    tls_aad_pad: usize,
 }
 
 /// A message begun.
@@ -46,11 +48,15 @@ impl ChaCha {
         self.key.as_ref().ok_or(Reason::NoKeySet)
     }
 
-    /// The message that is open, or a new one, and its key. As with OpenSSL's own provider
-    /// a program that gives no new IV begins again with the last.
+    /// The message that is open, or a new one, and its key. Each message needs an IV of its
+    /// own: two under one IV would tell each other's data, and the key of their tags.
     fn message(&mut self) -> Result<(&ChaChaKey, &mut Open), Reason> {
         let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
         let nonce = self.nonce.as_ref().ok_or(Reason::NoIvSet)?;
+        if self.open.is_none() && self.used {
+            return Err(Reason::NoIvSet);
+        }
+        self.used = true;
         let open = self.open.get_or_insert_with(|| Open {
             state: ChaChaState::new(self.direction, key, nonce),
             in_data: false,
@@ -66,7 +72,7 @@ impl ChaCha {
         mut buffers: Buffers<'_>,
     ) -> Result<usize, Reason> {
         let len = usize::from(u16::from_be_bytes([aad[11], aad[12]]));
-        if buffers.len() != len + TAG {
+        if buffers.len() != len + TAG || !buffers.has_output() {
             return Err(Reason::CipherOperationFailed);
         }
         buffers.need_room(len + TAG)?;
@@ -97,23 +103,24 @@ impl ChaCha {
         for (byte, sequence) in iv[4..NONCE].iter_mut().zip(aad) {
             *byte ^= sequence;
         }
+        let mut tag = [0; TAG];
         let mut jobs = [AeadJob {
             key: self.key()?,
             iv,
             aad,
             data,
-            tag: [0; 32],
+            tag: &mut tag,
         }];
         match self.direction {
             Direction::Encrypt => chacha::seal(&mut jobs),
             Direction::Decrypt => chacha::open(&mut jobs),
         }
-        let (tag, _) = jobs[0].tag.split_first_chunk().expect("16 of 32 bytes");
-        Ok(*tag)
+        Ok(tag)
     }
 
     fn set_nonce(&mut self, nonce: &[u8]) -> Result<(), Reason> {
         self.nonce = Some(nonce.try_into().map_err(|_| Reason::InvalidIvLength)?);
+        self.used = false;
         Ok(())
     }
 
@@ -136,6 +143,7 @@ impl Context for ChaCha {
             key: None,
             direction: Direction::Encrypt,
             nonce: None,
+            used: false,
             open: None,
             tag: Tag::default(),
             tag_len: 0,
@@ -188,10 +196,10 @@ impl Context for ChaCha {
             return Ok(len);
         }
         let data = buffers.work(len)?;
-        if open.data + len as u64 > ChaChaState::LONGEST {
-            return Err(Reason::CipherOperationFailed);
-        }
-        open.data += len as u64;
+        let so_far = open.data.checked_add(len as u64);
+        open.data = so_far
+            .filter(|&data| data <= ChaChaState::LONGEST)
+            .ok_or(Reason::CipherOperationFailed)?;
         open.in_data = true;
         open.state.update(key, data.into());
         Ok(len)
@@ -211,31 +219,34 @@ impl Context for ChaCha {
     }
 
     fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
-        self.update(buffers)
+        match buffers.has_input() {
+            true => self.update(buffers),
+            false => self.finish(buffers),
+        }
     }
 
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
         match name {
-            Name::KeyLength => param.give_number(self.spec.key_len as u64),
-            Name::IvLength => param.give_number(self.spec.iv_len as u64),
-            Name::TagLength => param.give_number(self.tag_len as u64),
+            Name::KeyLength => param.give_usize(self.spec.key_len),
+            Name::IvLength => param.give_usize(self.spec.iv_len),
+            Name::TagLength => param.give_usize(self.tag_len),
             Name::Tag => self.tag.get(self.direction, param),
-            Name::TlsAadPad => param.give_number(self.tls_aad_pad),
+            Name::TlsAadPad => param.give_usize(self.tls_aad_pad),
             _ => Ok(()),
         }
     }
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
-        let octets = || param.octets().ok_or(Reason::FailedToGetParameter);
         match name {
-            Name::KeyLength if param.number() != Some(self.spec.key_len as u64) => {
+            Name::KeyLength if param.as_usize()? != self.spec.key_len => {
                 Err(Reason::InvalidKeyLength)
             }
-            Name::IvLength if param.number() != Some(self.spec.iv_len as u64) => {
-                Err(Reason::InvalidIvLength)
-            }
+            Name::IvLength if param.as_usize()? != self.spec.iv_len => Err(Reason::InvalidIvLength),
             Name::Tag => {
                 let len = param.data_size;
+                if !param.is_octets() {
+                    return Err(Reason::FailedToGetParameter);
+                }
                 if !(1..=TAG).contains(&len) {
                     return Err(Reason::InvalidTag);
                 }
@@ -251,13 +262,14 @@ impl Context for ChaCha {
                     Direction::Encrypt => 0,
                     Direction::Decrypt => TAG,
                 };
-                self.tls_aad = Some(aead::tls_header(octets()?, around)?);
-                self.tls_aad_pad = TAG as u64;
-                // A record is a message of its own.
+                self.tls_aad = Some(aead::tls_header(param.octets(TLS_AAD)?, around)?);
+                self.tls_aad_pad = TAG;
+                // A record is a message of its own, and the first one's nonce is this one.
                 self.open = None;
+                self.used = true;
                 Ok(())
             }
-            Name::TlsIvFixed => self.set_nonce(octets()?),
+            Name::TlsIvFixed => self.set_nonce(param.octets(NONCE)?),
             _ => Ok(()),
         }
     }

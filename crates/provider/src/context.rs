@@ -51,6 +51,10 @@ pub(crate) trait Context: Clone {
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason>;
 }
 
+/// The longest key of any cipher, in bytes, and the longest IV.
+pub(crate) const LONGEST_KEY: usize = 64;
+pub(crate) const LONGEST_IV: usize = 128;
+
 /// What OpenSSL holds: a cipher's context, and whom its errors are told.
 struct InUse<C> {
     core: Core,
@@ -107,6 +111,7 @@ unsafe extern "C" fn freectx<C>(context: *mut c_void) {
         // SAFETY: the context came from `boxed`, and OpenSSL frees it once. Dropping wipes.
         let context = unsafe { Box::from_raw(context.cast::<InUse<C>>()) };
         let _ = catch_unwind(AssertUnwindSafe(|| drop(context)));
+        cipherlane_kernels::wipe_stack();
     }
 }
 
@@ -121,13 +126,29 @@ unsafe extern "C" fn dupctx<C: Context>(context: *mut c_void) -> *mut c_void {
     }
 }
 
+/// What a pointer leads to, if it is not null; `None` if that is longer than it may be.
+///
+/// # Safety
+/// `bytes` is null, or readable for `len` bytes if these are at most `longest`.
+pub(crate) unsafe fn given<'a>(
+    bytes: *const u8,
+    len: usize,
+    longest: usize,
+) -> Option<Option<&'a [u8]>> {
+    if bytes.is_null() {
+        return Some(None);
+    }
+    // SAFETY: promised by the caller.
+    (len <= longest).then(|| Some(unsafe { slice::from_raw_parts(bytes, len) }))
+}
+
 type Init = unsafe extern "C" fn(
     context: *mut c_void,
     key: *const u8,
     key_len: usize,
     iv: *const u8,
     iv_len: usize,
-    params: *mut Param,
+    params: *const Param,
 ) -> c_int;
 
 macro_rules! inits {
@@ -138,17 +159,16 @@ macro_rules! inits {
             key_len: usize,
             iv: *const u8,
             iv_len: usize,
-            params: *mut Param,
+            params: *const Param,
         ) -> c_int {
             // SAFETY: OpenSSL's promises: the context is ours, key and IV are null or
             // as long as said, and the parameters are an array.
             unsafe {
                 guarded::<C>(context, |context| {
-                    let some = |bytes: *const u8, len| {
-                        (!bytes.is_null()).then(|| slice::from_raw_parts(bytes, len))
-                    };
-                    context.init($direction, some(key, key_len), some(iv, iv_len))?;
-                    params::each(params, |name, param| context.set(name, param))
+                    let key = given(key, key_len, LONGEST_KEY).ok_or(Reason::InvalidKeyLength)?;
+                    let iv = given(iv, iv_len, LONGEST_IV).ok_or(Reason::InvalidIvLength)?;
+                    context.init($direction, key, iv)?;
+                    params::each_set(params, |name, param| context.set(name, param))
                 })
             }
         }
@@ -183,8 +203,9 @@ macro_rules! updates {
             // null or as long as said, and the length has a place.
             unsafe {
                 guarded::<C>(context, |context| {
+                    let buffers = Buffers::new(input, len, output, room)?;
                     statistics::count(context.spec(), len);
-                    let done = context.$method(Buffers::new(input, len, output, room))?;
+                    let done = context.$method(buffers)?;
                     if let Some(written) = written.as_mut() {
                         *written = done;
                     }
@@ -216,7 +237,7 @@ unsafe extern "C" fn finish<C: Context>(
     // SAFETY: OpenSSL's promises, as for an update.
     unsafe {
         guarded::<C>(context, |context| {
-            let done = context.finish(Buffers::new(std::ptr::null(), 0, output, room))?;
+            let done = context.finish(Buffers::new(std::ptr::null(), 0, output, room)?)?;
             if let Some(written) = written.as_mut() {
                 *written = done;
             }
@@ -225,22 +246,26 @@ unsafe extern "C" fn finish<C: Context>(
     }
 }
 
-type Params = unsafe extern "C" fn(context: *mut c_void, params: *mut Param) -> c_int;
+type Get = unsafe extern "C" fn(context: *mut c_void, params: *mut Param) -> c_int;
+type Set = unsafe extern "C" fn(context: *mut c_void, params: *const Param) -> c_int;
 
 unsafe extern "C" fn get_ctx_params<C: Context>(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: OpenSSL's promises about contexts and parameters.
     unsafe {
         guarded::<C>(context, |context| {
-            params::each(params, |name, param| context.get(name, param))
+            params::each_asked(params, |name, param| context.get(name, param))
         })
     }
 }
 
-unsafe extern "C" fn set_ctx_params<C: Context>(context: *mut c_void, params: *mut Param) -> c_int {
+unsafe extern "C" fn set_ctx_params<C: Context>(
+    context: *mut c_void,
+    params: *const Param,
+) -> c_int {
     // SAFETY: OpenSSL's promises about contexts and parameters.
     unsafe {
         guarded::<C>(context, |context| {
-            params::each(params, |name, param| context.set(name, param))
+            params::each_set(params, |name, param| context.set(name, param))
         })
     }
 }
@@ -266,7 +291,7 @@ pub(crate) type GetParams = unsafe extern "C" fn(params: *mut Param) -> c_int;
 /// For a cipher's `get_params`.
 ///
 /// # Safety
-/// As [`params::each`].
+/// As [`params::each_asked`].
 pub(crate) unsafe fn answer(spec: &Spec, params: *mut Param) -> c_int {
     // There is no context, and so nobody to tell more than that it failed.
     // SAFETY: promised by the caller.
@@ -306,8 +331,8 @@ pub(crate) const fn functions<C: Context>(new: NewContext, params: GetParams) ->
             unsafe extern "C" fn(*mut c_void) -> *mut c_void
         ),
         entry!(GET_PARAMS, params, GetParams),
-        entry!(GET_CTX_PARAMS, get_ctx_params::<C>, Params),
-        entry!(SET_CTX_PARAMS, set_ctx_params::<C>, Params),
+        entry!(GET_CTX_PARAMS, get_ctx_params::<C>, Get),
+        entry!(SET_CTX_PARAMS, set_ctx_params::<C>, Set),
         entry!(
             GETTABLE_PARAMS,
             gettable,

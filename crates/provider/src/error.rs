@@ -34,6 +34,7 @@ reasons! {
     InvalidTag = 110, c"invalid tag";
     NoKeySet = 114, c"no key set";
     InvalidData = 115, c"invalid data";
+    InvalidInputLength = 230, c"invalid input length";
     XtsDuplicatedKeys = 149, c"xts duplicated keys";
     XtsDataUnitIsTooLarge = 148, c"xts data unit is too large";
     NoIvSet = 152, c"cipherlane: no iv set, or it was used up: give a new one";

@@ -98,6 +98,8 @@ pub(crate) mod data_type {
 
     pub(crate) const INTEGER: c_uint = 1;
     pub(crate) const UNSIGNED_INTEGER: c_uint = 2;
+    /// A `double`.
+    pub(crate) const REAL: c_uint = 3;
     pub(crate) const UTF8_STRING: c_uint = 4;
     pub(crate) const OCTET_STRING: c_uint = 5;
     pub(crate) const UTF8_PTR: c_uint = 6;

@@ -1,6 +1,8 @@
 //! What contexts of the modes without a tag hold and do alike: a key that fits, and an IV of
 //! one block or none.
 
+use std::ptr::null;
+
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::cbc;
 use cipherlane_kernels::job::{CipherJob, Direction};
@@ -26,8 +28,13 @@ pub(crate) struct Keyed<K> {
     given_iv: [u8; BLOCK],
     pub(crate) iv: [u8; BLOCK],
     iv_set: bool,
+    /// `padding`, which ECB and CBC alone obey.
+    pub(crate) pad: bool,
     /// `num`, which most modes only keep.
-    number: u64,
+    number: u32,
+    /// 0, or the version of the TLS records that come to CBC.
+    pub(crate) tls_version: u32,
+    pub(crate) tls_mac_size: usize,
 }
 
 /// A key of AES alone.
@@ -44,7 +51,10 @@ impl<K> Keyed<K> {
             given_iv: [0; BLOCK],
             iv: [0; BLOCK],
             iv_set: false,
+            pad: true,
             number: 0,
+            tls_version: 0,
+            tls_mac_size: 0,
         }
     }
 
@@ -96,32 +106,36 @@ impl<K> Keyed<K> {
         }
     }
 
-    /// Answers as a mode does that has no padding.
+    /// Answers what is alike in all modes.
     pub(crate) fn get(&self, name: Name, param: &mut Param) -> Result<(), Reason> {
         match name {
-            Name::KeyLength => param.give_number(self.spec.key_len as u64),
-            Name::IvLength => param.give_number(self.spec.iv_len as u64),
-            Name::Padding => param.give_number(1),
-            Name::Number => param.give_number(self.number),
-            Name::Iv => param.give_octets(&self.given_iv[..self.spec.iv_len]),
-            Name::UpdatedIv => param.give_octets(&self.iv[..self.spec.iv_len]),
+            Name::KeyLength => param.give_usize(self.spec.key_len),
+            Name::IvLength => param.give_usize(self.spec.iv_len),
+            Name::Padding => param.give_u32(self.pad.into()),
+            Name::Number => param.give_u32(self.number),
+            Name::Iv => param.give_octets_or_pointer(&self.given_iv[..self.spec.iv_len]),
+            Name::TlsMac => param.give_pointer(null(), self.tls_mac_size),
+            Name::UpdatedIv => param.give_octets_or_pointer(&self.iv[..self.spec.iv_len]),
             _ => Ok(()),
         }
     }
 
-    /// Takes what changes nothing in a mode that has no padding.
+    /// Takes what is alike in all modes.
     pub(crate) fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
-        let number = || param.number().ok_or(Reason::FailedToGetParameter);
         match name {
-            Name::Padding => number().map(drop),
+            Name::Padding => self.pad = param.as_u32()? != 0,
             Name::Number => {
-                self.number = Some(number()?)
-                    .filter(|&number| number < self.spec.block as u64)
+                self.number = Some(param.as_u32()?)
+                    .filter(|&number| (number as usize) < self.spec.block)
                     .ok_or(Reason::FailedToGetParameter)?;
-                Ok(())
             }
-            _ => Ok(()),
+            // It means something to modes that are not offered.
+            Name::UseBits => drop(param.as_u32()?),
+            Name::TlsVersion => self.tls_version = param.as_u32()?,
+            Name::TlsMacSize => self.tls_mac_size = param.as_usize()?,
+            _ => {}
         }
+        Ok(())
     }
 }
 

@@ -16,8 +16,42 @@
 //! | `ffi` | the ABI |
 //!
 //! The provider does not link to libcrypto. It starts a thread only where cores are dedicated
-//! to it and a call is large; all others run where they were made. OpenSSL's random generator fetches AES-CTR from it, so nothing
-//! here asks OpenSSL for random bytes; those that GCM needs come from the kernel.
+//! to it and a call is large; all others run where they were made. OpenSSL's random generator
+//! fetches AES-CTR from it, so nothing here asks OpenSSL for random bytes; those that GCM needs
+//! come from the kernel.
+//!
+//! # Where it differs from OpenSSL's default provider
+//!
+//! Calls of EVP, `ctrl` and `OSSL_PARAM` return what they return with the default provider,
+//! write the same, and have an error for the same calls: the test `evp` draws sequences of them
+//! for both (`tests/evp/sequences`). These differ on purpose.
+//!
+//! | call | default provider | here |
+//! |---|---|---|
+//! | ChaCha20-Poly1305: a second message without a new IV, also after a new key, or a message under the IV that records of TLS are counted from | encrypts under the same nonce (3.0 and 3.5) | refused, as both do for AES-GCM. No user of the default provider needs it: libssl's TLS 1.3, QUIC, HPKE, `openssl speed` and `evp_test` give each message an IV, and TLS 1.2 gives its number |
+//! | ChaCha20-Poly1305 without a key or an IV | uses zeros | refused |
+//! | ChaCha20-Poly1305: the end of a message to open, without a tag | takes none for the right one | refused |
+//! | ChaCha20-Poly1305: the tag before the end of the first message | zeros | refused |
+//! | ChaCha20-Poly1305: additional data after data | makes a tag that nobody can check | refused |
+//! | ChaCha20-Poly1305: `EVP_Cipher` without input | does nothing before 3.0.22, then ends the message | ends the message |
+//! | AES-GCM: data after a new key in the middle of a message | goes on with a counter of zeros | refused until there is an IV |
+//! | AES-GCM: data after a wrong tag | goes on with the message | refused until there is an IV |
+//! | AES-GCM: the next IV of a counter under which a message was sealed without asking for it | the same IV again | refused |
+//! | AES-GCM: the next IV of less than 8 bytes; part of an IV that is longer than the IV | counts, or writes, beside the IV | refused |
+//! | AES-GCM and ChaCha20-Poly1305: a header of TLS that is refused | the record after it is done as if it were not | it is forgotten |
+//! | AES-GCM: the tag while a record's header waits, or when sealing a tag that is set | both are in one place, and overwrite each other | they are kept apart |
+//! | ECB, CBC: `EVP_Cipher` with part of a block | reads and writes a whole one | refused |
+//! | ECB, CBC, CTR: no output | writes to the null pointer | refused |
+//! | CBC with ciphertext stealing, XTS in a copy: no key | computes with what is in memory | refused |
+//! | ECB, CBC: in place with a block begun before; input and output that overlap in part | overwrites input that is not read yet | as if they were apart |
+//! | ECB, CBC, CTS, XTS: another direction without a key | goes on with the key's schedule for the first | the other direction |
+//! | ECB, CBC, CTR, CTS: `num` of a block or more | taken before 3.0.20 | refused |
+//! | CTR: `tls-version` and `tls-mac-size` | takes a MAC off each piece that is opened; TLS has no such suite | kept, and not obeyed |
+//! | A record of TLS by CBC: empty, to be opened; a copy of the context after one was opened | reads before the record; frees its MAC twice | refused; copies the MAC |
+//! | A length below zero | read as nearly all memory by older releases of EVP | refused |
+//! | Numbers of more than 64 bytes, or a null pointer for what is set | read and written as said | refused |
+//! | `cts_mode` with a size that is shorter than the string | believes the string's end | believes the size |
+//! | A call that is refused | now and then has no entry on the error queue | always has one |
 
 mod aead;
 mod block;
@@ -40,9 +74,10 @@ mod tls_record;
 mod xts;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ffi::{Dispatch, Function, Item, Offer, Param, data_type, provider};
+use params::{Name, described};
 
 const NAME: &CStr = c"Cipherlane OpenSSL provider";
 const VERSION: &[u8] = concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes();
@@ -85,13 +120,7 @@ static FUNCTIONS: [Dispatch; 6] = {
     }
 };
 
-static GETTABLE: [Param; 5] = [
-    Param::describe(c"name", data_type::UTF8_PTR),
-    Param::describe(c"version", data_type::UTF8_PTR),
-    Param::describe(c"buildinfo", data_type::UTF8_PTR),
-    Param::describe(c"status", data_type::INTEGER),
-    Param::END,
-];
+static GETTABLE: [Param; 5] = described![Title, Release, BuildInfo, Status];
 
 /// What OpenSSL calls when it loads the provider.
 ///
@@ -155,29 +184,32 @@ extern "C" fn teardown(_: *mut c_void) {
     let _ = catch_unwind(split::stop);
 }
 
+/// Runs when the library is unloaded, and at the latest when the process ends: a program that
+/// never frees what it had of OpenSSL, such as an `SSL_CTX`, has no tear-down.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_END: extern "C" fn() = at_end;
+
+extern "C" fn at_end() {
+    let _ = catch_unwind(statistics::report_rest);
+}
+
 extern "C" fn gettable_params(_: *mut c_void) -> *const Param {
     GETTABLE.as_ptr()
 }
 
-unsafe extern "C" fn get_params(_: *mut c_void, mut params: *mut Param) -> c_int {
+unsafe extern "C" fn get_params(_: *mut c_void, params: *mut Param) -> c_int {
     let version = CStr::from_bytes_with_nul(VERSION).unwrap_or(c"");
-    // SAFETY: an array as OpenSSL hands it over; its end is marked.
-    while let Some(param) = unsafe { params.as_mut() }.filter(|param| !param.key.is_null()) {
-        // SAFETY: names are strings.
-        let name = unsafe { CStr::from_ptr::<'_>(param.key as *const c_char) };
-        let given = match name.to_bytes() {
-            b"name" => param.give_text(NAME),
-            b"version" | b"buildinfo" => param.give_text(version),
-            b"status" => param.give_number(1),
+    // SAFETY: an array as OpenSSL hands it over.
+    let answered = catch_unwind(AssertUnwindSafe(|| unsafe {
+        params::each_asked(params, |name, param| match name {
+            Name::Title => param.give_text_pointer(NAME),
+            Name::Release | Name::BuildInfo => param.give_text_pointer(version),
+            Name::Status => param.give_u32(1),
             _ => Ok(()),
-        };
-        if given.is_err() {
-            return 0;
-        }
-        // SAFETY: this was not the last.
-        params = unsafe { params.add(1) };
-    }
-    1
+        })
+    }));
+    matches!(answered, Ok(Ok(()))).into()
 }
 
 unsafe extern "C" fn query(

@@ -6,13 +6,18 @@ use std::slice;
 use crate::error::Reason;
 use crate::ffi::{Param, data_type};
 
+/// Bytes of the longest number that is read or written.
+const LONGEST_NUMBER: usize = 64;
+/// Bytes of the longest string that is read.
+const LONGEST_TEXT: usize = 64;
+
 macro_rules! names {
     ($($id:ident $name:literal $data_type:ident;)*) => {
-        /// The names that ciphers know.
+        /// The names that the provider and its ciphers know.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Name {
             $($id,)*
-            /// One that ciphers do not know: it is passed over, as providers must.
+            /// One that they do not know: it is passed over, as providers must.
             Other,
         }
 
@@ -38,6 +43,10 @@ macro_rules! names {
 }
 
 names! {
+    Title c"name" UTF8_PTR;
+    Release c"version" UTF8_PTR;
+    BuildInfo c"buildinfo" UTF8_PTR;
+    Status c"status" INTEGER;
     Tag c"tag" OCTET_STRING;
     PipelineTag c"pipeline-tag" OCTET_PTR;
     IvLength c"ivlen" UNSIGNED_INTEGER;
@@ -55,6 +64,8 @@ names! {
     TlsVersion c"tls-version" UNSIGNED_INTEGER;
     TlsMac c"tls-mac" OCTET_PTR;
     TlsMacSize c"tls-mac-size" UNSIGNED_INTEGER;
+    UseBits c"use-bits" UNSIGNED_INTEGER;
+    IvGenerated c"iv-generated" UNSIGNED_INTEGER;
     CtsMode c"cts_mode" UTF8_STRING;
     Mode c"mode" UNSIGNED_INTEGER;
     BlockSize c"blocksize" UNSIGNED_INTEGER;
@@ -73,18 +84,34 @@ macro_rules! described {
 }
 pub(crate) use described;
 
-/// Calls `visit` with each parameter of an array until one is refused.
+/// Calls `visit` with each parameter that a program sets until one is refused.
 ///
 /// # Safety
 /// `params` is null, or an array as OpenSSL hands it over: its end is marked, and each
-/// parameter's data is as long as it says.
-pub(crate) unsafe fn each(
+/// parameter's data is as long as it says, or else longer than that name may be.
+pub(crate) unsafe fn each_set(
+    mut params: *const Param,
+    mut visit: impl FnMut(Name, &Param) -> Result<(), Reason>,
+) -> Result<(), Reason> {
+    // SAFETY: the array goes on until a parameter without a name, and is only read.
+    while let Some(param) = unsafe { params.as_ref() }.filter(|param| !param.key.is_null()) {
+        // SAFETY: names are strings.
+        let name = unsafe { CStr::from_ptr(param.key) };
+        visit(Name::of(name.to_bytes()), param)?;
+        // SAFETY: this was not the last.
+        params = unsafe { params.add(1) };
+    }
+    Ok(())
+}
+
+/// Calls `visit` with each parameter that a program asks for until one is refused.
+///
+/// # Safety
+/// As [`each_set`], of an array that may be written to.
+pub(crate) unsafe fn each_asked(
     mut params: *mut Param,
     mut visit: impl FnMut(Name, &mut Param) -> Result<(), Reason>,
 ) -> Result<(), Reason> {
-    if params.is_null() {
-        return Ok(());
-    }
     // SAFETY: the array goes on until a parameter without a name.
     while let Some(param) = unsafe { params.as_mut() }.filter(|param| !param.key.is_null()) {
         // SAFETY: names are strings.
@@ -96,36 +123,65 @@ pub(crate) unsafe fn each(
     Ok(())
 }
 
-/// Reading and answering. The caller of [`each`] promised that data is as long as said.
+/// Reading, as `OSSL_PARAM_get_*` do it. The caller of [`each_set`] promised that data is as
+/// long as said.
 impl Param {
-    /// An unsigned number.
-    pub(crate) fn number(&self) -> Option<u64> {
-        let bytes = self.bytes()?;
-        let negative = self.data_type == data_type::INTEGER
-            && bytes.last().is_some_and(|&byte| byte >> 7 != 0);
-        match (self.data_type, bytes) {
-            _ if negative => None,
-            (data_type::INTEGER | data_type::UNSIGNED_INTEGER, bytes) => match bytes.len() {
-                4 => Some(u32::from_ne_bytes(bytes.try_into().ok()?).into()),
-                8 => Some(u64::from_ne_bytes(bytes.try_into().ok()?)),
-                _ => None,
-            },
-            _ => None,
-        }
+    /// A number that fits into 32 bits.
+    pub(crate) fn as_u32(&self) -> Result<u32, Reason> {
+        let number = self.number().and_then(|number| number.try_into().ok());
+        number.ok_or(Reason::FailedToGetParameter)
     }
 
-    /// A string of octets.
-    pub(crate) fn octets(&self) -> Option<&[u8]> {
-        match self.data_type {
-            data_type::OCTET_STRING => self.bytes(),
+    pub(crate) fn as_usize(&self) -> Result<usize, Reason> {
+        let number = self.number().and_then(|number| number.try_into().ok());
+        number.ok_or(Reason::FailedToGetParameter)
+    }
+
+    /// A number of any size that is not negative and fits into 64 bits.
+    fn number(&self) -> Option<u64> {
+        let bytes = self.bytes(LONGEST_NUMBER)?;
+        let unsigned = match self.data_type {
+            data_type::UNSIGNED_INTEGER => true,
+            data_type::INTEGER => false,
+            data_type::REAL => return whole(f64::from_ne_bytes(bytes.try_into().ok()?)),
+            _ => return None,
+        };
+        let number = match bytes.len() {
+            4 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
+            8 => u64::from_ne_bytes(bytes.try_into().ok()?),
+            _ => odd_number(bytes)?,
+        };
+        let sign = match cfg!(target_endian = "big") {
+            true => bytes.first(),
+            false => bytes.last(),
+        };
+        let positive = sign.is_some_and(|byte| byte >> 7 == 0);
+        (unsigned || positive).then_some(number)
+    }
+
+    /// A string of at most `longest` octets.
+    pub(crate) fn octets(&self, longest: usize) -> Result<&[u8], Reason> {
+        let octets = match self.data_type {
+            data_type::OCTET_STRING => self.bytes(longest),
             _ => None,
-        }
+        };
+        octets.ok_or(Reason::FailedToGetParameter)
+    }
+
+    /// A string of `all` octets, where the program says with a length of -1 that it gives
+    /// as many as the cipher takes.
+    pub(crate) fn all_octets(&self, all: usize) -> Option<&[u8]> {
+        let said = self.data_type == data_type::OCTET_STRING && self.data_size == usize::MAX;
+        // SAFETY: such data has as many octets as the cipher takes, and is not written while
+        // this is borrowed.
+        (said && !self.data.is_null() && all <= isize::MAX as usize)
+            .then(|| unsafe { slice::from_raw_parts(self.data.cast(), all) })
     }
 
     /// A string, which ends with its first zero if there is one.
     pub(crate) fn text(&self) -> Option<&[u8]> {
         match self.data_type {
-            data_type::UTF8_STRING => self.bytes()?.split(|&byte| byte == 0).next(),
+            data_type::UTF8_STRING => self.bytes(LONGEST_TEXT)?.split(|&byte| byte == 0).next(),
             _ => None,
         }
     }
@@ -135,89 +191,181 @@ impl Param {
     pub(crate) fn array(&self) -> Option<*const *mut u8> {
         let pointed = self.data_type == data_type::OCTET_PTR && !self.data.is_null();
         // SAFETY: such data is a pointer.
-        let array = pointed.then(|| unsafe { self.data.cast::<*const *mut u8>().read() })?;
+        let array =
+            pointed.then(|| unsafe { self.data.cast::<*const *mut u8>().read_unaligned() })?;
         (!array.is_null()).then_some(array)
     }
 
-    fn bytes(&self) -> Option<&[u8]> {
-        // SAFETY: data is as long as it says, and is not written while this is borrowed.
-        (!self.data.is_null())
-            .then(|| unsafe { slice::from_raw_parts(self.data.cast(), self.data_size) })
+    /// Whether the data is a string of octets, or nothing where one could be.
+    pub(crate) fn is_octets(&self) -> bool {
+        self.data_type == data_type::OCTET_STRING
     }
 
-    /// Answers with a number.
-    pub(crate) fn give_number(&mut self, number: u64) -> Result<(), Reason> {
-        if !matches!(
-            self.data_type,
-            data_type::INTEGER | data_type::UNSIGNED_INTEGER
-        ) {
-            return Err(Reason::FailedToSetParameter);
-        }
+    /// The data, if it has at most `longest` bytes. A longer size is not believed: `ctrl`
+    /// passes an argument of -1 on as one.
+    fn bytes(&self, longest: usize) -> Option<&[u8]> {
+        // SAFETY: data is as long as it says, and is not written while this is borrowed.
+        (!self.data.is_null() && self.data_size <= longest)
+            .then(|| unsafe { slice::from_raw_parts(self.data.cast(), self.data_size) })
+    }
+}
+
+/// A number of a size for which there is no type.
+fn odd_number(bytes: &[u8]) -> Option<u64> {
+    let next = |number: u64, byte: &u8| {
+        let fits = number <= u64::MAX >> 8;
+        fits.then_some(number << 8 | u64::from(*byte))
+    };
+    match cfg!(target_endian = "big") {
+        true => bytes.iter().try_fold(0, next),
+        false => bytes.iter().rev().try_fold(0, next),
+    }
+}
+
+/// A floating point number as the number that it is.
+fn whole(number: f64) -> Option<u64> {
+    let fits = (0.0..u64::MAX as f64).contains(&number) && number.fract() == 0.0;
+    fits.then_some(number as u64)
+}
+
+/// Answering, as `OSSL_PARAM_set_*` do it: without a place for the data the size is told.
+impl Param {
+    pub(crate) fn give_u32(&mut self, number: u32) -> Result<(), Reason> {
+        self.give_number(number.into(), size_of::<u32>())
+    }
+
+    pub(crate) fn give_usize(&mut self, number: usize) -> Result<(), Reason> {
+        self.give_number(number as u64, size_of::<usize>())
+    }
+
+    /// A number that has `size` bytes by itself and takes the size that is asked for.
+    fn give_number(&mut self, number: u64, size: usize) -> Result<(), Reason> {
+        let most = match self.data_type {
+            data_type::UNSIGNED_INTEGER => u64::MAX,
+            data_type::INTEGER => u64::MAX >> 1,
+            data_type::REAL => (1 << f64::MANTISSA_DIGITS) - 1,
+            _ => {
+                self.return_size = 0;
+                return Err(Reason::FailedToSetParameter);
+            }
+        };
+        let is_real = self.data_type == data_type::REAL;
+        self.return_size = if is_real { size_of::<f64>() } else { size };
         if self.data.is_null() {
-            self.return_size = size_of::<u64>();
             return Ok(());
         }
-        match self.data_size {
-            4 => {
-                let number = u32::try_from(number).map_err(|_| Reason::FailedToSetParameter)?;
-                // SAFETY: there is room for 4 bytes.
-                unsafe { self.data.cast::<u32>().write_unaligned(number) };
-            }
-            8 => {
-                // SAFETY: there is room for 8 bytes.
-                unsafe { self.data.cast::<u64>().write_unaligned(number) };
-            }
-            _ => return Err(Reason::FailedToSetParameter),
+        let room = self.data_size;
+        let unused = u64::BITS.saturating_sub(8 * room.min(8) as u32);
+        let fits = match is_real {
+            true => room == size_of::<f64>() && number <= most,
+            false => room <= LONGEST_NUMBER && number <= most.checked_shr(unused).unwrap_or(0),
+        };
+        if !fits {
+            return Err(Reason::FailedToSetParameter);
         }
-        self.return_size = self.data_size;
+        let mut bytes = [0; LONGEST_NUMBER];
+        let number = if is_real {
+            (number as f64).to_bits()
+        } else {
+            number
+        };
+        bytes[..8].copy_from_slice(&number.to_le_bytes());
+        if cfg!(target_endian = "big") {
+            bytes[..room].reverse();
+        }
+        // SAFETY: there is as much room as said.
+        unsafe {
+            bytes
+                .as_ptr()
+                .copy_to_nonoverlapping(self.data.cast(), room)
+        };
+        self.return_size = room;
         Ok(())
     }
 
-    /// Answers with octets: a copy, or a pointer where that is asked for. `octets` must
-    /// stay as long as the context does.
+    /// A copy of octets.
     pub(crate) fn give_octets(&mut self, octets: &[u8]) -> Result<(), Reason> {
         self.return_size = octets.len();
+        if self.data.is_null() {
+            return Ok(());
+        }
+        if self.data_type != data_type::OCTET_STRING || self.data_size < octets.len() {
+            return Err(Reason::FailedToSetParameter);
+        }
+        self.copy(octets);
+        Ok(())
+    }
+
+    /// A pointer to octets. They must stay as long as the context does.
+    pub(crate) fn give_pointer(&mut self, octets: *const u8, len: usize) -> Result<(), Reason> {
+        self.return_size = len;
+        if self.data_type != data_type::OCTET_PTR {
+            return Err(Reason::FailedToSetParameter);
+        }
+        if !self.data.is_null() {
+            // SAFETY: there is room for a pointer.
+            unsafe { self.data.cast::<*const u8>().write_unaligned(octets) };
+        }
+        Ok(())
+    }
+
+    /// A copy of octets, or a pointer where that is asked for. They must stay as long as the
+    /// context does.
+    pub(crate) fn give_octets_or_pointer(&mut self, octets: &[u8]) -> Result<(), Reason> {
         match self.data_type {
-            data_type::OCTET_STRING if self.data.is_null() => Ok(()),
-            data_type::OCTET_STRING if self.data_size >= octets.len() => {
-                // SAFETY: there is room, and it is the caller's.
-                unsafe {
-                    octets
-                        .as_ptr()
-                        .copy_to_nonoverlapping(self.data.cast(), octets.len());
-                }
-                Ok(())
-            }
-            data_type::OCTET_PTR if !self.data.is_null() => {
-                // SAFETY: a pointer to octets is asked for, and there is room for it.
-                unsafe { self.data.cast::<*const u8>().write(octets.as_ptr()) };
-                Ok(())
-            }
-            _ => Err(Reason::FailedToSetParameter),
+            data_type::OCTET_PTR => self.give_pointer(octets.as_ptr(), octets.len()),
+            _ => self.give_octets(octets),
         }
     }
 
-    /// Answers with a string, by pointer or as a copy with a zero at its end.
-    pub(crate) fn give_text(&mut self, text: &'static CStr) -> Result<(), Reason> {
+    /// Whether there is a place for octets.
+    pub(crate) fn takes_octets(&self) -> bool {
+        self.data_type == data_type::OCTET_STRING && !self.data.is_null()
+    }
+
+    /// A copy of all octets, whatever size was said; [`takes_octets`](Self::takes_octets) is
+    /// asked before. The program's promise is that the cipher's IV has room.
+    pub(crate) fn give_all_octets(&mut self, octets: &[u8]) {
+        self.copy(octets);
+    }
+
+    /// A pointer to a string.
+    pub(crate) fn give_text_pointer(&mut self, text: &'static CStr) -> Result<(), Reason> {
         self.return_size = text.count_bytes();
-        match self.data_type {
-            data_type::UTF8_PTR if !self.data.is_null() => {
-                // SAFETY: a pointer to a string is asked for, and there is room for it.
-                unsafe { self.data.cast::<*const c_char>().write(text.as_ptr()) };
-                Ok(())
-            }
-            data_type::UTF8_STRING if self.data.is_null() => Ok(()),
-            data_type::UTF8_STRING if self.data_size > text.count_bytes() => {
-                let bytes = text.to_bytes_with_nul();
-                // SAFETY: there is room for the string and the zero.
-                unsafe {
-                    bytes
-                        .as_ptr()
-                        .copy_to_nonoverlapping(self.data.cast(), bytes.len());
-                }
-                Ok(())
-            }
-            _ => Err(Reason::FailedToSetParameter),
+        if self.data_type != data_type::UTF8_PTR {
+            return Err(Reason::FailedToSetParameter);
         }
+        if !self.data.is_null() {
+            // SAFETY: there is room for a pointer.
+            unsafe {
+                self.data
+                    .cast::<*const c_char>()
+                    .write_unaligned(text.as_ptr())
+            };
+        }
+        Ok(())
+    }
+
+    /// A copy of a string, with a zero at its end if there is room.
+    pub(crate) fn give_text(&mut self, text: &CStr) -> Result<(), Reason> {
+        self.return_size = text.count_bytes();
+        if self.data.is_null() {
+            return Ok(());
+        }
+        if self.data_type != data_type::UTF8_STRING || self.data_size < text.count_bytes() {
+            return Err(Reason::FailedToSetParameter);
+        }
+        match self.data_size > text.count_bytes() {
+            true => self.copy(text.to_bytes_with_nul()),
+            false => self.copy(text.to_bytes()),
+        }
+        Ok(())
+    }
+
+    /// The callers have found that there is room.
+    fn copy(&self, octets: &[u8]) {
+        // SAFETY: there is room, and it is the program's. It may be in what is copied: the
+        // program has pointers to some of it.
+        unsafe { octets.as_ptr().copy_to(self.data.cast(), octets.len()) };
     }
 }

@@ -36,7 +36,7 @@ pub(crate) enum Mode {
 
 impl Mode {
     /// OpenSSL's number (evp.h, `EVP_CIPH_*_MODE`).
-    fn number(self) -> u64 {
+    fn number(self) -> u32 {
         match self {
             Mode::ChaCha20Poly1305 => 0,
             Mode::Ecb => 1,
@@ -70,20 +70,22 @@ impl Spec {
     }
 
     /// # Safety
-    /// As [`params::each`].
+    /// As [`params::each_asked`].
     pub(crate) unsafe fn answer(&self, params: *mut Param) -> Result<(), Reason> {
         let aead = matches!(self.mode, Mode::Gcm | Mode::ChaCha20Poly1305);
+        let custom_iv = aead || self.mode == Mode::Xts;
         let steals = self.mode == Mode::CbcCts;
         // SAFETY: promised by the caller.
         unsafe {
-            params::each(params, |name, param| match name {
-                Name::Mode => param.give_number(self.mode.number()),
-                Name::KeyLength => param.give_number(self.key_len as u64),
-                Name::IvLength => param.give_number(self.iv_len as u64),
-                Name::BlockSize => param.give_number(self.block as u64),
-                Name::Aead | Name::CustomIv => param.give_number(aead.into()),
-                Name::Cts => param.give_number(steals.into()),
-                Name::TlsMultiblock | Name::HasRandomKey => param.give_number(0),
+            params::each_asked(params, |name, param| match name {
+                Name::Mode => param.give_u32(self.mode.number()),
+                Name::KeyLength => param.give_usize(self.key_len),
+                Name::IvLength => param.give_usize(self.iv_len),
+                Name::BlockSize => param.give_usize(self.block),
+                Name::Aead => param.give_u32(aead.into()),
+                Name::CustomIv => param.give_u32(custom_iv.into()),
+                Name::Cts => param.give_u32(steals.into()),
+                Name::TlsMultiblock | Name::HasRandomKey => param.give_u32(0),
                 _ => Ok(()),
             })
         }

@@ -1,15 +1,18 @@
 //! What programs used: contexts, operations and bytes an algorithm, told at exit.
 //!
 //! `CIPHERLANE_OPENSSL_STATS` set to a file's name has them appended there as JSON, a line
-//! a process; set to `-` they go to standard error. Not set, nothing is counted.
+//! a process; set to `-` they go to standard error. Not set, nothing is counted. Nor is it in a
+//! setuid, setgid or capability program, whose caller could write by its rights.
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::path::Path;
 use std::ptr::null_mut;
 use std::slice;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use cipherlane::environment;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 
 use crate::registry::SPECS;
@@ -36,14 +39,15 @@ struct Wanted {
 
 static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
 
-/// A setting that was not followed, in words.
-static PROBLEM: OnceLock<String> = OnceLock::new();
+/// A setting that was not followed, in words that no setting can choose: whoever sets it may not
+/// be whoever reads them.
+static PROBLEM: OnceLock<&str> = OnceLock::new();
 
 /// Begins to count where the environment says so.
 pub(crate) fn start() {
     WANTED.get_or_init(|| {
         Some(Wanted {
-            destination: std::env::var(VARIABLE).ok()?,
+            destination: environment::text(VARIABLE)?,
             counters: counters()?,
         })
     });
@@ -101,11 +105,25 @@ pub(crate) fn count_split(spec: &Spec) {
     }
 }
 
-/// Notes a setting that was not followed, in words, to be told with the counters.
-pub(crate) fn note(problem: &str) {
-    // It may quote the setting, and goes into a string of JSON.
-    let plain = |c: char| if c.is_control() || c == '\\' { ' ' } else { c };
-    let _ = PROBLEM.set(problem.replace('"', "'").chars().map(plain).collect());
+/// Notes a setting that was not followed, to be told with the counters in a string of JSON.
+pub(crate) fn note(problem: &'static str) {
+    let _ = PROBLEM.set(problem);
+}
+
+/// Whether this process has told something, even that nothing was counted.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Tells what was counted and not told yet.
+pub(crate) fn report_rest() {
+    let Some(Some(Wanted { counters, .. })) = WANTED.get() else {
+        return;
+    };
+    let counted = |counters: &Counters| {
+        counters.contexts.load(Relaxed) > 0 || counters.operations.load(Relaxed) > 0
+    };
+    if !TOLD.load(Relaxed) || counters.iter().any(counted) {
+        report();
+    }
 }
 
 /// Tells what was counted.
@@ -117,6 +135,7 @@ pub(crate) fn report() {
     else {
         return;
     };
+    TOLD.store(true, Relaxed);
     let mut line = format!("{{\"process\":{},\"ciphers\":{{", std::process::id());
     let mut separator = "";
     for (spec, counters) in SPECS.iter().zip(*counters) {
@@ -145,10 +164,7 @@ pub(crate) fn report() {
     // The program is about to end: where this cannot be written, nobody is left to tell.
     let _ = match destination.as_str() {
         "-" => std::io::stderr().write_all(line.as_bytes()),
-        file => std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(file)
+        file => cipherlane_files::append(Path::new(file))
             .and_then(|mut file| file.write_all(line.as_bytes())),
     };
 }

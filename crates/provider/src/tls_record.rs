@@ -7,9 +7,12 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 /// The longest MAC of a record, in bytes.
 pub(crate) const LONGEST_MAC: usize = 64;
 
-/// The version of SSL 3.0 in a record; TLS goes on from there.
-const SSL3: u64 = 0x0300;
-const TLS1: u64 = 0x0301;
+/// Versions as in a record.
+const SSL3: u32 = 0x0300;
+const TLS1: u32 = 0x0301;
+/// Those that have a block of IV first: TLS 1.1 and 1.2, DTLS 1.0 and 1.2, and DTLS as Cisco
+/// had it before the standard.
+const EXPLICIT_IV: [u32; 5] = [0x0302, 0x0303, 0xfeff, 0xfefd, 0x0100];
 
 /// The MAC taken off a record.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -34,7 +37,7 @@ impl Mac {
 }
 
 /// Fills the padding at the end of a record.
-pub(crate) fn pad(version: u64, padding: &mut [u8]) {
+pub(crate) fn pad(version: u32, padding: &mut [u8]) {
     let last = (padding.len() - 1) as u8;
     // SSL 3.0 only looks at the last byte.
     padding.fill(if version == SSL3 { 0 } else { last });
@@ -43,17 +46,21 @@ pub(crate) fn pad(version: u64, padding: &mut [u8]) {
 
 /// Takes explicit IV, padding and MAC off a decrypted record: gives how much data is left
 /// (behind the IV) and the MAC. Where the padding is wrong the MAC is a random one, so that
-/// the record fails as if the MAC were. `None` if its length, which is public, cannot be.
+/// the record fails as if the MAC were. `None` if its length or the version, which are public,
+/// cannot be.
 pub(crate) fn unpad(
-    version: u64,
+    version: u32,
     record: &[u8],
     block: usize,
     mac_len: usize,
 ) -> Option<(usize, Mac)> {
-    // From TLS 1.1 on, and in DTLS, a block of IV stands first.
-    let explicit = version != SSL3 && version != TLS1;
-    let record = record.get(if explicit { block } else { 0 }..)?;
-    if record.len() < mac_len + 1 {
+    let explicit = match version {
+        SSL3 | TLS1 => 0,
+        _ if EXPLICIT_IV.contains(&version) => block,
+        _ => return None,
+    };
+    let record = record.get(explicit..)?;
+    if mac_len > LONGEST_MAC || record.len() <= mac_len {
         return None;
     }
     let (padding, good) = padding(version, record, block, mac_len);
@@ -69,7 +76,7 @@ pub(crate) fn unpad(
 }
 
 /// Bytes of padding before its last one, which tells them, and whether it is right.
-fn padding(version: u64, record: &[u8], block: usize, mac_len: usize) -> (u32, Choice) {
+fn padding(version: u32, record: &[u8], block: usize, mac_len: usize) -> (u32, Choice) {
     let len = record.len() as u32;
     let padding = record[record.len() - 1];
     let fits = !(u32::from(padding) + 1 + mac_len as u32).ct_gt(&len);
@@ -130,7 +137,7 @@ mod tests {
     use super::*;
 
     const BLOCK: usize = 16;
-    const TLS12: u64 = 0x0303;
+    const TLS12: u32 = 0x0303;
 
     /// A record of TLS 1.2 before it is encrypted: IV, data, MAC, padding.
     fn record(data: usize, mac: &[u8], padding: usize) -> Vec<u8> {

@@ -42,8 +42,8 @@ fn expand(direction: Direction, key: &[u8]) -> Result<XtsKey, Reason> {
 
 impl Context for Xts {
     const GETTABLE: &'static [Param] =
-        &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv];
-    const SETTABLE: &'static [Param] = &described![KeyLength, Padding];
+        &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv, TlsMac];
+    const SETTABLE: &'static [Param] = &described![KeyLength];
 
     fn new(spec: &'static Spec) -> Self {
         Xts {
@@ -108,7 +108,7 @@ impl Context for Xts {
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
         match name {
-            Name::KeyLength if param.number() != Some(self.keyed.spec.key_len as u64) => {
+            Name::KeyLength if param.as_usize()? != self.keyed.spec.key_len => {
                 Err(Reason::InvalidKeyLength)
             }
             _ => Ok(()),

@@ -55,7 +55,7 @@ pub(crate) fn load(path: &Path) -> Result<Vectors, VectorError> {
 }
 
 /// Reads the content of a vector file. `file` is the name that errors and cases carry.
-fn parse(file: &str, bytes: &[u8]) -> Result<Vectors, VectorError> {
+pub(crate) fn parse(file: &str, bytes: &[u8]) -> Result<Vectors, VectorError> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];

@@ -3,8 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `arguments` | single-dash options of OpenSSL |
-//! | `cipher` | names, hexadecimal keys, padding |
-//! | `source`, `sink`, `target` | input; output; a file that appears only when it is whole |
+//! | `cipher`, `key` | names, hexadecimal keys, padding; the places a key can be read from |
+//! | `source`, `sink` | input; output |
 //! | `coder` | what happens to one chunk |
 //! | `pipeline`, `turn`, `buffer` | the workers, their order, their memory |
 
@@ -12,10 +12,10 @@ pub(crate) mod arguments;
 mod buffer;
 mod cipher;
 mod coder;
+mod key;
 mod pipeline;
 mod sink;
 mod source;
-pub(crate) mod target;
 mod turn;
 
 use std::io::Write;
@@ -42,6 +42,7 @@ use crate::failure::Failure;
 use crate::options::start;
 use crate::output;
 use crate::output::JsonFlag;
+use crate::secret::{self, Secret};
 
 /// Bytes of a chunk at most: it stays in a core's cache from read to write, and system calls are
 /// few.
@@ -59,10 +60,14 @@ pub(crate) struct EncArgs {
     #[arg(long, value_name = "CIPHER", value_parser = ciphers())]
     cipher: Cipher,
     /// The key, in hexadecimal; short ones are filled up with zeros
-    #[arg(short = 'K', long = "K", value_name = "HEX")]
+    ///
+    /// @file:NAME, @fd:NUMBER and @env:NAME read it from a file, a descriptor or a variable: there
+    /// it is not seen in the process list nor kept in the shell's history. It must be as long as
+    /// the cipher takes; white space is passed over.
+    #[arg(short = 'K', long = "K", value_name = "HEX|@PLACE")]
     key: String,
-    /// The IV, in hexadecimal; ecb has none
-    #[arg(long = "iv", value_name = "HEX")]
+    /// The IV, in hexadecimal or as the key is given; ecb has none
+    #[arg(long = "iv", value_name = "HEX|@PLACE")]
     iv: Option<String>,
     /// Read this file [default: standard input]
     #[arg(long = "in", value_name = "FILE")]
@@ -88,6 +93,9 @@ pub(crate) struct EncArgs {
     /// Accepted and without effect: with -K there is no salt
     #[arg(long, hide = true)]
     nosalt: bool,
+    /// Say what could not be done to keep the key secret
+    #[arg(short, long)]
+    verbose: bool,
     #[command(flatten)]
     json: JsonFlag,
 }
@@ -116,13 +124,17 @@ struct Summary {
     bytes_per_second: f64,
 }
 
-pub(crate) fn run(args: &EncArgs, mut config: Config) -> Result<(), Failure> {
+pub(crate) fn run(args: &EncArgs, key: Option<Secret>, mut config: Config) -> Result<(), Failure> {
     let cipher = args.cipher;
+    secret::forbid_dumps();
     // In the order in which OpenSSL warns.
     let iv = iv(args)?;
-    let key = cipher::hex("-K", &args.key, cipher.key_len())?;
+    // Clap has seen to it that there is one.
+    let given = key.unwrap_or_default();
+    let key = key::read("-K", &given, cipher.key_len())?;
+    drop(given);
     if args.print || args.print_only {
-        print_key(cipher, &key, &iv)?;
+        secret::scope(|| print_key(cipher, &key, &iv))?;
     }
     if args.print_only {
         return Ok(());
@@ -135,8 +147,13 @@ pub(crate) fn run(args: &EncArgs, mut config: Config) -> Result<(), Failure> {
     let forced = config.force.clone();
     let framework = framework(config)?;
     let driver = forced.unwrap_or_else(|| framework.driver_names()[0].to_owned());
-    let session = framework.session(cipher.algorithm(), &key)?;
-    let coder = Coder::new(session.open()?, cipher, direction, iv, args.nopad);
+    // The key schedule is as secret as the key.
+    let session = secret::scope(|| framework.session(cipher.algorithm(), &key)?.open())?;
+    drop(key);
+    if let Some(note) = secret::note().filter(|_| args.verbose) {
+        eprintln!("cipherlane: note: {note}");
+    }
+    let coder = Coder::new(session, cipher, direction, iv, args.nopad);
 
     let chunk = (MEMORY / workers.len()).min(CHUNK) / BLOCK * BLOCK;
     let file = |path: &Option<PathBuf>| path.clone().filter(|path| path != Path::new("-"));
@@ -162,7 +179,7 @@ pub(crate) fn run(args: &EncArgs, mut config: Config) -> Result<(), Failure> {
     };
     let result = pipeline.run(&workers, &progress);
     progress.finish_and_clear();
-    let bytes = result.inspect_err(|_| target::abandon())?;
+    let bytes = result.inspect_err(|_| cipherlane_files::abandon())?;
     if args.json.json {
         let seconds = started.elapsed().as_secs_f64();
         let summary = Summary {
@@ -188,7 +205,7 @@ fn iv(args: &EncArgs) -> Result<[u8; BLOCK], Failure> {
     let mut iv = [0; BLOCK];
     match (&args.iv, args.cipher.mode) {
         (Some(_), Mode::Ecb) => eprintln!("warning: iv not used by this cipher"),
-        (Some(text), _) => iv.copy_from_slice(&cipher::hex("-iv", text, BLOCK)?),
+        (Some(text), _) => iv.copy_from_slice(&key::read("-iv", text.as_bytes(), BLOCK)?),
         (None, Mode::Ecb) => {}
         (None, _) => {
             return Err(Failure::Usage(format!(

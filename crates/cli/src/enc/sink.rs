@@ -7,9 +7,11 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::target::Target;
+use cipherlane_files::{Destination, Target};
+
 use super::turn::Turn;
 use crate::failure::Failure;
+use crate::interrupt;
 
 /// The output.
 #[derive(Debug)]
@@ -36,19 +38,14 @@ impl Sink {
         };
         let name = format!("'{}'", path.display());
         let failed = |error: io::Error| Failure::io("write", &name, &error);
-        let special = match std::fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => {
-                return Err(failed(io::ErrorKind::IsADirectory.into()));
+        match Destination::open(path).map_err(failed)? {
+            Destination::Stream(file) => Ok(Sink::stream(name, file)),
+            Destination::Regular(target) => {
+                interrupt::watch();
+                let kind = Kind::Regular(target);
+                Ok(Sink { name, kind })
             }
-            Ok(metadata) => !metadata.is_file(),
-            Err(_) => false,
-        };
-        if special {
-            let file = File::options().write(true).open(path).map_err(failed)?;
-            return Ok(Sink::stream(name, file));
         }
-        let kind = Kind::Regular(Target::create(path)?);
-        Ok(Sink { name, kind })
     }
 
     fn stream(name: String, file: File) -> Sink {
@@ -82,7 +79,9 @@ impl Sink {
     /// Takes room for `len` bytes, where that is possible.
     pub(super) fn reserve(&self, len: u64) -> Result<(), Failure> {
         match &self.kind {
-            Kind::Regular(target) => target.reserve(len),
+            Kind::Regular(target) => target
+                .reserve(len)
+                .map_err(|error| Failure::io("make room for", &self.name, &error)),
             Kind::Stream(_) => Ok(()),
         }
     }
@@ -90,7 +89,9 @@ impl Sink {
     /// All `len` bytes are written: a regular file gets its name.
     pub(super) fn commit(&self, len: u64) -> Result<(), Failure> {
         match &self.kind {
-            Kind::Regular(target) => target.commit(len),
+            Kind::Regular(target) => target
+                .commit(len)
+                .map_err(|error| Failure::io("write", &self.name, &error)),
             Kind::Stream(_) => Ok(()),
         }
     }

@@ -28,7 +28,7 @@ pub(super) enum Association<'f> {
         /// Written only while nobody works.
         sa: Box<RwLock<InboundSa>>,
         framework: &'f Framework,
-        parameters: SaParameters,
+        parameters: Box<SaParameters>,
     },
 }
 
@@ -40,12 +40,12 @@ impl<'f> Association<'f> {
     ) -> Result<Self, cipherlane_esp::Error> {
         Ok(match direction {
             Direction::Seal => {
-                Association::Outbound(Box::new(OutboundSa::new(framework, &parameters)?))
+                Association::Outbound(Box::new(OutboundSa::new(framework, parameters)?))
             }
             Direction::Open => Association::Inbound {
-                sa: Box::new(RwLock::new(InboundSa::new(framework, &parameters)?)),
+                sa: Box::new(RwLock::new(InboundSa::new(framework, parameters.clone())?)),
                 framework,
-                parameters,
+                parameters: Box::new(parameters),
             },
         })
     }
@@ -58,7 +58,7 @@ impl<'f> Association<'f> {
             parameters,
         } = self
         {
-            let new = InboundSa::new(framework, parameters)?;
+            let new = InboundSa::new(framework, SaParameters::clone(parameters))?;
             *sa.write().unwrap_or_else(PoisonError::into_inner) = new;
         }
         Ok(())

@@ -137,7 +137,7 @@ fn measure_group(
         ))
     };
     let parameters = entry.parameters(0x1000, WINDOW);
-    let sealer = OutboundSa::new(framework, &parameters).map_err(|error| failed(&error))?;
+    let sealer = OutboundSa::new(framework, parameters.clone()).map_err(|error| failed(&error))?;
     let association = Association::new(framework, parameters, direction);
     let association = association.map_err(|error| failed(&error))?;
     let rooms = (sealer.head_room(), sealer.tail_room());

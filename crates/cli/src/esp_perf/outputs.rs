@@ -7,7 +7,7 @@ use super::cells::Results;
 use super::charts;
 use crate::failure::Failure;
 use crate::output;
-use crate::speed::outputs::{check, is_stdout, write_whole};
+use crate::speed::outputs::{is_stdout, write_whole};
 
 /// Where results go besides the table.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Outputs {
         }
         let paths = files.iter().map(|(_, path)| path).chain(&args.write_pcap);
         for path in paths.filter(|path| !is_stdout(path)) {
-            check(path).map_err(|error| Failure::path("write", path, &error))?;
+            cipherlane_files::check(path).map_err(|error| Failure::path("write", path, &error))?;
         }
         if let Some(dir) = &args.svg {
             std::fs::create_dir_all(dir)

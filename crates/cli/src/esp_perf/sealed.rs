@@ -1,6 +1,5 @@
 //! Sealed packets written as a capture, and the line of Wireshark's key table for them.
 
-use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
@@ -12,8 +11,8 @@ use super::lane::WINDOW;
 use super::traffic::Traffic;
 use super::transforms::Entry;
 use crate::capture::{header, record};
-use crate::enc::target::Target;
 use crate::failure::Failure;
+use crate::speed::outputs::write_whole;
 
 /// Packets that are written.
 const WRITTEN: usize = 64;
@@ -34,10 +33,9 @@ pub(super) fn write(
     let mut parameters = entry.parameters(SPI, WINDOW);
     // Wireshark does not know extended numbers, and would take the upper half for data.
     parameters.esn = false;
-    let sa = OutboundSa::new(framework, &parameters)
+    let sa = OutboundSa::new(framework, parameters.clone())
         .map_err(|error| Failure::Runtime(error.to_string()))?;
     let tunnel = Tunnel::new(IpAddr::V4(SOURCE), IpAddr::V4(DESTINATION));
-    let failed = |error: std::io::Error| Failure::path("write", path, &error);
     let mut capture = header();
     for (number, plain) in traffic
         .packets()
@@ -63,9 +61,7 @@ pub(super) fn write(
         })?;
         capture.extend(record(number as u32, packet.content()));
     }
-    let target = Target::create(path)?;
-    target.file().write_all(&capture).map_err(failed)?;
-    target.commit(capture.len() as u64)?;
+    write_whole(path, &capture)?;
     Ok(entry.wireshark.map(|(encryption, authentication)| {
         let keys = &parameters.keys;
         let hex = |key: &[u8]| match key {

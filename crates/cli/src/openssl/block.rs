@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 use crate::openssl::cnf::Cnf;
+use crate::openssl::fips;
 
 /// The name under which programs know the provider.
 pub(crate) const NAME: &str = "cipherlane";
@@ -29,7 +30,20 @@ pub(crate) fn block(base: &Cnf, module: &Path) -> Result<String, Failure> {
     let init = point("default", "openssl_conf", "cipherlane_init");
     let providers = point(&init, "providers", "cipherlane_providers");
     let algorithms = point(&init, "alg_section", "cipherlane_algorithms");
-    let default = point(&providers, "default", "cipherlane_default");
+    // With none activated, OpenSSL activates the default provider; with one, it does not. Where
+    // the file activates some itself, it has chosen, and nothing is added to its choice.
+    let others = base.section(&providers).filter(|entry| entry.name != NAME);
+    let chosen = others.into_iter().any(|entry| fips::active(base, entry));
+    let default = match chosen {
+        true => String::new(),
+        false => {
+            let default = point(&providers, "default", "cipherlane_default");
+            format!(
+                "# Activating one provider, the default must be activated too.\n\
+                 [{default}]\nactivate = 1\n"
+            )
+        }
+    };
     let query = format!("?provider={NAME}");
     let query = match base.get(&algorithms, "default_properties") {
         Some(old) if old.value.split(',').any(|clause| clause.trim() == query) => old.value.clone(),
@@ -38,8 +52,7 @@ pub(crate) fn block(base: &Cnf, module: &Path) -> Result<String, Failure> {
     };
     lines.push_str(&format!(
         "[{providers}]\n{NAME} = cipherlane_provider\n\
-         # Activating one provider, the default must be activated too.\n\
-         [{default}]\nactivate = 1\n\
+         {default}\
          [cipherlane_provider]\nmodule = {module}\nactivate = 1\n\
          # '?': what this provider does not have comes from the others.\n\
          [{algorithms}]\ndefault_properties = {query}\n"
@@ -100,6 +113,20 @@ mod tests {
         assert_eq!(value("d", "activate"), "1");
         let query = "fips=no,?provider=cipherlane";
         assert_eq!(value("a", "default_properties"), query);
+    }
+
+    #[test]
+    fn the_providers_that_a_file_activates_are_its_own_choice() {
+        let cnf = added(
+            "openssl_conf = i\n[i]\nproviders = p\n[p]\nfips = f\ndefault = d\n\
+             [f]\nactivate = 1\n[d]\nx = 1\n",
+        );
+        assert!(cnf.get("d", "activate").is_none());
+        assert!(cnf.get("f", "activate").unwrap().is_on());
+        // But done again, the file is as it was.
+        let twice =
+            added("openssl_conf = i\n[i]\nproviders = p\n[p]\ncipherlane = c\n[c]\nx = 1\n");
+        assert!(twice.get("cipherlane_default", "activate").unwrap().is_on());
     }
 
     #[test]

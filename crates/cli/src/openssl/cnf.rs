@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use cipherlane::environment;
+
 use crate::failure::Failure;
 
 /// Files within files, before it must be a circle.
@@ -172,7 +174,9 @@ impl Cnf {
 
     fn variable(&self, name: &str, section: &str) -> String {
         let found = match name.split_once("::") {
-            Some(("ENV", name)) => return std::env::var(name).unwrap_or_default(),
+            Some(("ENV", name)) => {
+                return environment::text(name).unwrap_or_default();
+            }
             Some((section, name)) => self.get(section, name),
             None => self.get(section, name).or_else(|| self.top(name)),
         };

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use cipherlane::environment;
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::openssl::block::NAME;
 use crate::openssl::cnf::{Cnf, Setting};
+use crate::openssl::fips;
 use crate::openssl::module::{self, FILE, TITLE};
 use crate::openssl::program::{self, Openssl};
 use crate::openssl::watch;
@@ -53,7 +55,7 @@ impl Diagnosis {
         match Cnf::read(&diagnosis.openssl_conf) {
             Ok(cnf) => diagnosis.read(&cnf, &openssl.modules)?,
             Err(failure) => {
-                let remedy = match std::env::var_os("OPENSSL_CONF") {
+                let remedy = match environment::variable("OPENSSL_CONF") {
                     Some(_) => "let OPENSSL_CONF name a file that is there, or unset it",
                     None => CONFIGURE,
                 };
@@ -89,10 +91,16 @@ impl Diagnosis {
             );
             return Ok(());
         };
-        let active = |entry: &Setting| {
-            let activate = cnf.get(&entry.value, "activate");
-            activate.is_some_and(Setting::is_on)
-        };
+        let active = |entry: &Setting| fips::active(cnf, entry);
+        if let Some(why) = fips::restricted(cnf).or_else(|| fips::demanded(cnf)) {
+            self.problem(
+                why,
+                "leave it so where FIPS 140 is demanded: take the provider out with 'cipherlane \
+                 openssl install --uninstall' or by OPENSSL_CONF; where it is not, take that \
+                 line out",
+            );
+            return Ok(());
+        }
         if !active(entry) {
             self.problem(
                 format!(
@@ -237,7 +245,13 @@ impl Diagnosis {
             );
         } else {
             self.problem(
-                "OpenSSL loads the provider but prefers another one's AES",
+                match fips::kernel() {
+                    true => {
+                        "OpenSSL loads the provider but takes another one's AES, since this \
+                         kernel demands validated ciphers (fips_enabled)"
+                    }
+                    false => "OpenSSL loads the provider but prefers another one's AES",
+                },
                 format!(
                     "name a section by 'alg_section' in the section that openssl_conf names, with \
                      'default_properties = ?provider={NAME}'"

@@ -2,19 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
+use cipherlane::environment;
 use clap::Args;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::openssl::block::{block, plain};
+use crate::openssl::block::{block, plain, without};
 use crate::openssl::cnf::Cnf;
+use crate::openssl::fips;
 use crate::openssl::module;
 use crate::openssl::program::Openssl;
 use crate::output::{self, JsonFlag};
 
 /// Write a configuration for the programs of this shell: eval "$(cipherlane openssl env)"
 ///
-/// It includes the system's configuration, which stays as it is.
+/// It includes the configuration that programs of this shell have now (OPENSSL_CONF, or else the
+/// system's), which stays as it is, and adds the provider to it.
 #[derive(Args, Debug)]
 pub(crate) struct EnvArgs {
     /// The provider [default: found beside this program, in ../lib, or in OpenSSL's directory]
@@ -42,24 +45,21 @@ pub(crate) fn run(args: &EnvArgs) -> Result<(), Failure> {
             .map_err(|error| Failure::path("write the configuration", path, &error))?,
         None => default_path()?,
     };
-    let system = openssl.system_cnf.canonicalize().ok();
-    if system.is_some() && path.canonicalize().ok() == system {
-        return Err(Failure::Usage(format!(
-            "'{}' is the system's own configuration; 'cipherlane openssl install' changes it",
-            path.display()
+    let base = Base::find(&openssl, &path)?;
+    if let Some(why) = fips::restricted(&base.cnf) {
+        return Err(Failure::Runtime(format!(
+            "{why}; the provider is not validated and would encrypt in place of one that is, so \
+             no configuration was written; unset OPENSSL_CONF or name another, if this shell need \
+             not have FIPS 140"
         )));
     }
-    let (include, base) = match &system {
-        Some(system) => (
-            format!(".include = {}\n", plain(system)?),
-            Cnf::read(system)?,
-        ),
-        None => (String::new(), Cnf::default()),
-    };
-    let text = include + &block(&base, &module)?;
+    if let Some(why) = fips::demanded(&base.cnf) {
+        eprintln!("cipherlane: warning: {why}, so the provider will not be used");
+    }
+    let text = base.text + &block(&base.cnf, &module)?;
     path.parent()
         .map_or(Ok(()), std::fs::create_dir_all)
-        .and_then(|()| std::fs::write(&path, text))
+        .and_then(|()| cipherlane_files::write(&path, text.as_bytes()))
         .map_err(|error| Failure::path("write the configuration", &path, &error))?;
     match args.json.json {
         true => output::json(&Written {
@@ -70,12 +70,76 @@ pub(crate) fn run(args: &EnvArgs) -> Result<(), Failure> {
     }
 }
 
+/// The configuration that is there already, and the lines that take it in.
+struct Base {
+    text: String,
+    cnf: Cnf,
+}
+
+impl Base {
+    /// What programs of this shell read now. Where that is the file to be written, it is what
+    /// that file was made from.
+    fn find(openssl: &Openssl, output: &Path) -> Result<Base, Failure> {
+        let Some(named) = environment::variable("OPENSSL_CONF").map(PathBuf::from) else {
+            return Base::include(&openssl.system_cnf, output);
+        };
+        if !same_file(&named, output) {
+            if !named.exists() {
+                return Err(Failure::Usage(format!(
+                    "OPENSSL_CONF names '{}', which is not there; unset it, or let it name the \
+                     configuration that is to be kept",
+                    named.display()
+                )));
+            }
+            return Base::include(&named, output);
+        }
+        let old = std::fs::read_to_string(output).map_err(|error| {
+            Failure::path("read the configuration of OpenSSL in", output, &error)
+        })?;
+        match without(&old) {
+            (text, true) => Ok(Base {
+                cnf: Cnf::parse(&text, output),
+                text,
+            }),
+            (_, false) => Err(Failure::Usage(format!(
+                "'{}' is a configuration of your own, named by OPENSSL_CONF; name another file \
+                 with --output, which will include it",
+                output.display()
+            ))),
+        }
+    }
+
+    /// A file as it is, where it is there.
+    fn include(file: &Path, output: &Path) -> Result<Base, Failure> {
+        let Ok(file) = file.canonicalize() else {
+            return Ok(Base {
+                text: String::new(),
+                cnf: Cnf::default(),
+            });
+        };
+        if same_file(&file, output) {
+            return Err(Failure::Usage(format!(
+                "'{}' is the system's own configuration; 'cipherlane openssl install' changes it",
+                output.display()
+            )));
+        }
+        Ok(Base {
+            text: format!(".include = {}\n", plain(&file)?),
+            cnf: Cnf::read(&file)?,
+        })
+    }
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    match (a.canonicalize(), b.canonicalize()) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
+    }
+}
+
 fn default_path() -> Result<PathBuf, Failure> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    set("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".config")))
-        .map(|config| config.join("cipherlane/openssl.cnf"))
+    let home = environment::config_home();
+    home.map(|home| home.join("cipherlane/openssl.cnf"))
         .ok_or_else(|| {
             Failure::Usage(
                 "neither XDG_CONFIG_HOME nor HOME is set; name a file with --output".to_owned(),

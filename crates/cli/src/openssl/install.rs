@@ -5,14 +5,17 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use cipherlane_files::Destination;
 use clap::Args;
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::openssl::block::{block, without};
 use crate::openssl::cnf::Cnf;
+use crate::openssl::fips;
 use crate::openssl::module::{self, FILE};
 use crate::openssl::program::Openssl;
+use crate::openssl::way;
 use crate::output::{self, JsonFlag};
 
 /// Install the provider for every program of this machine that uses OpenSSL
@@ -59,7 +62,9 @@ struct Report {
 
 pub(crate) fn run(args: &InstallArgs) -> Result<(), Failure> {
     let openssl = Openssl::ask()?;
-    let modules = args.modules_dir.clone().unwrap_or(openssl.modules);
+    // OPENSSL_MODULES is for programs that are started here, and not for all of this machine; and
+    // with sudo it would be the choice of another user.
+    let modules = args.modules_dir.clone().unwrap_or(openssl.system_modules);
     let modules = std::path::absolute(&modules)
         .map_err(|error| Failure::path("use the directory", &modules, &error))?;
     let cnf = args.openssl_conf.clone().unwrap_or(openssl.system_cnf);
@@ -80,14 +85,25 @@ pub(crate) fn run(args: &InstallArgs) -> Result<(), Failure> {
     let (bare, had) = without(&text);
     let steps = match args.uninstall {
         true => {
-            let lines = had.then(|| Step::RemoveLines { from: cnf.clone() });
             // First the lines: no program shall look for a file that is gone.
-            let file = installed
-                .exists()
-                .then_some(Step::Remove { file: installed });
-            lines.into_iter().chain(file).collect()
+            let lines = had.then(|| Step::RemoveLines { from: cnf.clone() });
+            let there = |file: PathBuf| file.exists().then_some(Step::Remove { file });
+            let files = [there(installed), there(backup(&cnf))];
+            lines
+                .into_iter()
+                .chain(files.into_iter().flatten())
+                .collect()
         }
         false => {
+            for place in [&installed, &cnf] {
+                way::check(place)?;
+            }
+            if let Some(why) = fips::restricted(&Cnf::parse(&bare, &cnf)) {
+                return Err(Failure::Runtime(format!(
+                    "{why}; the provider is not validated and would encrypt in place of one that \
+                     is, so nothing was installed"
+                )));
+            }
             let from = module::find(args.module.as_deref(), &modules)?;
             module::try_out(&from)?;
             steps(from, installed, &cnf, &text, &bare)?
@@ -126,11 +142,9 @@ fn steps(
     }
     // The backup is the file as it was before us.
     if cnf.exists() && text == bare {
-        let mut backup = cnf.as_os_str().to_owned();
-        backup.push(".before-cipherlane");
         steps.push(Step::Backup {
             from: cnf.to_owned(),
-            to: backup.into(),
+            to: backup(cnf),
         });
     }
     steps.push(Step::Append {
@@ -138,6 +152,13 @@ fn steps(
         lines,
     });
     Ok(steps)
+}
+
+/// Where the configuration is kept as it was.
+fn backup(cnf: &Path) -> PathBuf {
+    let mut backup = cnf.as_os_str().to_owned();
+    backup.push(".before-cipherlane");
+    backup.into()
 }
 
 fn same(a: &Path, b: &Path) -> bool {
@@ -160,9 +181,9 @@ fn carry_out(step: &Step, bare: &str) -> Result<(), Failure> {
         Step::Copy { from, to } => fs::read(from)
             .map_err(|error| Failure::path("read the provider", from, &error))
             .and_then(|bytes| replace(to, &bytes, 0o755)),
-        Step::Backup { from, to } => fs::copy(from, to)
-            .map(drop)
-            .map_err(|error| Failure::path("keep a backup in", to, &error)),
+        Step::Backup { from, to } => fs::read(from)
+            .map_err(|error| Failure::path("read the configuration of OpenSSL in", from, &error))
+            .and_then(|bytes| replace(to, &bytes, 0o644)),
         Step::Append { to, lines } => replace(to, joined(bare, lines).as_bytes(), 0o644),
         Step::RemoveLines { from } => replace(from, bare.as_bytes(), 0o644),
         Step::Remove { file } => fs::remove_file(file)
@@ -171,21 +192,22 @@ fn carry_out(step: &Step, bare: &str) -> Result<(), Failure> {
 }
 
 /// Puts a file in the place of another at once: programs that run keep the provider that they
-/// have, and none reads half a configuration.
+/// have, and none reads half a configuration. Nobody but its owner may write it.
 fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
     let mode = fs::metadata(path).map_or(mode, |old| old.permissions().mode());
     let dir = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(dir)
-        .and_then(|()| tempfile::NamedTempFile::new_in(dir))
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.as_file()
-                .set_permissions(fs::Permissions::from_mode(mode))?;
-            file.as_file().sync_all()?;
-            file.persist(path)?;
-            Ok(())
-        })
-        .map_err(|error| Failure::path("write", path, &error))
+    let written = || {
+        fs::create_dir_all(dir)?;
+        let Destination::Regular(target) = Destination::open(path)? else {
+            return Err(io::Error::other("it is no regular file"));
+        };
+        let mut file = target.file();
+        file.write_all(bytes)?;
+        file.set_permissions(fs::Permissions::from_mode(mode & 0o755))?;
+        file.sync_all()?;
+        target.commit(bytes.len() as u64)
+    };
+    written().map_err(|error| Failure::path("write", path, &error))
 }
 
 fn sentences(report: &Report) -> String {

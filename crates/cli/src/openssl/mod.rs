@@ -8,18 +8,22 @@
 //! | `watch` | a program run to see what it uses the provider for |
 //! | `cnf` | OpenSSL's configuration files, read |
 //! | `block` | the lines that we add to one |
+//! | `fips` | whether validated ciphers are demanded, which the provider has none of |
 //! | `program` | what the program `openssl` says of itself and of a provider |
+//! | `way` | whether others could replace what is installed |
 //! | `module` | where the provider's file is |
 
 mod block;
 mod cnf;
 mod diagnosis;
 mod env;
+mod fips;
 mod install;
 mod module;
 mod program;
 mod status;
 mod watch;
+mod way;
 
 use std::process::ExitCode;
 

@@ -24,29 +24,34 @@ pub(crate) fn find(named: Option<&Path>, modules: &Path) -> Result<PathBuf, Fail
     found.ok_or_else(|| {
         Failure::Runtime(format!(
             "the provider '{FILE}' is not found beside {}, in ../lib or in '{}'; build it with \
-             'cargo build --release -p cipherlane-provider' and name it with --module",
+             'make provider', or name it with --module",
             std::env::current_exe().unwrap_or_default().display(),
             modules.display()
         ))
     })
 }
 
-/// The provider that belongs to this program: beside it, or in ../lib.
+/// The provider that belongs to this program: beside it, under either name and of two the newer,
+/// or in ../lib.
 fn own() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let beside = program.parent()?;
-    let places = [
-        beside.join(FILE),
-        beside.join(BUILT),
-        beside.join("../lib").join(FILE),
-    ];
-    places.iter().find_map(|path| path.canonicalize().ok())
+    // Of two that are one file, the one with the name that OpenSSL knows.
+    let built = [beside.join(BUILT), beside.join(FILE)].into_iter();
+    let newest = built
+        .filter(|path| path.exists())
+        .max_by_key(|path| written(path).ok());
+    let path = newest.unwrap_or_else(|| beside.join("../lib").join(FILE));
+    path.canonicalize().ok()
+}
+
+fn written(path: &Path) -> std::io::Result<std::time::SystemTime> {
+    std::fs::metadata(path)?.modified()
 }
 
 /// The provider that belongs to this program, where it is another than `module` and newer.
 pub(crate) fn newer(module: &Path) -> Option<PathBuf> {
     let own = own()?;
-    let written = |path: &Path| std::fs::metadata(path)?.modified();
     let later = written(&own).ok()? > written(module).ok()?;
     (later && std::fs::read(&own).ok()? != std::fs::read(module).ok()?).then_some(own)
 }
@@ -61,8 +66,8 @@ pub(crate) fn try_out(module: &Path) -> Result<Provider, Failure> {
             provider.title
         ))),
         Err(reason) => Err(Failure::Runtime(format!(
-            "OpenSSL cannot load '{}': {reason}; build it again for this machine with 'cargo build \
-             --release -p cipherlane-provider', or name another with --module",
+            "OpenSSL cannot load '{}': {reason}; build it again for this machine with 'make \
+             provider', or name another with --module",
             module.display()
         ))),
     }

@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use cipherlane::environment;
+
 use crate::failure::Failure;
 
 /// The installed OpenSSL.
@@ -16,8 +18,10 @@ pub(crate) struct Openssl {
     pub(crate) version: String,
     /// Its configuration, where OPENSSL_CONF names no other.
     pub(crate) system_cnf: PathBuf,
-    /// Where it looks for providers.
+    /// Where it looks for providers, when started here.
     pub(crate) modules: PathBuf,
+    /// Where it looks for them when OPENSSL_MODULES names no other directory.
+    pub(crate) system_modules: PathBuf,
 }
 
 impl Openssl {
@@ -39,7 +43,9 @@ impl Openssl {
             (Some(version), Some(dir), Some(modules)) => Ok(Openssl {
                 version,
                 system_cnf: dir.join("openssl.cnf"),
-                modules: std::env::var_os("OPENSSL_MODULES").map_or(modules, PathBuf::from),
+                modules: environment::variable("OPENSSL_MODULES")
+                    .map_or(modules.clone(), PathBuf::from),
+                system_modules: modules,
             }),
             _ => Err(Failure::Runtime(format!(
                 "'openssl version' says '{first}', which has no providers; install OpenSSL 3.0 or \
@@ -49,6 +55,7 @@ impl Openssl {
     }
 
     /// The configuration that a program started here reads.
+    #[allow(clippy::disallowed_methods)] // For OpenSSL an empty one counts, and names nothing.
     pub(crate) fn present_cnf(&self) -> PathBuf {
         std::env::var_os("OPENSSL_CONF").map_or(self.system_cnf.clone(), PathBuf::from)
     }

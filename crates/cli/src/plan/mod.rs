@@ -28,14 +28,14 @@ use crate::failure::Failure;
 use crate::options::start;
 use crate::output;
 use crate::speed::Work;
-use crate::speed::outputs::{check, is_stdout, write_whole};
+use crate::speed::outputs::{is_stdout, write_whole};
 
 pub(crate) fn run(args: &PlanArgs, mut config: Config) -> Result<(), Failure> {
     let device = Device::load(&args.device, &config)?;
     let settings = &device.settings;
     let asked = Asked::new(args, &settings.algorithms, &settings.key_bits)?;
     if let Some(path) = args.html.as_ref().filter(|path| !is_stdout(path)) {
-        check(path).map_err(|error| Failure::path("write", path, &error))?;
+        cipherlane_files::check(path).map_err(|error| Failure::path("write", path, &error))?;
     }
     let model = device.model(&asked.choice)?;
     // All of this machine's ways are looked at, whatever is forced otherwise.

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use cipherlane::{Error, read_text};
 use clap::Args;
 use serde::Deserialize;
 
 use crate::failure::Failure;
 use crate::units;
+
+/// The longest definition that is read, in bytes.
+const MAX_FILE: u64 = 1 << 20;
 
 /// Measure drivers side by side, as `openssl speed -evp ALG -elapsed` does one
 ///
@@ -102,8 +106,10 @@ pub(super) struct Definition {
 
 impl Definition {
     pub(super) fn read(path: &Path) -> Result<Definition, Failure> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::path("read the definition", path, &error))?;
+        let text = read_text(path, MAX_FILE).map_err(|error| match error {
+            Error::Io { path, source } => Failure::path("read the definition", &path, &source),
+            error => error.into(),
+        })?;
         toml::from_str(&text).map_err(|error| {
             Failure::Usage(format!(
                 "the definition '{}' cannot be used: {}",

@@ -116,32 +116,35 @@ impl Promise {
         }
     }
 
-    /// How often it was kept, and where it was kept the least; `None` if nothing was promised.
+    /// How often it was kept, and where it was not; `None` if nothing was promised. A cell whose
+    /// interval holds the promise has no verdict against `auto`.
     pub(super) fn text(&self) -> Option<String> {
         if self.seen.is_empty() {
             return None;
         }
-        let kept = self
-            .seen
-            .iter()
-            .filter(|seen| seen.ratio.median >= PROMISED);
-        let broken = self.seen.iter().filter(|seen| seen.ratio.high < PROMISED);
+        let count = |f: fn(&Seen) -> bool| self.seen.iter().filter(|seen| f(seen)).count();
+        let kept = count(|seen| seen.ratio.median >= PROMISED);
+        let open = count(|seen| seen.ratio.median < PROMISED && seen.ratio.high >= PROMISED);
         let mut text = format!(
-            "auto reaches {:.0} % or more of the best driver that it may choose in {} of {} cells; \
-             it is short of that beyond the noise in {}.\n",
+            "auto reaches {:.0} % or more of the best driver that it may choose in {kept} of {} \
+             cells",
             PROMISED * 100.0,
-            kept.count(),
             self.seen.len(),
-            broken.count(),
         );
-        let mut worst: Vec<&Seen> = self
+        if open > 0 {
+            text += &format!("; {open} too noisy for a verdict");
+        }
+        let mut broken: Vec<&Seen> = self
             .seen
             .iter()
-            .filter(|s| s.ratio.median < PROMISED)
+            .filter(|seen| seen.ratio.high < PROMISED)
             .collect();
-        // What is certain comes first.
-        worst.sort_by(|a, b| a.ratio.high.total_cmp(&b.ratio.high));
-        for seen in worst.iter().take(TOLD) {
+        if broken.is_empty() {
+            return Some(text + ".\n");
+        }
+        text += &format!("; short of that beyond the noise in {}:\n", broken.len());
+        broken.sort_by(|a, b| a.ratio.high.total_cmp(&b.ratio.high));
+        for seen in broken.iter().take(TOLD) {
             text += &format!(
                 "  {:.0} % of {} (95 %: {:.0} to {:.0} %): {}\n",
                 seen.ratio.median * 100.0,
@@ -159,29 +162,44 @@ impl Promise {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_worst_cells_are_told_first() {
-        let seen = |place: &str, median: f64| Seen {
+    fn promise(cells: &[(&str, f64, f64)]) -> Promise {
+        let seen = |&(place, median, noise): &(&str, f64, f64)| Seen {
             place: place.to_owned(),
             driver: "cores".to_owned(),
             ratio: Interval {
-                low: median - 0.02,
+                low: median - noise,
                 median,
-                high: median + 0.02,
+                high: median + noise,
             },
         };
-        let mut promise = Promise {
+        Promise {
             choosable: Vec::new(),
-            seen: Vec::new(),
-        };
-        assert!(promise.text().is_none());
-        promise.seen = vec![seen("good", 1.0), seen("near", 0.96), seen("bad", 0.5)];
-        let text = promise.text().unwrap();
+            seen: cells.iter().map(seen).collect(),
+        }
+    }
+
+    #[test]
+    fn only_what_is_certain_is_told_and_the_worst_first() {
+        assert!(promise(&[]).text().is_none());
+        let kept = promise(&[("good", 1.0, 0.02)]).text().unwrap();
+        assert!(kept.contains("in 1 of 1 cells.\n"), "{kept}");
+        let cells = [
+            ("good", 1.0, 0.02),
+            ("noisy", 0.8, 0.4),
+            ("near", 0.94, 0.02),
+            ("bad", 0.5, 0.02),
+        ];
+        let text = promise(&cells).text().unwrap();
         assert!(
-            text.contains("in 1 of 3 cells") && text.contains("noise in 1."),
+            text.contains("in 1 of 4 cells; 1 too noisy for a verdict; short of that")
+                && text.contains("noise in 2:"),
             "{text}"
         );
         let (bad, near) = (text.find("bad").unwrap(), text.find("near").unwrap());
-        assert!(bad < near && !text.contains("good"), "{text}");
+        assert!(bad < near, "{text}");
+        assert!(
+            !text.contains("good") && !text.contains("noisy, "),
+            "{text}"
+        );
     }
 }

@@ -1,15 +1,14 @@
 //! JSON, CSV and HTML: whole files, or one of them to standard output.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use cipherlane_measure::record::Record;
 use cipherlane_measure::report;
-use rustix::fs::Access;
 
 use super::arguments::SpeedArgs;
-use crate::enc::target::Target;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output;
 
 /// Where results go besides the table.
@@ -44,7 +43,7 @@ impl Outputs {
             ));
         }
         for (_, path) in outputs.iter().filter(|(_, path)| !is_stdout(path)) {
-            check(path).map_err(|error| Failure::path("write", path, &error))?;
+            cipherlane_files::check(path).map_err(|error| Failure::path("write", path, &error))?;
         }
         Ok(Outputs { outputs })
     }
@@ -76,33 +75,9 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 
 /// Writes a file as a whole or not at all; a stream, such as standard output, as it goes.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::path("write", path, &error);
     if is_stdout(path) {
         return output::print(&String::from_utf8_lossy(bytes));
     }
-    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        let stream = std::fs::File::options().write(true).open(path);
-        return stream
-            .and_then(|mut stream| stream.write_all(bytes))
-            .map_err(failed);
-    }
-    let target = Target::create(path)?;
-    target.file().write_all(bytes).map_err(failed)?;
-    target.commit(bytes.len() as u64)
-}
-
-/// Whether `path` can be written, without writing.
-pub(crate) fn check(path: &Path) -> io::Result<()> {
-    match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(_) => Ok(rustix::fs::access(path, Access::WRITE_OK)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let dir = match path.parent() {
-                Some(dir) if !dir.as_os_str().is_empty() => dir,
-                _ => Path::new("."),
-            };
-            Ok(rustix::fs::access(dir, Access::WRITE_OK)?)
-        }
-        Err(error) => Err(error),
-    }
+    interrupt::watch();
+    cipherlane_files::write(path, bytes).map_err(|error| Failure::path("write", path, &error))
 }

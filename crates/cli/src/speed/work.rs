@@ -60,9 +60,11 @@ impl Work {
         self.algorithm.iv_len > 0 && !self.keeps_ciphertext()
     }
 
-    /// An IV, padded with zeros, from a number that no other request has.
+    /// An IV, padded with zeros, from a number that no other request has. The first bit stays
+    /// clear, as MGM's nonces have none.
     pub(super) fn iv(serial: u64) -> [u8; 16] {
-        (u128::from(serial)).to_le_bytes()
+        let serial = u128::from(serial);
+        (serial & 0x7f | serial >> 7 << 8).to_le_bytes()
     }
 
     /// Bytes that a caller needs with so many batches.

@@ -1,6 +1,7 @@
 //! `cipherlane openssl` with the real provider and the real `openssl`.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -18,6 +19,13 @@ fn provider() -> &'static Path {
             .parent()
             .unwrap();
         let file = profile.join("libcipherlane_provider.so");
+        // With the tests of the whole project it is built, but not laid beside the command.
+        let built = profile.join("deps/libcipherlane_provider.so");
+        let written = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
+        if written(&built) > written(&file) {
+            let _ = std::fs::remove_file(&file);
+            std::fs::hard_link(&built, &file).unwrap();
+        }
         // A test of this crate alone does not build it.
         if !file.exists() {
             let mut cargo = Command::new(env!("CARGO"));
@@ -155,7 +163,7 @@ fn cores_that_are_not_there_are_told() {
     let said = words(&run(&mut under(&place, "absent.cnf", &line), 0));
     for part in [
         "AES-128-CTR",
-        "core 100000 is not online",
+        "no list of cores that are online",
         "remedy: correct CIPHERLANE_CORES",
     ] {
         assert!(said.contains(part), "'{part}' is not in: {said}");
@@ -415,10 +423,217 @@ fn install_can_be_done_again_and_undone() {
     run(&mut cipherlane(&place, &format!("{line} --uninstall")), 0);
     assert_eq!(cnf(), format!("{before}\n"));
     assert!(!place.path("modules/cipherlane.so").exists());
+    assert_eq!(
+        place.names(),
+        ["modules", "openssl.cnf"],
+        "the backup is gone"
+    );
     let gone = run(
         &mut cipherlane(&place, &format!("{line} --uninstall --json")),
         0,
     );
     let gone: Value = serde_json::from_slice(&gone.stdout).unwrap();
     assert_eq!(gone["steps"], Value::Array(Vec::new()));
+}
+
+/// A configuration that refuses what is not validated, and one more thing of its user's.
+const VALIDATED: &str = "openssl_conf = init\n[init]\nalg_section = algorithms\n\
+                         [algorithms]\ndefault_properties = fips=yes\n\
+                         [mine]\nkept = yes\n";
+
+#[test]
+fn env_keeps_the_configuration_that_the_user_has() {
+    let place = Place::new();
+    place.write("in", data(1000));
+    place.write("user.cnf", VALIDATED);
+    let refuses = |cnf: &str| {
+        let mut command = place.openssl(&enc("aes-128-ctr", "out"));
+        run(command.env("OPENSSL_CONF", place.path(cnf)), 1);
+    };
+    refuses("user.cnf");
+    let made = run(
+        &mut under(&place, "user.cnf", "openssl env --output ours.cnf"),
+        0,
+    );
+    assert!(words(&made).contains("validated"), "{made:?}");
+    refuses("ours.cnf");
+    let ours = || std::fs::read_to_string(place.path("ours.cnf")).unwrap();
+    let first = ours();
+    assert!(first.contains("user.cnf") && first.contains("fips=yes,?provider=cipherlane"));
+    // Done again in the shell that has it by now, it is the same.
+    run(
+        &mut under(&place, "ours.cnf", "openssl env --output ours.cnf"),
+        0,
+    );
+    assert_eq!(ours(), first);
+    refuses("ours.cnf");
+    // And so is one that is made from it.
+    run(
+        &mut under(&place, "ours.cnf", "openssl env --output more.cnf"),
+        0,
+    );
+    refuses("more.cnf");
+    let said = words(&run(&mut under(&place, "more.cnf", "openssl status"), 1));
+    assert!(
+        said.contains("FIPS 140") && said.contains("more.cnf' line"),
+        "{said}"
+    );
+    diagnosed(
+        &place,
+        "ours.cnf",
+        &["fips=yes", "where FIPS 140 is demanded"],
+    );
+
+    // What is not there is not passed over, and the user's own file not written over.
+    let mut absent = under(&place, "absent.cnf", "openssl env --output x.cnf");
+    refused(&mut absent, 2, &["absent.cnf", "unset it"]);
+    let mut over = under(&place, "user.cnf", "openssl env --output user.cnf");
+    refused(&mut over, 2, &["user.cnf", "--output"]);
+    assert_eq!(
+        std::fs::read_to_string(place.path("user.cnf")).unwrap(),
+        VALIDATED
+    );
+}
+
+#[test]
+fn a_user_without_such_a_query_is_served_under_a_configuration_of_their_own() {
+    let place = Place::new();
+    place.write("in", data(1000));
+    let user = "openssl_conf = init\n[init]\nproviders = list\n[list]\ndefault = on\n\
+                [on]\nactivate = 1\n[req]\ndistinguished_name = dn\nprompt = no\n\
+                [dn]\nCN = of the user\n";
+    place.write("user.cnf", user);
+    run(
+        &mut under(&place, "user.cnf", "openssl env --output ours.cnf"),
+        0,
+    );
+    run(&mut under(&place, "ours.cnf", "openssl status"), 0);
+    let request = "req -new -newkey rsa:2048 -nodes -keyout k -noout -subject";
+    let mut request = place.openssl(request);
+    let subject = run(request.env("OPENSSL_CONF", place.path("ours.cnf")), 0);
+    assert!(words(&subject).contains("of the user"), "{subject:?}");
+}
+
+#[test]
+fn a_configuration_of_validated_providers_alone_is_left_alone() {
+    let place = Place::new();
+    let user = "openssl_conf = init\n[init]\nproviders = list\n\
+                [list]\nfips = on\nbase = on\n[on]\nactivate = 1\n";
+    place.write("user.cnf", user);
+    let mut env = under(&place, "user.cnf", "openssl env --output ours.cnf");
+    refused(
+        &mut env,
+        1,
+        &[
+            "FIPS 140",
+            "user.cnf' line 5",
+            "no configuration was written",
+        ],
+    );
+    assert_eq!(place.names(), ["user.cnf"]);
+    place.write("openssl.cnf", user);
+    let line = "openssl install --modules-dir modules --openssl-conf openssl.cnf";
+    refused(&mut cipherlane(&place, line), 1, &["FIPS 140"]);
+    assert_eq!(place.names(), ["openssl.cnf", "user.cnf"]);
+}
+
+#[test]
+fn a_kernel_that_demands_validated_ciphers_is_told() {
+    let place = configured();
+    let enabled = "/proc/sys/crypto/fips_enabled";
+    if !rustix::process::geteuid().is_root() || !Path::new(enabled).exists() {
+        eprintln!("NOT TESTED: it needs root and a kernel with {enabled}");
+        return;
+    }
+    // Such a system takes another provider than ours, here since the first one wins.
+    let module = provider().canonicalize().unwrap().display().to_string();
+    let cnf = format!(
+        "openssl_conf = i\n[i]\nproviders = p\n[p]\ndefault = on\ncipherlane = c\n\
+         [on]\nactivate = 1\n[c]\nmodule = {module}\nactivate = 1\n"
+    );
+    place.write("kernel.cnf", cnf);
+    diagnosed(&place, "kernel.cnf", &["prefers another one's AES"]);
+    place.write("one", "1\n");
+    let program = env!("CARGO_BIN_EXE_cipherlane");
+    let script = format!("mount --bind one {enabled} && exec {program} openssl status");
+    let mut command = place.command("unshare");
+    command.args(["--mount", "sh", "-c", &script]);
+    let said = words(&run(
+        command.env("OPENSSL_CONF", place.path("kernel.cnf")),
+        1,
+    ));
+    assert!(said.contains("fips_enabled"), "{said}");
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn what_is_installed_cannot_be_changed_by_others() {
+    let place = Place::new();
+    place.write("openssl.cnf", "a = b\n");
+    set_mode(&place.path("openssl.cnf"), 0o666);
+    std::fs::create_dir(place.path("modules")).unwrap();
+    let old = place.write("modules/cipherlane.so", "old");
+    set_mode(&old, 0o6777);
+    let line = "openssl install --modules-dir modules --openssl-conf openssl.cnf";
+    run(&mut cipherlane(&place, line), 0);
+    assert_eq!(mode(&old), 0o755);
+    assert_eq!(mode(&place.path("openssl.cnf")), 0o644);
+    run(&mut cipherlane(&place, &format!("{line} --uninstall")), 0);
+
+    // Where others could put another file, nothing is installed.
+    let refuses = |place: &Place, words: &[&str]| {
+        refused(&mut cipherlane(place, line), 2, words);
+        assert!(!place.path("modules/cipherlane.so").exists());
+        assert_eq!(
+            std::fs::read(place.path("openssl.cnf")).unwrap(),
+            b"a = b\n"
+        );
+    };
+    for bits in [0o777, 0o1777, 0o707] {
+        set_mode(&place.path("modules"), bits);
+        refuses(&place, &["modules'", "everyone", "chmod"]);
+    }
+    set_mode(&place.path("modules"), 0o755);
+    if rustix::process::geteuid().is_root() {
+        let chown = |uid, gid| std::os::unix::fs::chown(place.path("modules"), uid, gid).unwrap();
+        chown(Some(65534), None);
+        refuses(&place, &["modules'", "user 65534"]);
+        chown(Some(0), Some(65534));
+        set_mode(&place.path("modules"), 0o775);
+        refuses(&place, &["modules'", "group 65534"]);
+        chown(None, Some(0));
+    }
+    // A directory above it counts as well, but not one like /tmp.
+    set_mode(&place.path("."), 0o777);
+    refuses(&place, &["everyone"]);
+    set_mode(&place.path("."), 0o1777);
+    refuses(&place, &["'openssl.cnf' there"]);
+    set_mode(&place.path("."), 0o755);
+    run(&mut cipherlane(&place, line), 0);
+}
+
+#[test]
+fn a_callers_directory_of_modules_is_not_installed_into() {
+    let place = Place::new();
+    place.write("openssl.cnf", "");
+    let elsewhere = place.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let line = "openssl install --openssl-conf openssl.cnf --print --json";
+    for sudo in [false, true] {
+        let mut command = cipherlane(&place, line);
+        command.env("OPENSSL_MODULES", &elsewhere);
+        if sudo {
+            command.env("SUDO_UID", "1000");
+        }
+        let report: Value = serde_json::from_slice(&run(&mut command, 0).stdout).unwrap();
+        let to = report["steps"][0]["copy"]["to"].as_str().unwrap();
+        assert!(to.ends_with("ossl-modules/cipherlane.so"), "{to}");
+    }
 }

@@ -168,6 +168,115 @@ fn what_does_not_exist_is_refused_by_name() {
     );
 }
 
+/// Each was accepted in silence, made the program panic, or was read without end.
+#[test]
+fn settings_without_sense_are_refused_by_name() {
+    let place = Place::new();
+    for (settings, words) in [
+        (
+            "calibration_seconds = 1e300",
+            ["calibration_seconds", "0.01 to 3600"],
+        ),
+        (
+            "calibration_seconds = -1",
+            ["calibration_seconds", "0.01 to 3600"],
+        ),
+        (
+            "calibration_seconds = nan",
+            ["calibration_seconds", "0.01 to 3600"],
+        ),
+        (
+            "[drivers.nosuch]\nx = 1",
+            ["[drivers.nosuch]", "cores, dma"],
+        ),
+        ("[drivers.software]", ["[drivers.software]", "cores, dma"]),
+        ("disable = ['software']", ["'software'", "give up"]),
+        (
+            "force = 'cores'\ndisable = ['cores']",
+            ["'cores'", "forced and disabled"],
+        ),
+    ] {
+        place.write("c.toml", settings);
+        refused(
+            &mut place.cipherlane("--config c.toml calibrate ecb(aes)"),
+            2,
+            &words,
+        );
+    }
+    for (line, words) in [
+        ("--disable software drivers", ["'software'", "give up"]),
+        (
+            "--driver openssl --disable openssl drivers",
+            ["'openssl'", "forced and disabled"],
+        ),
+    ] {
+        refused(&mut place.cipherlane(line), 2, &words);
+    }
+    let mut command = place.cipherlane("drivers");
+    refused(
+        command.args(["--cores", ""]),
+        2,
+        &["--cores", "1-3", "--disable cores"],
+    );
+}
+
+/// The command with 4 GB of memory and 60 s of processor time at most: were such a file read,
+/// the command would end and not the machine.
+fn confined(place: &Place, line: &str) -> Command {
+    let mut command = place.command("sh");
+    command
+        .args(["-c", "ulimit -v 4000000; ulimit -t 60; exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_cipherlane"))
+        .args(line.split_whitespace());
+    command
+}
+
+#[test]
+fn files_that_never_end_are_refused_by_name() {
+    let place = Place::new();
+    let long = std::fs::File::create(place.path("long.toml")).unwrap();
+    long.set_len(1 << 40).unwrap();
+    let fifo = place.path("fifo.toml");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    std::os::unix::fs::symlink("/dev/zero", place.path("zero.toml")).unwrap();
+    for (file, words) in [
+        ("/dev/zero", "no regular file"),
+        ("./zero.toml", "no regular file"),
+        ("./fifo.toml", "no regular file"),
+        ("./home", "directory"),
+        ("./long.toml", "more than"),
+    ] {
+        for line in [
+            format!("--config {file} drivers"),
+            format!("--driver dma:{file} drivers"),
+            format!("plan --device {file} cbc(aes)"),
+            format!("speed --definition {file}"),
+        ] {
+            refused(&mut confined(&place, &line), 2, &[file, words]);
+        }
+    }
+    let profile = |file: &str| {
+        let output = run(
+            &mut confined(&place, &format!("--profile {file} drivers")),
+            0,
+        );
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let warning = profile("long.toml");
+    assert!(
+        warning.contains("long.toml") && warning.contains("ignored"),
+        "{warning}"
+    );
+    assert_eq!(profile("/dev/zero"), "", "a device keeps nothing");
+}
+
 #[test]
 fn options_stand_above_the_environment_and_that_above_files() {
     let place = Place::new();

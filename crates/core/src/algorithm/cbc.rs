@@ -7,7 +7,7 @@ use inout::InOutBuf;
 
 use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
 use crate::driver::{PieceState, Split};
-use crate::request::{Request, Status, View};
+use crate::request::{Request, Status};
 use crate::{Direction, Transform};
 
 /// AES in CBC mode (SP 800-38A section 6.2): `cbc(aes)`.
@@ -16,6 +16,7 @@ pub(super) static CBC_AES: Algorithm = Algorithm {
     kind: Kind::Cipher,
     keys: Keys::OneOf(&[(16, 128), (24, 192), (32, 256)]),
     iv_len: 16,
+    iv_mask: 0xff,
     block: 16,
     least: 0,
     most: u64::MAX,
@@ -88,15 +89,16 @@ impl Split for Cbc {
     fn prepare(
         &self,
         _: Direction,
-        request: &View,
+        request: &Request<'_>,
         starts: &dyn Fn(usize) -> usize,
         states: &mut [PieceState],
     ) {
         for (i, state) in states.iter_mut().enumerate() {
             state.iv = match starts(i) {
                 0 => request.iv_block(),
-                // SAFETY: no piece runs before `prepare` has ended.
-                start => unsafe { request.block_before(start) },
+                start => *request.input()[..start]
+                    .last_chunk()
+                    .expect("pieces begin at whole blocks"),
             };
         }
     }
@@ -104,7 +106,7 @@ impl Split for Cbc {
     fn piece(
         &self,
         _: Direction,
-        _: &View,
+        _: &[u8; 16],
         _: usize,
         data: InOutBuf<'_, '_, u8>,
         state: &mut PieceState,

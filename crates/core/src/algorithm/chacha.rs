@@ -12,6 +12,7 @@ pub(super) static RFC7539: Algorithm = Algorithm {
     kind: Kind::Aead,
     keys: Keys::OneOf(&[(32, 256)]),
     iv_len: 12,
+    iv_mask: 0xff,
     block: 1,
     least: 0,
     // The block counter starts at 1 and has 32 bits (RFC 8439 section 2.8).

@@ -7,7 +7,7 @@ use inout::InOutBuf;
 
 use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
 use crate::driver::{PieceState, Split};
-use crate::request::{Request, Status, View};
+use crate::request::{Request, Status};
 use crate::{Direction, Transform};
 
 /// AES in counter mode (SP 800-38A section 6.5), the whole block a big-endian counter: `ctr(aes)`.
@@ -16,6 +16,7 @@ pub(super) static CTR_AES: Algorithm = Algorithm {
     kind: Kind::Cipher,
     keys: Keys::OneOf(&[(16, 128), (24, 192), (32, 256)]),
     iv_len: 16,
+    iv_mask: 0xff,
     block: 1,
     least: 0,
     most: u64::MAX,
@@ -77,17 +78,15 @@ impl Split for Ctr {
         Some(16)
     }
 
-    fn prepare(&self, _: Direction, _: &View, _: &dyn Fn(usize) -> usize, _: &mut [PieceState]) {}
-
     fn piece(
         &self,
         _: Direction,
-        request: &View,
+        iv: &[u8; 16],
         start: usize,
         data: InOutBuf<'_, '_, u8>,
         _: &mut PieceState,
     ) {
-        let iv = ctr::counter_add(&request.iv_block(), start as u128 / 16);
+        let iv = ctr::counter_add(iv, start as u128 / 16);
         ctr::apply(&mut [CipherJob {
             key: &self.0,
             iv,

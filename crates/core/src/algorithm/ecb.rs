@@ -7,7 +7,7 @@ use inout::InOutBuf;
 
 use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
 use crate::driver::{PieceState, Split};
-use crate::request::{Request, Status, View};
+use crate::request::{Request, Status};
 use crate::{Direction, Transform};
 
 /// AES in ECB mode (SP 800-38A section 6.1): `ecb(aes)`.
@@ -16,6 +16,7 @@ pub(super) static ECB_AES: Algorithm = Algorithm {
     kind: Kind::Cipher,
     keys: Keys::OneOf(&[(16, 128), (24, 192), (32, 256)]),
     iv_len: 0,
+    iv_mask: 0xff,
     block: 16,
     least: 0,
     most: u64::MAX,
@@ -79,12 +80,10 @@ impl Split for Ecb {
         Some(16)
     }
 
-    fn prepare(&self, _: Direction, _: &View, _: &dyn Fn(usize) -> usize, _: &mut [PieceState]) {}
-
     fn piece(
         &self,
         direction: Direction,
-        _: &View,
+        _: &[u8; 16],
         _: usize,
         data: InOutBuf<'_, '_, u8>,
         _: &mut PieceState,

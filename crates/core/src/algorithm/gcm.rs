@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
 use crate::driver::{PieceState, Split};
-use crate::request::{Request, View};
+use crate::request::Request;
 use crate::{Direction, Transform};
 
 /// 2^32 - 2 blocks under one nonce (SP 800-38D section 5.2.1.1).
@@ -20,6 +20,7 @@ pub(super) static GCM_AES: Algorithm = Algorithm {
     kind: Kind::Aead,
     keys: Keys::OneOf(&[(16, 128), (24, 192), (32, 256)]),
     iv_len: 12,
+    iv_mask: 0xff,
     block: 1,
     least: 0,
     most: MOST,
@@ -66,6 +67,7 @@ pub(super) static RFC4106_GCM_AES: Algorithm = Algorithm {
     kind: Kind::Aead,
     keys: Keys::OneOf(&[(20, 128), (28, 192), (36, 256)]),
     iv_len: 8,
+    iv_mask: 0xff,
     block: 1,
     least: 0,
     most: MOST,
@@ -100,6 +102,7 @@ pub(super) static RFC4543_GCM_AES: Algorithm = Algorithm {
     kind: Kind::Aead,
     keys: Keys::OneOf(&[(20, 128), (28, 192), (36, 256)]),
     iv_len: 8,
+    iv_mask: 0xff,
     block: 1,
     least: 0,
     // The limit on additional data is far above this.
@@ -194,17 +197,15 @@ impl<const SALTED: bool> Split for Gcm<SALTED> {
         Some(16)
     }
 
-    fn prepare(&self, _: Direction, _: &View, _: &dyn Fn(usize) -> usize, _: &mut [PieceState]) {}
-
     fn piece(
         &self,
         direction: Direction,
-        request: &View,
+        iv: &[u8; 16],
         start: usize,
         data: InOutBuf<'_, '_, u8>,
         state: &mut PieceState,
     ) {
-        let nonce = self.short_nonce(&request.iv_block());
+        let nonce = self.short_nonce(iv);
         let first = u32::try_from(start / 16).expect("within the limit of GCM");
         state.part = Some(gcm::part(direction, &self.key, &nonce, first, data));
     }

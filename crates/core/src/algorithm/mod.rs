@@ -63,6 +63,9 @@ pub struct Algorithm {
     pub keys: Keys,
     /// Bytes of the IV in each request.
     pub iv_len: usize,
+    /// Bits that may be set in the first byte of the IV. A nonce of MGM has no first bit
+    /// (RFC 9058 section 4.1).
+    pub iv_mask: u8,
     /// The payload is a multiple of this many bytes.
     pub block: usize,
     /// The least payload in bytes.
@@ -112,6 +115,8 @@ pub enum Aad {
     None,
     /// Any length.
     Any,
+    /// Any length, as long as additional data and payload together are at most so many bytes.
+    Together(u64),
     /// 8 or 12 bytes: SPI and sequence number of ESP (RFC 4106 section 5).
     Esp,
     /// So many bytes: SPI, 64-bit sequence number and the IV of an ESP packet
@@ -125,7 +130,7 @@ impl Aad {
     pub fn fit(self, wished: usize) -> usize {
         match self {
             Aad::None => 0,
-            Aad::Any => wished,
+            Aad::Any | Aad::Together(_) => wished,
             Aad::Esp => 8 + wished % 2 * 4,
             Aad::Exactly(len) => len,
         }
@@ -135,7 +140,7 @@ impl Aad {
     pub fn takes(self, len: usize) -> bool {
         match self {
             Aad::None => len == 0,
-            Aad::Any => true,
+            Aad::Any | Aad::Together(_) => true,
             Aad::Esp => len == 8 || len == 12,
             Aad::Exactly(exactly) => len == exactly,
         }
@@ -204,6 +209,14 @@ impl Algorithm {
             .iter()
             .position(|a| a.name == self.name)
             .expect("every algorithm is in the table")
+    }
+
+    /// An IV made of arbitrary bytes: those bits that the algorithm does not have are cleared.
+    pub fn fit_iv(&self, mut iv: Vec<u8>) -> Vec<u8> {
+        if let Some(first) = iv.first_mut() {
+            *first &= self.iv_mask;
+        }
+        iv
     }
 
     /// The key lengths in bytes that tables and tests go through.
@@ -290,6 +303,7 @@ impl Algorithm {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     iv_len: u8,
+    iv_mask: u8,
     tag_len: u8,
     aad: Aad,
     writes: bool,
@@ -303,6 +317,7 @@ impl Rules {
         assert!(algorithm.block.is_power_of_two());
         Rules {
             iv_len: algorithm.iv_len as u8,
+            iv_mask: algorithm.iv_mask,
             tag_len: tag_len as u8,
             aad: algorithm.aad,
             writes: algorithm.kind != Kind::Mac,
@@ -333,10 +348,30 @@ impl Rules {
             || matches!(self.aad, Aad::Exactly(len) if request.aad_len() != len)
         {
             Status::AadLength
+        } else if matches!(self.aad, Aad::Together(most) if self.exceeds(request, most)) {
+            self.excess(request)
         } else if self.writes && !request.is_scattered() && request.overlaps() {
             Status::Overlap
         } else {
             Status::Pending
         }
+    }
+
+    /// What MGM alone asks: whether the nonce has a bit too many, or the message is too long.
+    fn exceeds(&self, request: &Request<'_>, most: u64) -> bool {
+        let together = (request.len() as u64).saturating_add(request.aad_len() as u64);
+        together > most || self.has_wrong_bit(request)
+    }
+
+    #[cold]
+    fn excess(&self, request: &Request<'_>) -> Status {
+        match self.has_wrong_bit(request) {
+            true => Status::IvBits,
+            false => Status::TooLong,
+        }
+    }
+
+    fn has_wrong_bit(&self, request: &Request<'_>) -> bool {
+        request.iv_ref()[0] & !self.iv_mask != 0
     }
 }

@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 
 use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
 use crate::driver::{PieceState, Split};
-use crate::request::{Request, Status, View};
+use crate::request::{Request, Status};
 use crate::{Direction, Transform};
 
 /// `xts(aes)`: the IV is the tweak (a sector number, little-endian), the key is two keys.
@@ -18,6 +18,7 @@ pub(super) static XTS_AES: Algorithm = Algorithm {
     kind: Kind::Cipher,
     keys: Keys::OneOf(&[(32, 128), (48, 192), (64, 256)]),
     iv_len: 16,
+    iv_mask: 0xff,
     block: 1,
     least: 16,
     most: 16 << 20,
@@ -80,19 +81,17 @@ impl Split for Xts {
         Some(32)
     }
 
-    fn prepare(&self, _: Direction, _: &View, _: &dyn Fn(usize) -> usize, _: &mut [PieceState]) {}
-
     fn piece(
         &self,
         direction: Direction,
-        request: &View,
+        iv: &[u8; 16],
         start: usize,
         data: InOutBuf<'_, '_, u8>,
         _: &mut PieceState,
     ) {
         let mut job = CipherJob {
             key: &self.0,
-            iv: request.iv_block(),
+            iv: *iv,
             data,
         };
         xts::crypt_from(direction, &mut job, start as u64 / 16);

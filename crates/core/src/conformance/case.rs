@@ -48,7 +48,7 @@ pub(super) struct Draw {
 impl Case {
     pub(super) fn new(algorithm: &Algorithm, key: &[u8], draw: Draw, random: &mut Random) -> Self {
         let Draw { direction, len, .. } = draw;
-        let iv = random.bytes(algorithm.iv_len);
+        let iv = algorithm.fit_iv(random.bytes(algorithm.iv_len));
         let aad_len = algorithm.aad.fit(random.next() as usize % 40);
         let aad = random.bytes(aad_len);
         let plain = random.bytes(len);
@@ -243,7 +243,11 @@ pub(super) fn run(
         .iter_mut()
         .map(|(regions, tag, iv, aad)| regions.request().iv(iv).aad(aad).tag(tag))
         .collect();
+    let before: Vec<_> = requests.iter().map(addresses).collect();
     process(&mut requests);
+    if !requests.iter().map(addresses).eq(before) {
+        return Err("the driver put the requests of a batch in another order".to_owned());
+    }
     let statuses: Vec<Status> = requests.iter().map(Request::status).collect();
     drop(requests);
     drop(regions);
@@ -256,6 +260,11 @@ pub(super) fn run(
         );
     }
     Ok(done)
+}
+
+/// Where the input of a request lies.
+fn addresses(request: &Request<'_>) -> Vec<(*const u8, usize)> {
+    request.input_regions().collect()
 }
 
 /// The payload's segments.

@@ -9,6 +9,7 @@
 //!   naive reference: in place and apart, at odd addresses, in batches of 1 to 64 requests of
 //!   mixed lengths, both ways, with right and wrong tags;
 //! - scatter lists cut at odd places, where the driver takes them;
+//! - that the requests of a batch stand where they stood: their statuses are read by place;
 //! - that nothing is written but output and tag: neither beside them, nor to the input of a
 //!   request whose output is apart, nor at all to one that is given up `Untouched`;
 //! - two keys at once, and one key used by several threads;

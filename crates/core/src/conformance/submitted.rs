@@ -34,14 +34,6 @@ impl Driver for Kernels {
         0
     }
 
-    fn probe(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
-        Ok(())
-    }
-
     fn transform(
         &self,
         algorithm: &'static Algorithm,

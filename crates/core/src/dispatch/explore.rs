@@ -87,4 +87,15 @@ impl Dispatch {
         learned.tried[candidate][d][m][c][s] = Some(now);
         Some(candidate)
     }
+
+    /// A driver that should have been tried could not show what it is worth, since its helpers
+    /// sleep: it is looked at again at the next sample.
+    pub(crate) fn try_again(&self, shape: &Shape, driver: usize) {
+        let Ok(mut learned) = self.learned.try_lock() else {
+            return;
+        };
+        let (c, s) = shape.node();
+        learned.tried[driver][shape.direction as usize][shape.mode as usize][c][s] = None;
+        self.explore_at.store(0, Ordering::Relaxed);
+    }
 }

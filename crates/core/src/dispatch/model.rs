@@ -31,6 +31,8 @@ const PERIOD: usize = 1;
 /// noisy by nature, and for others.
 const CHANGE_OF_DEVICE: u8 = 4;
 const CHANGE: u8 = 2;
+/// A node whose samples count at least as much as this has had few of them.
+const FEW: f32 = 1.0 / 4.0;
 /// By this share of the difference a node then moves.
 const CHANGED_STEP: f32 = 0.75;
 /// Surprising is what is off by so many times what samples usually are off, and by more
@@ -40,6 +42,9 @@ const SURPRISE: (f32, f32) = (3.0, 0.1);
 const SPREAD: f32 = 0.1;
 /// No single sample counts as more than this many times off.
 const CLAMP: f32 = 16.0;
+
+/// The most that a batch can take, in nanoseconds: thirty years.
+const MAX_COST: f32 = 1e18;
 
 /// Nanoseconds of a batch, three ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -128,6 +133,11 @@ impl Watch {
             self.row = 0;
         }
         self.row = self.row.saturating_add(sign);
+        if sign < 0 && !mean && step >= FEW {
+            // The samples before it were disturbed: nothing makes work faster than it is.
+            *self = Watch::default();
+            return (off, true);
+        }
         let enough = if mean { CHANGE_OF_DEVICE } else { CHANGE };
         if self.row.unsigned_abs() < enough {
             self.held += off;
@@ -190,6 +200,22 @@ impl Model {
     /// Whether anything was ever measured.
     pub(crate) fn is_empty(&self) -> bool {
         self.nodes.iter().flatten().all(|n| n.samples == 0)
+    }
+
+    /// Whether its costs can be: learning moves a cost by a part of itself, and so would never
+    /// leave nothing, infinity or less than nothing.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.nodes.iter().flatten().all(|node| {
+            let Cost {
+                latency,
+                period,
+                cpu,
+            } = node.cost;
+            let possible = [latency, period, cpu]
+                .iter()
+                .all(|part| (0.0..=MAX_COST).contains(part));
+            possible && (node.samples == 0 || latency > 0.0)
+        })
     }
 
     /// The expected cost of `n` requests of `size` bytes on average; `None` if nothing is known.
@@ -301,12 +327,11 @@ impl Model {
     /// Nodes never measured take the nearest measured one's cost, scaled by bytes where
     /// they hold more of them: never cheaper than the truth on the way up.
     fn fill(&mut self) {
-        let measured: ArrayVec<(usize, usize, Cost), { COUNTS.len() * SIZES.len() }> = (0..COUNTS
-            .len())
-            .flat_map(|c| (0..SIZES.len()).map(move |s| (c, s)))
-            .filter(|&(c, s)| self.nodes[c][s].samples > 0)
-            .map(|(c, s)| (c, s, self.nodes[c][s].cost))
-            .collect();
+        let mut measured: ArrayVec<_, { COUNTS.len() * SIZES.len() }> = ArrayVec::new();
+        for (c, row) in self.nodes.iter().enumerate() {
+            let seen = row.iter().enumerate().filter(|(_, node)| node.samples > 0);
+            measured.extend(seen.map(|(s, node)| (c, s, node.cost)));
+        }
         if measured.is_full() {
             return;
         }

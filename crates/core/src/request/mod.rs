@@ -3,16 +3,14 @@
 //! It owns nothing but a copy of its IV, fits two cache lines, and is checked
 //! by the session before any driver sees it.
 
+mod part;
 mod scatter;
-mod view;
 
 use std::marker::PhantomData;
 
 use inout::InOutBuf;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
-
-pub use self::view::View;
 
 /// What became of a request. Everything but `Pending` and `Done` is an error;
 /// [`Session::error`](crate::Session::error) says it in words.
@@ -27,6 +25,8 @@ pub enum Status {
     BadTag,
     /// Refused: IV length.
     IvLength,
+    /// Refused: a bit of the IV is set that the algorithm does not have.
+    IvBits,
     /// Refused: tag length.
     TagLength,
     /// Refused: length of the additional data.
@@ -81,7 +81,7 @@ pub struct Request<'a> {
 // data, exclusive for output and tag); those are Send and Sync.
 unsafe impl Send for Request<'_> {}
 // SAFETY: as above; nothing can be written through a shared `Request` except by
-// the unsafe functions of `View`, whose callers promise disjoint ranges.
+// the unsafe function `part`, whose callers promise disjoint ranges.
 unsafe impl Sync for Request<'_> {}
 
 const _: () = assert!(size_of::<Request<'_>>() <= 128, "two cache lines");
@@ -119,11 +119,13 @@ impl<'a> Request<'a> {
     /// From pointers, for doors in other languages.
     ///
     /// Equal pointers mean in place; a null `output` of length 0 means that nothing
-    /// is written (a MAC). A partial overlap is refused when the request is processed.
+    /// is written (a MAC). A null `input` of length 0 is an empty input. A partial overlap is
+    /// refused when the request is processed.
     ///
     /// # Safety
     /// For `'a`, `input` must be readable for `input_len` bytes and `output` writable
-    /// for `output_len`, and nobody else may write either or read the output.
+    /// for `output_len`, and nobody else may write either or read the output. A request whose
+    /// input and output overlap in part may be given to a [`Session`](crate::Session) only.
     #[inline(always)]
     pub unsafe fn from_raw(
         input: *const u8,
@@ -131,6 +133,12 @@ impl<'a> Request<'a> {
         output: *mut u8,
         output_len: usize,
     ) -> Self {
+        let in_place = std::ptr::eq(input, output);
+        // Slices are made of it, and a slice is never null.
+        let input = match input.is_null() {
+            true => std::ptr::dangling(),
+            false => input,
+        };
         Request {
             input,
             output,
@@ -144,7 +152,7 @@ impl<'a> Request<'a> {
             iv: [0; 16],
             iv_len: 0,
             tag_len: 0,
-            in_place: std::ptr::eq(input, output),
+            in_place,
             status: Status::Pending,
             regions: PhantomData,
         }
@@ -297,7 +305,7 @@ impl<'a> Request<'a> {
     #[inline]
     pub fn data(&mut self) -> InOutBuf<'_, '_, u8> {
         // SAFETY: the result borrows the request exclusively, so no other access exists.
-        unsafe { self.view().range(0..self.input_len) }
+        unsafe { self.part(0..self.input_len) }
     }
 
     /// The payload of a flat request, and the tag region.
@@ -333,26 +341,6 @@ impl<'a> Request<'a> {
     pub fn refuse_tag(&mut self) {
         self.wipe_output();
         self.status = Status::BadTag;
-    }
-
-    /// For drivers that let several threads work on ranges of one flat request.
-    #[inline]
-    pub fn view(&self) -> View {
-        assert!(!self.is_scattered(), "a scattered request has no flat view");
-        View {
-            input: self.input,
-            output: if self.output.is_null() {
-                self.input.cast_mut()
-            } else {
-                self.output
-            },
-            len: if self.output.is_null() {
-                0
-            } else {
-                self.input_len.min(self.output_len)
-            },
-            iv: self.iv,
-        }
     }
 
     /// Ends an authenticated request: writes the tag when encrypting; when decrypting,

@@ -148,7 +148,11 @@ impl Session {
         }
         let leg = inner.depart(driver, explored, shape, owned.len(), now);
         let (flight, ticket) = Flight::new(inner, leg, direction, owned);
-        if let Err(flight) = transform.submit(direction, flight) {
+        // Another flight than this one is none that can be given back: dropped, it is finished
+        // in software.
+        if let Err(flight) = transform.submit(direction, flight)
+            && ticket.is_of(&flight)
+        {
             let returned = flight.turn_back();
             batch.requests.splice(0..0, returned);
             return Ok(nothing());
@@ -201,5 +205,6 @@ impl Drop for Session {
         while Arc::strong_count(&self.inner) > 1 && Instant::now() < patience {
             std::thread::yield_now();
         }
+        cipherlane_kernels::wipe_stack();
     }
 }

@@ -24,6 +24,7 @@ impl Inner {
                 given: lengths.iv,
                 expected: self.algorithm.iv_len,
             },
+            Status::IvBits => Error::IvBits { algorithm },
             Status::TagLength => Error::TagLength {
                 algorithm,
                 given: lengths.tag,
@@ -35,7 +36,7 @@ impl Inner {
                 expected: match self.algorithm.aad {
                     Aad::Esp => "8, or 12 with extended sequence numbers".to_owned(),
                     Aad::Exactly(len) => format!("{len}: SPI, 64-bit sequence number and IV"),
-                    Aad::None | Aad::Any => "none".to_owned(),
+                    Aad::None | Aad::Any | Aad::Together(_) => "none".to_owned(),
                 },
             },
             Status::NotBlockMultiple => Error::NotBlockMultiple {
@@ -50,7 +51,10 @@ impl Inner {
             },
             Status::TooLong => Error::TooLong {
                 algorithm,
-                given: lengths.input,
+                given: match self.algorithm.aad {
+                    Aad::Together(_) => lengths.input.saturating_add(lengths.aad),
+                    _ => lengths.input,
+                },
                 most: self.algorithm.most,
             },
             Status::OutputLength => Error::OutputLength {

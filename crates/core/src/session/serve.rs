@@ -11,21 +11,30 @@ use crate::dispatch::{BASE, Mode, Shape};
 use crate::request::{Request, Status};
 use crate::{Clock, Direction, Error, Goal, Transform, scatter};
 
-/// Work between two timed batches of a thread at most: a request counts 1 and a KiB counts 1.
-const SAMPLE_EVERY: i64 = 2048;
+/// Work between two timed batches of a thread at most: a request counts 1, and so do 256 bytes.
+const SAMPLE_EVERY: i64 = 16384;
+/// The same while nothing is known of the time that batches take.
+const FIRST_SAMPLE_EVERY: i64 = 2048;
 /// Nanoseconds between two timed batches of a thread at most, if all are like the last one.
 const SAMPLE_AFTER: f32 = 500_000.0;
+/// A driver's helpers are awaited, to try it, for this many times their wake-up at most.
+const PATIENCE: u64 = 2;
+/// Helpers are of no use to work that is this many times shorter than their wake-up.
+const WAKING: f32 = 12.0;
 
 thread_local! {
     /// Work left until this thread times a batch.
     static UNTIL_SAMPLE: LocalCell<i64> = const { LocalCell::new(0) };
     /// Work between the last timed batch and the next.
-    static BETWEEN_SAMPLES: LocalCell<i64> = const { LocalCell::new(SAMPLE_EVERY) };
+    static BETWEEN_SAMPLES: LocalCell<i64> = const { LocalCell::new(FIRST_SAMPLE_EVERY) };
+    /// Until when this thread awaits the helpers of a driver that is to be tried, in nanoseconds
+    /// of the framework's clock; 0 if it awaits none.
+    static AWAITING: LocalCell<u64> = const { LocalCell::new(0) };
 }
 
 #[inline]
 fn work(shape: &Shape) -> i64 {
-    (shape.requests + shape.bytes / 1024) as i64
+    (shape.requests + shape.bytes / 256) as i64
 }
 
 /// Whether this thread should time the batch.
@@ -43,8 +52,15 @@ fn share(shape: &Shape) -> f32 {
 
 /// A timed batch took so long: on a slow machine, the next to be timed comes the sooner.
 fn sampled(shape: &Shape, nanoseconds: u64) {
-    let batches = SAMPLE_AFTER / nanoseconds.max(1) as f32;
-    let every = (batches * work(shape) as f32).clamp(1.0, SAMPLE_EVERY as f32) as i64;
+    let every = match nanoseconds {
+        0 => FIRST_SAMPLE_EVERY,
+        known => {
+            let batches = SAMPLE_AFTER / known as f32;
+            (batches * work(shape) as f32).clamp(1.0, SAMPLE_EVERY as f32) as i64
+        }
+    };
+    // Every batch is timed while helpers are awaited, so that they do not sleep again before.
+    let every = if AWAITING.get() > 0 { 0 } else { every };
     BETWEEN_SAMPLES.set(every);
     UNTIL_SAMPLE.set(every);
 }
@@ -93,7 +109,39 @@ impl Inner {
     fn explore(&self, shape: &Shape, chosen: usize, now: u64) -> Option<usize> {
         let backlog = |driver: usize| self.queue(driver).backlog(now);
         let other = self.dispatch.explore(shape, chosen, backlog)?;
-        self.takes(other, shape).then_some(other)
+        if !self.takes(other, shape) {
+            return None;
+        }
+        let load = self.framework.shared.entries[other].driver.load();
+        if load.delay_ns == u32::MAX && !self.dispatch.is_device(other) {
+            // Its helpers rest.
+            return None;
+        }
+        let until = AWAITING.replace(0);
+        if (until == 0 || now < until) && self.must_wake(other, chosen, shape) {
+            let longest = now + PATIENCE * u64::from(load.delay_ns);
+            AWAITING.set(if until == 0 { longest } else { until });
+            self.dispatch.try_again(shape, other);
+            return None;
+        }
+        Some(other)
+    }
+
+    /// Whether the helpers of a driver that is to be tried sleep, where that would hide what
+    /// the driver is worth. They are called.
+    fn must_wake(&self, other: usize, chosen: usize, shape: &Shape) -> bool {
+        let driver = &self.framework.shared.entries[other].driver;
+        let delay = driver.load().delay_ns;
+        if shape.mode == Mode::Submit || delay == 0 || self.dispatch.is_device(other) {
+            return false;
+        }
+        // Work that is much shorter than the wake-up is not for helpers.
+        let (known, _) = self.dispatch.estimate(chosen, shape);
+        let helped = known.is_some_and(|cost| cost.latency >= delay as f32 / WAKING);
+        if helped {
+            driver.missed(u32::MAX);
+        }
+        helped
     }
 
     /// Whether the device beside home is better now, what it has queued considered.
@@ -120,7 +168,8 @@ impl Inner {
         if best == BASE || self.transforms[best].is_none() {
             return BASE;
         }
-        let load = self.framework.shared.entries[best].driver.load();
+        let driver = &self.framework.shared.entries[best].driver;
+        let load = driver.load();
         let waits = match shape.mode {
             Mode::Wait => {
                 let queue = match load.queued_bytes {
@@ -131,7 +180,11 @@ impl Inner {
                         (bytes as f32 * pace) as u32
                     }
                 };
-                queue.saturating_add(load.delay_ns) > cell.gain
+                let waits = queue.saturating_add(load.delay_ns) > cell.gain;
+                if waits && (1..u32::MAX).contains(&load.delay_ns) {
+                    driver.missed(cell.gain);
+                }
+                waits
             }
             // The caller's own batches are the queue, and their time is in the estimate.
             Mode::Submit => load.delay_ns == u32::MAX,
@@ -208,6 +261,10 @@ impl Inner {
         share: f32,
         requests: &mut [Request<'_>],
     ) {
+        let delay = match driver {
+            BASE => 0,
+            other => self.framework.shared.entries[other].driver.load().delay_ns,
+        };
         let started = self.now();
         self.run_on(driver, shape.direction, requests);
         let elapsed = self.now().saturating_sub(started);
@@ -218,7 +275,12 @@ impl Inner {
             cpu: 0.0,
             ..Cost::inline(elapsed as f32)
         };
-        self.dispatch.learn(driver, shape, cost, share, explored);
+        // Helpers that rested, or slept though the caller has no choice, do not show what they are
+        // worth. Where there is a choice, they were worth their wake-up.
+        match delay == u32::MAX || delay > 0 && self.alone.is_some() {
+            true => self.dispatch.pass(driver, shape, share),
+            false => self.dispatch.learn(driver, shape, cost, share, explored),
+        }
     }
 
     /// Runs a batch on a device, and learns from it: no batch there is so small that two

@@ -1,45 +1,110 @@
 //! What a driver got wrong.
 
 use serde::{Serialize, Serializer};
+use zeroize::ZeroizeOnDrop;
 
 /// A request that a driver got wrong. The key is not kept: it is wiped with its session.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+///
+/// The input or the output is somebody's plaintext. So all data is wiped when this is dropped,
+/// and serialised only where [`Config::mismatch_data`](crate::Config::mismatch_data) asks for
+/// it; otherwise the algorithm, the direction, the length and the words of `Display` are.
+#[derive(Clone, PartialEq, Eq, ZeroizeOnDrop)]
 pub struct Mismatch {
     /// CryptoAPI name.
+    #[zeroize(skip)]
     pub algorithm: &'static str,
     /// Whether it was to decrypt.
     pub decrypting: bool,
     /// IV.
-    #[serde(serialize_with = "hex")]
     pub iv: Vec<u8>,
     /// Additional data.
-    #[serde(serialize_with = "hex")]
     pub aad: Vec<u8>,
     /// Input.
-    #[serde(serialize_with = "hex")]
     pub input: Vec<u8>,
     /// What the driver made of it.
     pub found: Answer,
     /// What software makes of it.
     pub expected: Answer,
+    /// Whether the data is serialised too.
+    pub(super) with_data: bool,
 }
 
-/// What came of a request.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+/// What came of a request. Wiped when it is dropped.
+#[derive(Clone, PartialEq, Eq, ZeroizeOnDrop)]
 pub struct Answer {
     /// Whether the tag was found to be right; always when encrypting.
     pub authentic: bool,
     /// Output; zeros where the tag was wrong.
-    #[serde(serialize_with = "hex")]
     pub output: Vec<u8>,
     /// The tag; as given when decrypting.
-    #[serde(serialize_with = "hex")]
     pub tag: Vec<u8>,
+}
+
+/// A mismatch as it is serialised.
+#[derive(Serialize)]
+struct Told<'m> {
+    algorithm: &'static str,
+    decrypting: bool,
+    bytes: usize,
+    what: String,
+    #[serde(flatten)]
+    data: Option<Data<'m>>,
+}
+
+#[derive(Serialize)]
+struct Data<'m> {
+    #[serde(serialize_with = "hex")]
+    iv: &'m [u8],
+    #[serde(serialize_with = "hex")]
+    aad: &'m [u8],
+    #[serde(serialize_with = "hex")]
+    input: &'m [u8],
+    found: AnswerData<'m>,
+    expected: AnswerData<'m>,
+}
+
+#[derive(Serialize)]
+struct AnswerData<'m> {
+    authentic: bool,
+    #[serde(serialize_with = "hex")]
+    output: &'m [u8],
+    #[serde(serialize_with = "hex")]
+    tag: &'m [u8],
+}
+
+impl<'m> AnswerData<'m> {
+    fn of(answer: &'m Answer) -> Self {
+        AnswerData {
+            authentic: answer.authentic,
+            output: &answer.output,
+            tag: &answer.tag,
+        }
+    }
 }
 
 fn hex<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     serializer.serialize_str(&digits)
+}
+
+impl Serialize for Mismatch {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let data = self.with_data.then(|| Data {
+            iv: &self.iv,
+            aad: &self.aad,
+            input: &self.input,
+            found: AnswerData::of(&self.found),
+            expected: AnswerData::of(&self.expected),
+        });
+        let told = Told {
+            algorithm: self.algorithm,
+            decrypting: self.decrypting,
+            bytes: self.input.len(),
+            what: self.to_string(),
+            data,
+        };
+        told.serialize(serializer)
+    }
 }
 
 impl std::fmt::Display for Mismatch {
@@ -88,12 +153,20 @@ mod tests {
             input: vec![0; 3],
             found,
             expected,
+            with_data: false,
         };
         let text = format!("{:?}", mismatch(answer(3, true), answer(4, true)));
         assert!(text.contains("encrypting 3 bytes by gcm(aes)") && text.contains("byte 2"));
         let text = mismatch(answer(3, true), answer(3, false)).to_string();
         assert!(text.contains("accepted a wrong tag"), "{text}");
-        let json = serde_json::to_string(&answer(3, true)).unwrap();
-        assert!(json.contains("\"010203\""), "{json}");
+        let mut wrong = mismatch(answer(3, true), answer(4, true));
+        let json = |wrong: &Mismatch| serde_json::to_value(wrong).unwrap();
+        let told = serde_json::json!({
+            "algorithm": "gcm(aes)", "decrypting": false, "bytes": 3,
+            "what": "encrypting 3 bytes by gcm(aes) it gave a wrong byte 2",
+        });
+        assert_eq!(json(&wrong), told);
+        wrong.with_data = true;
+        assert_eq!(json(&wrong)["found"]["output"], "010203");
     }
 }

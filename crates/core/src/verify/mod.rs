@@ -111,7 +111,12 @@ struct Sample {
 
 impl Sample {
     /// Computes it again by the kernels; `Some` if the driver was wrong.
-    fn check(self, algorithm: &'static str, base: &dyn Transform) -> Option<Mismatch> {
+    fn check(
+        self,
+        algorithm: &'static str,
+        base: &dyn Transform,
+        with_data: bool,
+    ) -> Option<Mismatch> {
         let Before {
             iv,
             iv_len,
@@ -122,7 +127,7 @@ impl Sample {
             ..
         } = self.before;
         let iv = &iv[..iv_len];
-        let mut output = input.to_vec();
+        let mut output = input.clone();
         let request = match has_output {
             true => Request::in_place(&mut output),
             false => Request::mac(&input),
@@ -130,12 +135,12 @@ impl Sample {
         let mut requests = [request.iv(iv).aad(&aad).tag(&mut tag)];
         base.run(self.direction, &mut requests);
         let authentic = requests[0].status() == Status::Done;
-        if !has_output {
-            output.clear();
-        }
         let expected = Answer {
             authentic,
-            output,
+            output: match has_output {
+                true => std::mem::take(&mut output),
+                false => Vec::new(),
+            },
             tag,
         };
         (expected != self.found).then(|| Mismatch {
@@ -146,6 +151,7 @@ impl Sample {
             input: input.to_vec(),
             found: self.found,
             expected,
+            with_data,
         })
     }
 }
@@ -244,8 +250,10 @@ impl Job {
             driver,
             algorithm,
         } = self.watch;
+        let with_data = framework.shared.config.mismatch_data == Some(true);
         if let Some(session) = session.upgrade()
-            && let Some(mismatch) = self.sample.check(algorithm, session.transform(BASE))
+            && let base = session.transform(BASE)
+            && let Some(mismatch) = self.sample.check(algorithm, base, with_data)
         {
             framework.quarantine(driver, mismatch);
         }
@@ -351,11 +359,11 @@ impl Transform for Verified {
 
     fn submit(&self, direction: Direction, mut flight: Flight) -> Result<(), Flight> {
         if self.watch.is_quarantined() {
-            give_up(flight.requests());
+            flight.with_requests(give_up);
             flight.finish();
             return Ok(());
         }
-        if let Some(before) = self.watch.pick(flight.requests()) {
+        if let Some(before) = flight.with_requests(|requests| self.watch.pick(requests)) {
             let watch = self.watch.clone();
             flight.pick(Pick { watch, before });
         }

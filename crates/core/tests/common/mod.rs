@@ -24,12 +24,6 @@ impl Driver for Base {
     fn priority(&self) -> i32 {
         100
     }
-    fn probe(&self) -> Result<(), String> {
-        Ok(())
-    }
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
-        Ok(())
-    }
     fn transform(
         &self,
         algorithm: &'static Algorithm,
@@ -104,12 +98,6 @@ impl Driver for Rogue {
     fn automatic(&self) -> bool {
         self.automatic
     }
-    fn probe(&self) -> Result<(), String> {
-        Ok(())
-    }
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
-        Ok(())
-    }
     fn transform(
         &self,
         algorithm: &'static Algorithm,
@@ -178,7 +166,7 @@ impl Transform for RogueTransform {
             Fault::Drop => Ok(()),
             Fault::Full => Err(flight),
             _ => {
-                self.run(direction, flight.requests());
+                flight.with_requests(|requests| self.run(direction, requests));
                 flight.finish();
                 Ok(())
             }

@@ -10,15 +10,22 @@
 mod accelerator;
 #[path = "../../tests/promise/callers.rs"]
 mod callers;
+#[expect(unused_imports, reason = "its tests are not run here")]
+#[path = "../../src/cores/calls.rs"]
+mod calls;
 #[path = "../../tests/promise/cells.rs"]
 mod cells;
 mod decision;
+#[path = "../../tests/promise/helped.rs"]
+mod helped;
 #[path = "../../tests/promise/model.rs"]
 mod model;
 #[path = "../../tests/promise/simulation.rs"]
 mod simulation;
 #[path = "../../tests/promise/summary.rs"]
 mod summary;
+#[path = "../../tests/promise/workers.rs"]
+mod workers;
 
 use std::time::Instant;
 
@@ -47,6 +54,23 @@ const OVER_DMA: Matrix = Matrix {
     goals: &[Goal::Throughput],
 };
 
+/// Beside cores: bytes, microseconds of pause, callers.
+const BESIDE_CORES: helped::Places = (
+    &[
+        1 << 10,
+        16 << 10,
+        64 << 10,
+        128 << 10,
+        256 << 10,
+        512 << 10,
+        1 << 20,
+        4 << 20,
+        16 << 20,
+    ],
+    &[0, 10, 30, 60, 100, 1000, 10_000],
+    &[1, 2],
+);
+
 fn report(name: &str, outcomes: &[Outcome], cells: bool) {
     println!("\n{name}\n{}", Summary(outcomes));
     if cells {
@@ -74,6 +98,20 @@ fn matrix<'a>(title: &str, devices: impl Iterator<Item = (&'a str, Vec<Outcome>)
     report("all", &all, false);
 }
 
+/// Callers that wait, beside workers that may sleep, rest or lose their cores.
+fn beside_cores(cells: bool) {
+    println!("\n== beside cores, over a cost model");
+    for nature in helped::NATURES {
+        let outcomes = helped::all(nature, BESIDE_CORES);
+        println!("\n{}\n{}", nature.name, helped::summary(&outcomes));
+        if cells {
+            outcomes
+                .iter()
+                .for_each(|outcome| println!("      {outcome}"));
+        }
+    }
+}
+
 fn main() {
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
     let cells = asked("--cells");
@@ -93,6 +131,9 @@ fn main() {
     });
     if !asked("--model") {
         matrix("over the dma driver", presets, cells);
+    }
+    if !asked("--dma") {
+        beside_cores(cells);
     }
     println!("\nin {:.0} s", began.elapsed().as_secs_f64());
 }

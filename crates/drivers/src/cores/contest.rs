@@ -3,17 +3,24 @@
 //! A worker that shares its core with another thread is worse than none: it is taken off
 //! the core for milliseconds with a claimed piece in its hands, and the caller waits for
 //! it; and while it looks for work it keeps the other thread, often a caller, from
-//! working. The kernel tells by counting involuntary context switches. A worker that
-//! sees some rests, twice as long each time.
+//! working. The kernel tells by counting involuntary context switches, and by the time for which
+//! the worker wanted its core and did not have it. A worker that sees much of both rests, twice
+//! as long each time. Either alone is no sign of another thread that wants the core: housekeeping
+//! threads of the kernel switch for microseconds, and a hypervisor takes the core away without a
+//! switch.
 
 use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Rounds of a worker between two looks.
 const ROUNDS: u32 = 64;
 /// The time over which switches are counted, at least.
 const WINDOW: Duration = Duration::from_millis(4);
-/// So many in a window are no accident.
+/// As many switches in a window are no accident...
 const MANY: i64 = 2;
+/// ...where this part of the time that the worker was awake went to others.
+const LOST_PART: u32 = 8;
 const FIRST_REST: Duration = Duration::from_millis(20);
 const LONGEST_REST: Duration = Duration::from_secs(2);
 /// After so long without trouble the next rest is a short one again.
@@ -24,6 +31,10 @@ pub(super) struct Contest {
     rounds: u32,
     switches: i64,
     since: Instant,
+    /// Processor time of the worker by then.
+    used: Duration,
+    /// Time that it slept since then.
+    slept: Duration,
     rest: Duration,
     last_rest: Instant,
 }
@@ -35,6 +46,8 @@ impl Contest {
             rounds: 0,
             switches: involuntary_switches(),
             since: now,
+            used: processor_time(),
+            slept: Duration::ZERO,
             rest: FIRST_REST,
             last_rest: now,
         }
@@ -46,19 +59,29 @@ impl Contest {
     pub(super) fn look(&mut self) -> Option<Duration> {
         self.rounds += 1;
         match self.rounds.is_multiple_of(ROUNDS) {
-            true => self.judge(Instant::now(), involuntary_switches),
+            true => self.judge(Instant::now(), || {
+                (involuntary_switches(), processor_time())
+            }),
             false => None,
         }
     }
 
-    fn judge(&mut self, now: Instant, switches: impl FnOnce() -> i64) -> Option<Duration> {
-        if now - self.since < WINDOW {
+    /// The worker slept of its own will.
+    pub(super) fn slept(&mut self, time: Duration) {
+        self.slept += time;
+    }
+
+    fn judge(&mut self, now: Instant, look: impl FnOnce() -> (i64, Duration)) -> Option<Duration> {
+        let awake = (now - self.since).saturating_sub(self.slept);
+        if awake < WINDOW {
             return None;
         }
-        let switches = switches();
+        let (switches, used) = look();
         let seen = switches - std::mem::replace(&mut self.switches, switches);
-        self.since = now;
-        if seen < MANY {
+        let worked = used.saturating_sub(std::mem::replace(&mut self.used, used));
+        (self.since, self.slept) = (now, Duration::ZERO);
+        let lost = awake.saturating_sub(worked);
+        if seen < MANY || lost * LOST_PART < awake {
             return None;
         }
         if now - self.last_rest > self.rest + FORGOTTEN {
@@ -67,8 +90,16 @@ impl Contest {
         let rest = self.rest;
         self.rest = (rest * 2).min(LONGEST_REST);
         self.last_rest = now;
+        // What passes while it rests counts neither way.
+        self.slept += rest;
         Some(rest)
     }
+}
+
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 /// Of this thread since it began.
@@ -85,25 +116,68 @@ fn involuntary_switches() -> i64 {
 mod tests {
     use super::*;
 
+    /// A worker whose time passes as a test wants it.
+    struct Worker {
+        contest: Contest,
+        now: Instant,
+        switches: i64,
+        used: Duration,
+    }
+
+    impl Worker {
+        fn new() -> Worker {
+            let contest = Contest::new();
+            Worker {
+                now: contest.since,
+                switches: contest.switches,
+                used: contest.used,
+                contest,
+            }
+        }
+
+        /// It was awake for so many milliseconds, of which others had so many, and was switched
+        /// away so often.
+        fn step(&mut self, awake: u64, others: u64, switches: i64) -> Option<Duration> {
+            self.now += Duration::from_millis(awake);
+            self.used += Duration::from_millis(awake - others);
+            self.switches += switches;
+            let (switches, used) = (self.switches, self.used);
+            let rest = self.contest.judge(self.now, || (switches, used));
+            self.now += rest.unwrap_or_default();
+            rest
+        }
+    }
+
     #[test]
     fn rests_grow_while_the_core_is_shared_and_shrink_when_it_is_not() {
-        let mut contest = Contest::new();
-        let (mut now, mut switches) = (contest.since, contest.switches);
-        let mut step = |contest: &mut Contest, time: Duration, more: i64| {
-            (now, switches) = (now + time, switches + more);
-            contest.judge(now, || switches)
-        };
-        let ms = Duration::from_millis;
-        assert_eq!(step(&mut contest, ms(1), 9), None, "too early to tell");
-        assert_eq!(step(&mut contest, ms(4), 0), Some(FIRST_REST));
-        assert_eq!(step(&mut contest, ms(30), 1), None);
-        assert_eq!(step(&mut contest, ms(30), 2), Some(2 * FIRST_REST));
-        assert_eq!(step(&mut contest, ms(50), 3), Some(4 * FIRST_REST));
+        let mut worker = Worker::new();
+        assert_eq!(worker.step(1, 1, 9), None, "too early to tell");
+        assert_eq!(worker.step(4, 2, 0), Some(FIRST_REST));
+        assert_eq!(worker.step(30, 15, 1), None);
+        assert_eq!(worker.step(30, 15, 2), Some(2 * FIRST_REST));
+        assert_eq!(worker.step(50, 25, 3), Some(4 * FIRST_REST));
         for _ in 0..9 {
-            step(&mut contest, ms(30), 5);
+            worker.step(30, 15, 5);
         }
-        assert_eq!(step(&mut contest, ms(30), 5), Some(LONGEST_REST));
-        assert_eq!(step(&mut contest, ms(60_000), 1), None);
-        assert_eq!(step(&mut contest, ms(30), 2), Some(FIRST_REST));
+        assert_eq!(worker.step(30, 15, 5), Some(LONGEST_REST));
+        assert_eq!(worker.step(60_000, 1, 1), None);
+        assert_eq!(worker.step(30, 15, 2), Some(FIRST_REST));
+    }
+
+    #[test]
+    fn neither_housekeeping_nor_a_hypervisor_makes_it_rest() {
+        let mut worker = Worker::new();
+        for _ in 0..100 {
+            assert_eq!(worker.step(10, 0, 40), None, "short switches");
+            assert_eq!(worker.step(10, 8, 1), None, "stolen time");
+        }
+    }
+
+    #[test]
+    fn sleep_of_its_own_will_is_not_lost() {
+        let mut worker = Worker::new();
+        worker.contest.slept(Duration::from_millis(20));
+        assert_eq!(worker.step(20 + 5, 20, 9), None);
+        assert_eq!(worker.step(20, 10, 9), Some(FIRST_REST));
     }
 }

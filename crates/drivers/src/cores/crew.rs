@@ -4,11 +4,12 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError};
 
+use cipherlane::Process;
+
 use super::fault::Fault;
 use super::pool::Pool;
 use super::settings::Settings;
 use super::worker;
-use crate::forks;
 
 /// The settings of the workers, and the pool once there is one.
 pub(super) struct Crew {
@@ -34,7 +35,7 @@ impl Crew {
         let pool = self.pool.load(Ordering::Acquire);
         // SAFETY: a pool lives as long as the crew, or for ever.
         let pool = unsafe { pool.as_ref() }?;
-        (pool.generation == forks::count()).then_some(pool)
+        pool.process.is_current().then_some(pool)
     }
 
     /// This process's pool.
@@ -56,15 +57,14 @@ impl Crew {
     /// Makes the pool without a lock, which another thread may have held at the fork.
     #[cold]
     fn start(&self) -> &Pool {
-        forks::watch();
         let before = self.pool.load(Ordering::Acquire);
         if let Some(pool) = self.present() {
             return pool;
         }
-        let generation = forks::count();
         let pool = Arc::new(Pool::new(
-            generation,
+            Process::current(),
             self.settings.cores.len(),
+            self.settings.spin,
             self.fault.clone(),
         ));
         let raw = Arc::into_raw(pool.clone()).cast_mut();

@@ -6,7 +6,7 @@
 //! | `crew` | one pool a process, made at first use; a fork makes another |
 //! | `worker` | a pinned thread that does pieces, looks for more, and sleeps |
 //! | `pool` | slots with tasks; claiming, finishing, landing, and the death of a worker |
-//! | `wakes` | whom to wake, and when that pays |
+//! | `wakes`, `calls` | whom to wake, and when that pays |
 //! | `task` | requests cut into pieces |
 //! | `contest` | a worker that does not have its core for itself rests |
 //! | `claim`, `sleep` | the words that threads agree by, modelled with loom |
@@ -28,15 +28,17 @@
 //!
 //! An idle worker looks for work for `spin_us`, then sleeps. Waking it takes tens of
 //! microseconds, so a caller wakes workers at once only for work that is longer than
-//! that. For shorter work it adds up what it lost by working alone, and wakes one when
-//! the sum would have paid for it: a steady stream of middling requests gets its helper,
-//! a rare one never pays.
+//! that. For shorter work it works alone, adds up what it lost by that, and wakes a worker
+//! when the sum would have paid for it: a steady stream of middling requests gets its helper.
+//! A caller that pauses between calls for longer than the worker looks for work wakes none,
+//! since the worker would be asleep again at the next call.
 //!
 //! A worker that panics settles its piece while it unwinds: not begun, it goes back to be
 //! claimed; begun, its request is given up (`Untouched` where the input is elsewhere, so
 //! that the session runs it again, `Failed` where it was overwritten). Then the worker
 //! begins anew.
 
+mod calls;
 mod claim;
 mod contest;
 mod crew;
@@ -147,10 +149,6 @@ impl Driver for Cores {
         }
     }
 
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
-        Ok(())
-    }
-
     fn transform(
         &self,
         algorithm: &'static Algorithm,
@@ -171,6 +169,12 @@ impl Driver for Cores {
                 0 => u32::MAX,
                 workers => pool.wakes.delay_now(workers),
             },
+        }
+    }
+
+    fn missed(&self, nanoseconds: u32) {
+        if let Some(pool) = self.crew.present() {
+            pool.wakes.lose(nanoseconds);
         }
     }
 

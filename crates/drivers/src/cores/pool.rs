@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use cipherlane::Process;
+
 use super::claim::{BITS, End, Pieces, Slots};
 use super::fault::Fault;
 use super::task::Task;
@@ -18,7 +20,7 @@ pub(super) const REQUESTS: usize = 1024;
 /// The workers of one process and the tasks they share with callers.
 pub(super) struct Pool {
     /// Of the process that made it; a forked child makes its own.
-    pub(super) generation: u32,
+    pub(super) process: Process,
     slots: Slots,
     places: Box<[Place]>,
     pub(super) wakes: Wakes,
@@ -44,7 +46,8 @@ struct Place {
 }
 
 impl Pool {
-    pub(super) fn new(generation: u32, workers: usize, fault: Fault) -> Self {
+    /// For workers that look for work for `spin` before they sleep.
+    pub(super) fn new(process: Process, workers: usize, spin: Duration, fault: Fault) -> Self {
         let place = |_| Place {
             pieces: Pieces::new(),
             task: AtomicPtr::default(),
@@ -52,10 +55,10 @@ impl Pool {
             piece_bytes: AtomicU64::new(0),
         };
         Pool {
-            generation,
+            process,
             slots: Slots::new(),
             places: (0..BITS).map(place).collect(),
-            wakes: Wakes::new(workers),
+            wakes: Wakes::new(workers, spin),
             stop: AtomicBool::new(false),
             workers: AtomicU32::new(0),
             restarts: AtomicU64::new(0),
@@ -86,7 +89,7 @@ impl Pool {
         task: &Task,
         count: usize,
         bytes: usize,
-        alone_ns: impl FnOnce() -> u64,
+        alone_ns: u64,
     ) -> bool {
         let Some(slot) = self.slots.take(BITS as u32) else {
             return false;
@@ -374,7 +377,12 @@ mod tests {
             cores: vec![0],
             ..Settings::default()
         };
-        let pool = Arc::new(Pool::new(0, 1, Fault::default()));
+        let pool = Arc::new(Pool::new(
+            Process::current(),
+            1,
+            settings.spin,
+            Fault::default(),
+        ));
         worker::start(&pool, &settings);
         let mut panics = 0;
         for _ in 0..200 {
@@ -387,7 +395,7 @@ mod tests {
             let count = unsafe { task.plan(&mut requests, total, 2, 4096) };
             assert!(count > 1);
             // SAFETY: as above.
-            let run = || unsafe { pool.run(&task, count, total, || 1_000_000) };
+            let run = || unsafe { pool.run(&task, count, total, 1_000_000) };
             panics += u32::from(catch_unwind(AssertUnwindSafe(run)).is_err());
             assert_eq!(pool.slots.taken(), 0, "the slot is free again");
             assert!(!pool.has_work(), "no piece is left to claim");

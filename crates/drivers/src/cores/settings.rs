@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cipherlane::{Config, Error};
+use cipherlane::{Config, Error, environment};
 
 /// The environment variable that names the cores.
 pub const VARIABLE: &str = "CIPHERLANE_CORES";
@@ -54,9 +54,7 @@ impl Settings {
     /// Writes `CIPHERLANE_CORES`, where it is set, over what configuration files say. A
     /// program's own option comes after this.
     pub fn environment(config: &mut Config) {
-        if let Ok(cores) = std::env::var(VARIABLE)
-            && !cores.is_empty()
-        {
+        if let Some(cores) = environment::text(VARIABLE) {
             Settings::dedicate(config, &cores);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrayvec::ArrayVec;
-use cipherlane::{Direction, Flight, PieceState, Request, Split, Status, Transform, View};
+use cipherlane::{Direction, Flight, PieceState, Request, Split, Status, Transform};
 
 use super::claim::BITS;
 
@@ -72,7 +72,6 @@ enum Piece {
 /// A request that is cut.
 struct Cut {
     request: usize,
-    view: View,
     first_piece: usize,
     pieces: usize,
 }
@@ -186,14 +185,12 @@ impl Task {
             self.pieces.push(Piece::Part { cut, start, len });
             self.states.push(UnsafeCell::default());
         }
-        let view = request.view();
         let states = self.states[first_piece..].as_mut_ptr().cast();
         // SAFETY: `UnsafeCell<T>` has the layout of `T`; we hold them exclusively.
         let states = unsafe { std::slice::from_raw_parts_mut(states, parts) };
-        split.prepare(self.direction, &view, &|i| i * step, states);
+        split.prepare(self.direction, request, &|i| i * step, states);
         self.cuts.push(Cut {
             request: index,
-            view,
             first_piece,
             pieces: parts,
         });
@@ -227,13 +224,17 @@ impl Task {
                 kernel.run(self.direction, group);
             }
             Piece::Part { cut, start, len } => {
-                let view = &self.cuts[cut].view;
+                let request = self.cuts[cut].request;
+                // SAFETY: the requests outlive the task, and from `plan` to `conclude` one that
+                // is cut is only read, but for its parts.
+                let request = unsafe { &*self.requests.add(request) };
                 let split = kernel.split().expect("it was split");
-                // SAFETY: parts are disjoint ranges of a request that outlives the task.
-                let data = unsafe { view.range(start..start + len) };
+                // SAFETY: parts are disjoint ranges of the payload, each used once, and a
+                // piece is shown no more of the request.
+                let data = unsafe { request.part(start..start + len) };
                 // SAFETY: only the holder of the piece uses its state.
                 let state = unsafe { &mut *self.states[piece as usize].get() };
-                split.piece(self.direction, view, start, data, state);
+                split.piece(self.direction, &request.iv_block(), start, data, state);
             }
         }
     }
@@ -367,8 +368,15 @@ mod tests {
     fn any_cut_gives_what_the_whole_gives() {
         for name in ["ctr(aes)", "ecb(aes)", "cbc(aes)", "xts(aes)"] {
             let algorithm = Algorithm::find(name).unwrap();
-            for base in [1024, 4096, 20_000, 65_536] {
-                for off in [0, 1, 15, 16, 17, 31, 33, 511] {
+            let (bases, offs): (&[_], &[_]) = match cfg!(miri) {
+                true => (&[1024], &[0, 17]),
+                false => (
+                    &[1024, 4096, 20_000, 65_536],
+                    &[0, 1, 15, 16, 17, 31, 33, 511],
+                ),
+            };
+            for &base in bases {
+                for &off in offs {
                     let length = (base + off) / algorithm.block * algorithm.block;
                     for (threads, least) in [(2, 16), (2, 600), (3, 4096), (9, 512)] {
                         let count = compare(algorithm, &[length], threads, least);

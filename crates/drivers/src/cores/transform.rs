@@ -93,7 +93,7 @@ pub(super) fn share(
     (total, alone_ns): (usize, u64),
 ) {
     let workers = pool.worker_count();
-    if workers == 0 {
+    if workers == 0 || pool.wakes.works_alone(workers, alone_ns) {
         return kernel.run(direction, requests);
     }
     // SAFETY: only the lifetime changes; the task is gone when this returns or unwinds, and
@@ -104,7 +104,7 @@ pub(super) fn share(
     // SAFETY: we do not touch the requests until `run` is over, nor does anybody else.
     let count = unsafe { task.plan(requests, total, workers + 1, least) };
     // SAFETY: requests and kernel outlive this call, and `run` waits for all pieces.
-    let shared = count > 1 && unsafe { pool.run(&task, count, total, || alone_ns) };
+    let shared = count > 1 && unsafe { pool.run(&task, count, total, alone_ns) };
     match shared {
         true => task.conclude(),
         false => kernel.run(direction, requests),
@@ -137,22 +137,26 @@ impl Transform for Shared {
     }
 
     fn submit(&self, direction: Direction, mut flight: Flight) -> Result<(), Flight> {
-        let total = cost(flight.requests());
+        let total = flight.with_requests(|requests| cost(requests));
         let alone_ns = self.alone_ns(direction, total);
         let pool = self.crew.pool();
         if alone_ns < PIECE_NS || pool.worker_count() == 0 {
-            self.kernel.run(direction, flight.requests());
+            flight.with_requests(|requests| self.kernel.run(direction, requests));
             flight.finish();
             return Ok(());
         }
         if !pool.has_room() {
             return Err(flight);
         }
-        let mut task = Box::new(Task::new(direction, &**self.kernel));
+        // Made where it stays: it is some kilobytes.
+        let mut task = Box::write(Box::new_uninit(), Task::new(direction, &**self.kernel));
         let (threads, least) = (pool.worker_count() + 1, least(total, alone_ns));
-        // SAFETY: the task takes the flight, which owns the requests, and a share of the
-        // kernel; both are let go after it has concluded.
-        let count = unsafe { task.plan(flight.requests(), total, threads, least) };
+        // SAFETY: the task takes the flight, which owns the requests and does not touch them
+        // before it lands, and a share of the kernel; both are let go after the task has
+        // concluded.
+        let plan =
+            |requests: &mut [Request<'_>]| unsafe { task.plan(requests, total, threads, least) };
+        let count = flight.with_requests(plan);
         task.load(flight, self.kernel.clone());
         pool.submit(task, count, total, alone_ns)
             .map_err(|task| task.unload())

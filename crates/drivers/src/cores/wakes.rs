@@ -1,32 +1,31 @@
-//! Whom to wake, and when a wake-up pays.
+//! Whom to wake, and when that pays.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use super::calls::Calls;
 use super::sleep::Beds;
-
-/// A sleeper's wake-up before one was measured, in nanoseconds.
-const FIRST_DELAY: u32 = 50_000;
-/// What a caller loses, at the least, that would hand over work but finds all asleep.
-const MISSED_ASK: u32 = 500;
 
 /// The sleepers of a pool and what waking one costs.
 pub(super) struct Wakes {
     beds: Beds,
     began: Instant,
-    /// Learned time from a call to the sleeper's first look for work, in nanoseconds.
-    delay: AtomicU32,
-    /// Nanoseconds that callers lost because all slept, since one was last called.
-    missed: AtomicU32,
+    calls: Calls,
+    /// Workers that were called and do not work yet. For a moment it may be less than zero.
+    coming: AtomicI32,
+    /// When the last of them was called.
+    called: AtomicU64,
 }
 
 impl Wakes {
-    pub(super) fn new(workers: usize) -> Self {
+    /// For workers that look for work for `spin` before they sleep.
+    pub(super) fn new(workers: usize, spin: Duration) -> Self {
         Wakes {
             beds: Beds::new(workers),
             began: Instant::now(),
-            delay: AtomicU32::new(FIRST_DELAY),
-            missed: AtomicU32::new(0),
+            calls: Calls::new(spin.as_nanos() as u64),
+            coming: AtomicI32::new(0),
+            called: AtomicU64::new(0),
         }
     }
 
@@ -34,29 +33,37 @@ impl Wakes {
     /// measured.
     pub(super) fn sleep(&self, worker: usize, work: impl Fn() -> bool) {
         if let Some(called) = self.beds.sleep(worker, work) {
-            self.learn(self.now().saturating_sub(called));
+            self.coming.fetch_sub(1, Ordering::Relaxed);
+            self.calls.learn(self.now().saturating_sub(called));
         }
     }
 
-    /// Calls helpers, `most` at most, for published work of a caller that works as well.
-    /// A stale view of who sleeps costs help, not progress.
+    /// Calls helpers, `most` at most, for published work of a caller that works as well, where
+    /// that pays. A stale view of who sleeps costs help, not progress.
     #[inline]
-    pub(super) fn help(&self, most: u32, alone_ns: impl FnOnce() -> u64) {
+    pub(super) fn help(&self, most: u32, alone_ns: u64) {
         if self.beds.asleep() > 0 {
-            self.call_helpers(most, alone_ns());
+            self.call_helpers(most, alone_ns);
         }
     }
 
-    /// For long work at once, for short work when enough of it went by without help.
     #[cold]
     fn call_helpers(&self, most: u32, alone_ns: u64) {
-        let useful = self.useful(most, alone_ns);
+        let useful = self.calls.at_once(most, alone_ns);
         if useful > 0 {
-            self.missed.store(0, Ordering::Relaxed);
-            self.beds.wake(useful, self.now());
+            self.calls.called();
+            self.call(useful, self.now());
         } else {
-            self.miss((alone_ns / 2) as u32);
+            self.lose((alone_ns / 2) as u32);
         }
+    }
+
+    /// Whether a caller that waits works alone: all sleep, and neither this work nor what was
+    /// lost before it is worth a wake-up.
+    #[inline]
+    pub(super) fn works_alone(&self, workers: usize, alone_ns: u64) -> bool {
+        let asleep = self.beds.asleep() as usize >= workers;
+        asleep && self.calls.at_once(1, alone_ns) == 0 && !self.lose((alone_ns / 2) as u32)
     }
 
     /// Sees to it that somebody is awake for published work that nobody waits for.
@@ -65,88 +72,54 @@ impl Wakes {
         let asleep = self.beds.asleep();
         if asleep > 0 {
             let idle = asleep as usize >= workers;
-            let calls = self.useful(most, alone_ns).max(u32::from(idle));
-            self.beds.wake(calls.min(asleep), self.now());
+            let calls = self.calls.at_once(most, alone_ns).max(u32::from(idle));
+            self.call(calls.min(asleep), self.now());
         }
-    }
-
-    /// How many sleepers are worth their wake-up.
-    fn useful(&self, most: u32, alone_ns: u64) -> u32 {
-        (alone_ns / u64::from(self.delay().max(1))).min(most.into()) as u32
     }
 
     /// Calls everybody, after a change that all must see.
     pub(super) fn wake_all(&self) {
         self.beds.publish();
-        self.beds.wake(u32::MAX, self.now());
+        self.call(u32::MAX, self.now());
     }
 
-    /// Counts what was lost because all slept; a sleeper is called when the sum would
-    /// have paid for it.
-    fn miss(&self, ns: u32) {
-        let missed = self.missed.fetch_add(ns, Ordering::Relaxed);
-        if missed.saturating_add(ns) > self.delay() {
-            self.missed.store(0, Ordering::Relaxed);
-            self.beds.wake(1, self.now());
-        }
+    /// Calls up to `most` sleepers, and says how many.
+    fn call(&self, most: u32, now: u64) -> u32 {
+        self.called.store(now, Ordering::Relaxed);
+        let called = self.beds.wake(most, now);
+        self.coming.fetch_add(called as i32, Ordering::Relaxed);
+        called
     }
 
-    /// Nanoseconds until a worker can begin: none while one is awake. Being asked is a
-    /// sign that there is work for them.
+    /// Somebody lost so many nanoseconds because all sleep. Calls a worker, and says so, when
+    /// that pays.
+    pub(super) fn lose(&self, nanoseconds: u32) -> bool {
+        let now = self.now();
+        self.calls.lose(now, nanoseconds) && self.call(1, now) > 0
+    }
+
+    /// Nanoseconds until a worker can begin: none while one is awake.
     pub(super) fn delay_now(&self, workers: usize) -> u32 {
-        if (self.beds.asleep() as usize) < workers {
+        let workers = workers as i32;
+        let up = workers - self.beds.asleep() as i32;
+        let coming = self.coming.load(Ordering::Relaxed).max(0);
+        if up > coming {
             return 0;
         }
-        self.miss(MISSED_ASK);
-        self.delay()
-    }
-
-    fn delay(&self) -> u32 {
-        self.delay.load(Ordering::Relaxed)
-    }
-
-    /// Learns from one wake-up.
-    fn learn(&self, seen: u64) {
-        let (seen, old) = (seen.min(10_000_000) as u32, self.delay());
-        // Shorter is believed sooner: longer may be another program on the core.
-        let new = match seen < old {
-            true => (old + seen) / 2,
-            false => old + 1 + (seen - old).min(old) / 8,
-        };
-        self.delay.store(new, Ordering::Relaxed);
+        let delay = self.calls.delay();
+        match up > 0 && coming > 0 {
+            // It was called some time ago.
+            true => {
+                let since = self
+                    .now()
+                    .saturating_sub(self.called.load(Ordering::Relaxed));
+                delay.saturating_sub(since.try_into().unwrap_or(u32::MAX))
+            }
+            false => delay,
+        }
     }
 
     fn now(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_delay_follows_what_is_seen() {
-        let wakes = Wakes::new(1);
-        for _ in 0..40 {
-            wakes.learn(3000);
-        }
-        assert!((2500..3500).contains(&wakes.delay()), "{}", wakes.delay());
-        // One interruption changes little; a lasting change is followed.
-        wakes.learn(9_000_000);
-        assert!(wakes.delay() < 4000, "{}", wakes.delay());
-        for _ in 0..100 {
-            wakes.learn(60_000);
-        }
-        assert!(
-            (50_000..70_000).contains(&wakes.delay()),
-            "{}",
-            wakes.delay()
-        );
-        for _ in 0..100 {
-            wakes.learn(0);
-        }
-        wakes.learn(100);
-        assert!(wakes.delay() > 0, "it can rise again");
     }
 }

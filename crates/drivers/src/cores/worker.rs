@@ -89,7 +89,10 @@ fn serve(pool: &Pool, settings: &Settings, worker: usize) {
             }
         };
         if !found {
+            cipherlane::wipe_stack();
+            let began = Instant::now();
             pool.wakes.sleep(worker, has_work);
+            contest.slept(began.elapsed());
         }
     }
 }

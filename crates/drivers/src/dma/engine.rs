@@ -183,8 +183,7 @@ impl Engine {
 
     /// Wipes an extent and gives it back, as [`release`](Self::release) does.
     pub(super) fn give_extent(&self, extent: Extent) {
-        // SAFETY: the extent is the caller's, and the device is out of it or given up.
-        unsafe { self.transport.arena().wipe(extent.start, extent.len) };
+        self.transport.arena().wipe(extent.start, extent.len);
         match self.withholds.load(Ordering::Acquire) {
             true => lock(&self.withheld).1.push(extent),
             false => lock(&self.pool).give(extent),

@@ -32,6 +32,11 @@
 //! reported twice, late, or for a request never made is told from a good one; an index that
 //! cannot be is answered by a reset. A wrong result with all the signs of a right one is found
 //! by the framework, which runs some requests again in software.
+//!
+//! The shared memory may be written by the device at any time, also where it should not be. So it
+//! is never behind a reference to plain bytes: it is read through atomics, once, into the
+//! driver's own memory, and what is checked is what is used. Its file is sealed, so that a
+//! device in another process cannot shrink it under the driver.
 
 mod engine;
 mod key;

@@ -109,7 +109,7 @@ impl Slot {
         }
         side.take_bounce(engine)?;
         if !writable {
-            // SAFETY: as above; the bounce buffer is ours.
+            // SAFETY: as above.
             self.copied += unsafe { side.copy_to_bounce(engine) };
         }
         Ok(())
@@ -221,16 +221,14 @@ impl Slot {
         let mut copied = 0;
         match status {
             DONE if written == self.expected => {
-                // SAFETY: promised by the caller; the device is out of the bounce buffer.
+                // SAFETY: promised by the caller; the device is out of the output.
                 copied = unsafe { self.output.copy_from_bounce(engine) };
                 if direction == Direction::Encrypt {
                     let arena = engine.transport.arena();
                     let at = arena.layout().slot(id) + OPERATION + SHORT_AAD;
                     let tag = request.tag_bytes();
-                    let from = arena.bytes(at, tag.len().min(TAG));
-                    // SAFETY: as many bytes there as asked for, and nobody writes them now.
-                    let found = unsafe { std::slice::from_raw_parts(from, tag.len().min(TAG)) };
-                    tag[..found.len()].copy_from_slice(found);
+                    let written = tag.len().min(TAG);
+                    arena.read(at, &mut tag[..written]);
                 }
                 request.set_status(Status::Done);
             }
@@ -331,30 +329,36 @@ impl Side {
     }
 
     /// # Safety
-    /// The segments are readable, and the bounce buffer is not used meanwhile.
+    /// The segments are readable, and nobody writes them meanwhile.
     unsafe fn copy_to_bounce(&self, engine: &Engine) -> usize {
+        let arena = engine.transport.arena();
         // SAFETY: promised by the caller.
-        self.copy(engine, |offset, len, bounce| unsafe {
-            copy_out(&self.segments, offset, len, bounce);
+        self.copy(|offset, len, bounce| unsafe {
+            copy_out(&self.segments, offset, len, |at, bytes| {
+                arena.write(bounce + at, bytes);
+            });
         })
     }
 
     /// # Safety
-    /// The segments are writable, and the device is out of the bounce buffer.
+    /// The segments are writable, and nobody uses them meanwhile.
     unsafe fn copy_from_bounce(&self, engine: &Engine) -> usize {
+        let arena = engine.transport.arena();
         // SAFETY: promised by the caller.
-        self.copy(engine, |offset, len, bounce| unsafe {
-            copy_in(&self.segments, offset, len, bounce);
+        self.copy(|offset, len, bounce| unsafe {
+            copy_in(&self.segments, offset, len, |at, bytes| {
+                arena.read(bounce + at, bytes);
+            });
         })
     }
 
-    /// Calls `f` with offset, length and bounce buffer of each copied piece; returns the sum.
-    fn copy(&self, engine: &Engine, f: impl Fn(usize, usize, *mut u8)) -> usize {
+    /// Calls `f` with offset, length and place in the arena of each copied piece; returns the
+    /// sum.
+    fn copy(&self, f: impl Fn(usize, usize, usize)) -> usize {
         let mut copied = 0;
         for (piece, &address) in self.pieces.iter().zip(&self.addresses) {
             if piece.direct.is_none() {
-                let bounce = engine.transport.arena().bytes(address as usize, piece.len);
-                f(piece.offset, piece.len, bounce);
+                f(piece.offset, piece.len, address as usize);
                 copied += piece.len;
             }
         }
@@ -379,7 +383,5 @@ fn control(opcode: Opcode, session: u32) -> Operation {
 }
 
 fn copy_to(engine: &Engine, at: usize, bytes: &[u8]) {
-    let to = engine.transport.arena().bytes(at, bytes.len());
-    // SAFETY: as many bytes there, in an extent or slot that is ours.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) }
+    engine.transport.arena().write(at, bytes);
 }

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cipherlane::Flight;
+use cipherlane::{Flight, Request};
 
 use super::engine::{Engine, Stale, lock};
 use super::key::{Ids, Key, Slots};
 use super::slot::Group;
-use super::transform::give_up;
+use super::transform::{AbortOnUnwind, give_up};
 
 /// A flight, and how far it is.
 pub(super) struct Parcel {
@@ -62,12 +62,20 @@ impl Parcel {
 
     /// Leaves all requests to software.
     pub(super) fn give_up(mut self) {
-        give_up(self.flight.requests());
+        self.flight.with_requests(give_up);
         self.flight.finish();
     }
 
     /// Gives the device what it has room for. No slot of the group is in its hands.
     fn step(&mut self, engine: &Engine, group: &Arc<Group>) -> Step {
+        // The device may have the flight's memory: unwinding would give it back too early.
+        let bomb = AbortOnUnwind;
+        let step = self.step_on(engine, group);
+        std::mem::forget(bomb);
+        step
+    }
+
+    fn step_on(&mut self, engine: &Engine, group: &Arc<Group>) -> Step {
         loop {
             let left: Ids = self.slots[self.published..].iter().map(|s| s.0).collect();
             if !left.is_empty() {
@@ -82,22 +90,24 @@ impl Parcel {
                 }
             }
             self.settle();
-            let requests = &mut self.flight.requests()[self.next..];
-            if requests.is_empty() {
+            let requests = self.flight.with_requests(|requests| requests.len());
+            if self.next == requests {
                 return Step::Done;
             }
             if !engine.is_up() {
-                give_up(requests);
-                self.next += requests.len();
+                self.give_up_next(requests - self.next);
                 continue;
             }
             self.epoch = engine.epoch();
             let started = engine.transport.now_ns();
             let direction = self.flight.direction();
-            let requests = &mut self.flight.requests()[self.next..];
+            let (key, epoch, next) = (&self.key, self.epoch, self.next);
             // SAFETY: the flight owns the memory and stays in the parcel until the slots are
             // settled.
-            let filled = unsafe { self.key.fill(self.epoch, direction, requests) };
+            let fill = |requests: &mut [Request<'_>]| unsafe {
+                key.fill(epoch, direction, &mut requests[next..])
+            };
+            let filled = self.flight.with_requests(fill);
             engine.spend(started, filled.cost);
             (self.slots, self.first, self.published) = (filled.slots, self.next, 0);
             self.next += filled.handled;
@@ -108,17 +118,26 @@ impl Parcel {
                 return Step::Stuck;
             }
             // Nobody has what is lacking, and nobody will give it back.
-            give_up(&mut self.flight.requests()[self.next..][..1]);
-            self.next += 1;
+            self.give_up_next(1);
         }
+    }
+
+    /// Leaves so many requests to software.
+    fn give_up_next(&mut self, count: usize) {
+        let next = self.next;
+        self.flight
+            .with_requests(|requests| give_up(&mut requests[next..][..count]));
+        self.next += count;
     }
 
     /// Ends the requests of the wave.
     fn settle(&mut self) {
         let direction = self.flight.direction();
-        let requests = &mut self.flight.requests()[self.first..];
-        self.key
-            .settle(self.epoch, &self.slots, direction, requests);
+        let (key, epoch, first) = (&self.key, self.epoch, self.first);
+        let slots = &self.slots;
+        self.flight.with_requests(|requests| {
+            key.settle(epoch, slots, direction, &mut requests[first..]);
+        });
         self.slots.clear();
         self.published = 0;
     }

@@ -116,25 +116,36 @@ impl Cursor<'_> {
     }
 }
 
-/// Copies `len` bytes of the payload from `offset` on out of the segments.
+/// Gives `to` the `len` bytes of the payload from `offset` on, as they lie in the segments,
+/// each part with its place among them.
 ///
 /// # Safety
-/// The segments must be readable and `to` writable, and nobody may use them meanwhile.
-pub(super) unsafe fn copy_out(segments: &[Segment], offset: usize, len: usize, to: *mut u8) {
+/// The segments must be readable, and nobody may write them meanwhile.
+pub(super) unsafe fn copy_out(
+    segments: &[Segment],
+    offset: usize,
+    len: usize,
+    to: impl Fn(usize, &[u8]),
+) {
     walk(segments, offset, len, |at, segment, len| {
-        // SAFETY: `walk` stays in the segments and in `len` bytes; promised by the caller.
-        unsafe { std::ptr::copy_nonoverlapping(segment, to.add(at), len) }
+        // SAFETY: `walk` stays in the segments; promised by the caller.
+        to(at, unsafe { std::slice::from_raw_parts(segment, len) });
     });
 }
 
-/// Copies `len` bytes into the payload from `offset` on.
+/// Has `from` fill the `len` bytes of the payload from `offset` on, likewise.
 ///
 /// # Safety
-/// The segments must be writable and `from` readable, and nobody may use them meanwhile.
-pub(super) unsafe fn copy_in(segments: &[Segment], offset: usize, len: usize, from: *const u8) {
+/// The segments must be writable, and nobody may use them meanwhile.
+pub(super) unsafe fn copy_in(
+    segments: &[Segment],
+    offset: usize,
+    len: usize,
+    from: impl Fn(usize, &mut [u8]),
+) {
     walk(segments, offset, len, |at, segment, len| {
         // SAFETY: as in `copy_out`.
-        unsafe { std::ptr::copy_nonoverlapping(from.add(at), segment, len) }
+        from(at, unsafe { std::slice::from_raw_parts_mut(segment, len) });
     });
 }
 

@@ -1,6 +1,6 @@
 //! What the user says: `[drivers.dma]` of the configuration, or `CIPHERLANE_DMA`.
 
-use cipherlane::{Config, Error};
+use cipherlane::{Config, Error, environment};
 use serde::Deserialize;
 
 /// The environment variable that names devices.
@@ -98,7 +98,7 @@ impl Settings {
     /// Adds the devices of `CIPHERLANE_DMA`, a list with commas, to those of configuration
     /// files.
     pub fn environment(config: &mut Config) {
-        let devices = std::env::var(VARIABLE).unwrap_or_default();
+        let devices = environment::text(VARIABLE).unwrap_or_default();
         let devices = devices.split(',').map(str::trim).filter(|s| !s.is_empty());
         devices.for_each(|device| Settings::add(config, device));
     }

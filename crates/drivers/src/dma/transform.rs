@@ -29,6 +29,8 @@ impl Keyed {
         let engine = &*self.0.engine;
         let epoch = engine.epoch();
         let started = engine.transport.now_ns();
+        // The device may have the caller's memory: unwinding would give it back too early.
+        let bomb = AbortOnUnwind;
         // SAFETY: the requests are borrowed until this returns, which is after all slots
         // are settled.
         let filled = unsafe { self.0.fill(epoch, direction, requests) };
@@ -38,6 +40,7 @@ impl Keyed {
             self.fly(epoch, &filled.slots, (direction, filled.handled, bytes));
             self.0.settle(epoch, &filled.slots, direction, requests);
         }
+        std::mem::forget(bomb);
         filled.handled
     }
 
@@ -46,8 +49,6 @@ impl Keyed {
         let engine = &*self.0.engine;
         let group = Arc::new(Group::waiting(std::thread::current()));
         let ids: Ids = slots.iter().map(|&(id, _)| id).collect();
-        // The device has the caller's memory: unwinding would give it back too early.
-        let bomb = AbortOnUnwind;
         let mut left = ids.as_slice();
         while !left.is_empty() {
             match engine.publish(left, &group, epoch) {
@@ -60,7 +61,6 @@ impl Keyed {
                 Err(Stale) => break,
             }
         }
-        std::mem::forget(bomb);
     }
 }
 
@@ -172,7 +172,7 @@ impl Drop for Keyed {
 }
 
 /// Ends the process if it is dropped.
-struct AbortOnUnwind;
+pub(super) struct AbortOnUnwind;
 
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {

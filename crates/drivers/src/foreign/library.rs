@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
-use cipherlane::{Config, Error};
+use cipherlane::{Config, Error, environment};
 use libloading::Library;
 
 /// A library that a driver wants.
@@ -23,7 +23,7 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// Writes the environment variable, where it is set, over what configuration files say.
     pub(crate) fn environment(&self, config: &mut Config) {
-        self.name_file(config, std::env::var(self.variable).ok());
+        self.name_file(config, environment::text(self.variable));
     }
 
     fn name_file(&self, config: &mut Config, file: Option<String>) {

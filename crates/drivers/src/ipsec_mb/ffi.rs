@@ -118,7 +118,10 @@ pub(super) type HashBurst = unsafe extern "C" fn(*mut Manager, *mut Job, u32, u3
 /// functions are set by `init_mb_mgr_*`, to those for the processor.
 #[repr(C)]
 pub(super) struct Manager {
-    _head: [usize; 14],
+    _flags: u64,
+    /// What the library has found in the processor, less what it was told to leave alone.
+    pub(super) features: u64,
+    _head: [usize; 12],
     /// By key length.
     pub(super) keyexp: [ExpandKey; 3],
     _cmac_to_sha224: [usize; 5],
@@ -162,6 +165,50 @@ const _: () = {
     assert!(offset_of!(Manager, submit_cipher_burst) == 984);
     assert!(offset_of!(Manager, submit_hash_burst) == 1000);
 };
+
+/// `IMB_FEATURE_*`: bits of [`Manager::features`].
+pub(super) const FEATURES: [(u64, &str); 12] = [
+    (1 << 1, "AES-NI"),
+    (1 << 2, "PCLMULQDQ"),
+    (1 << 3, "CMOV"),
+    (1 << 4, "SSE4.2"),
+    (1 << 5, "AVX"),
+    (1 << 6, "AVX2"),
+    (1 << 7, "AVX-512 F"),
+    (1 << 8, "AVX-512 DQ"),
+    (1 << 9, "AVX-512 CD"),
+    (1 << 10, "AVX-512 BW"),
+    (1 << 11, "AVX-512 VL"),
+    (1 << 18, "BMI2"),
+];
+
+/// Where the driver's functions stand in a [`Manager`], and how many in a row.
+const CALLED: [(usize, usize); 11] = [
+    (offset_of!(Manager, keyexp), 3),
+    (offset_of!(Manager, sha256_one_block), 1),
+    (offset_of!(Manager, sha512_one_block), 1),
+    (offset_of!(Manager, sha256), 1),
+    (offset_of!(Manager, sha512), 1),
+    (offset_of!(Manager, gcm_enc), 6),
+    (offset_of!(Manager, gcm_pre), 3),
+    (offset_of!(Manager, get_next_burst), 2),
+    (offset_of!(Manager, flush_burst), 1),
+    (offset_of!(Manager, submit_cipher_burst), 1),
+    (offset_of!(Manager, submit_hash_burst), 1),
+];
+
+/// Whether a manager has all functions that the driver calls. The library leaves null where
+/// it has no set of functions for the processor.
+///
+/// # Safety
+/// `manager` is valid for reads of a [`Manager`], the functions of which may be null.
+pub(super) unsafe fn is_complete(manager: *const Manager) -> bool {
+    CALLED.iter().all(|&(offset, count)| {
+        let first = manager.wrapping_byte_add(offset).cast::<usize>();
+        // SAFETY: as for this function; all of them are words inside the manager.
+        (0..count).all(|i| unsafe { first.add(i).read() } != 0)
+    })
+}
 
 functions! {
     /// The functions that the library exports.

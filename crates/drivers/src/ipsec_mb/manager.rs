@@ -37,6 +37,26 @@ impl Architecture {
             _ => return None,
         })
     }
+
+    /// `IMB_CPUFLAGS_*`: the features that the set of functions uses without asking.
+    fn needs(self) -> u64 {
+        const SSE: u64 = 0b1_1110;
+        const AVX2: u64 = SSE | 1 << 5 | 1 << 6 | 1 << 18;
+        match self {
+            Architecture::Auto => 0,
+            Architecture::Sse => SSE,
+            Architecture::Avx => SSE | 1 << 5,
+            Architecture::Avx2 => AVX2,
+            Architecture::Avx512 => AVX2 | 0b1_1111 << 7,
+        }
+    }
+
+    /// Names of the features that it needs and that are not among `features`.
+    fn lacks(self, features: u64) -> Vec<&'static str> {
+        let lacking = self.needs() & !features;
+        let names = ffi::FEATURES.iter().filter(|(bit, _)| lacking & bit != 0);
+        names.map(|(_, name)| *name).collect()
+    }
 }
 
 /// The library, and a manager for each thread.
@@ -63,6 +83,26 @@ impl LibIpsecMb {
                 "{version} arranges its jobs in another way than 1.3: install {} of version \
                  1.3, or name such a file by 'library' in [drivers.ipsec_mb]",
                 WANTED.package
+            ));
+        }
+        // SAFETY: no preconditions; a manager that was allocated and is freed once.
+        let features = unsafe {
+            let raw = (functions.alloc_mb_mgr)(0);
+            if raw.is_null() {
+                return Err(format!("{version}: out of memory"));
+            }
+            let features = (&raw const (*raw).features).read();
+            (functions.free_mb_mgr)(raw);
+            features
+        };
+        let lacking = architecture.lacks(features);
+        if !lacking.is_empty() {
+            return Err(format!(
+                "{version}: this processor has no {}, which architecture = {architecture:?} \
+                 needs: set 'architecture' in [drivers.{}] to another of {}",
+                lacking.join(", "),
+                WANTED.driver,
+                Architecture::NAMES
             ));
         }
         let library = LibIpsecMb {
@@ -114,9 +154,9 @@ impl Manager {
             free: functions.free_mb_mgr,
             scratch: Vec::new(),
         };
-        // SAFETY: a manager that was just allocated; a set of functions that the processor
-        // does not have is refused with an error number.
-        let error = unsafe {
+        // SAFETY: a manager that was just allocated, for a set of functions that the
+        // processor has. It is refused below where the library has left functions out.
+        let usable = unsafe {
             match library.architecture {
                 Architecture::Auto => (functions.init_mb_mgr_auto)(raw, null_mut()),
                 Architecture::Sse => (functions.init_mb_mgr_sse)(raw),
@@ -124,13 +164,9 @@ impl Manager {
                 Architecture::Avx2 => (functions.init_mb_mgr_avx2)(raw),
                 Architecture::Avx512 => (functions.init_mb_mgr_avx512)(raw),
             }
-            (functions.imb_get_errno)(raw)
+            (functions.imb_get_errno)(raw) == 0 && ffi::is_complete(raw)
         };
-        if error == 0 {
-            Ok(manager)
-        } else {
-            Err(Refused)
-        }
+        if usable { Ok(manager) } else { Err(Refused) }
     }
 
     /// The functions for the processor.
@@ -234,5 +270,58 @@ impl Drop for Manager {
     fn drop(&mut self) {
         // SAFETY: allocated by the library, freed once.
         unsafe { (self.free)(self.raw) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `alloc_mb_mgr` finds in processors: of Westmere, Haswell, Zen 3 and Zen 4.
+    const WESTMERE: u64 = 0b1_1110;
+    const HASWELL: u64 = WESTMERE | 1 << 5 | 1 << 6 | 1 << 18;
+    const ZEN_3: u64 = HASWELL | 1 | 1 << 12 | 1 << 13;
+    const ZEN_4: u64 = ZEN_3 | 0b1_1111 << 7 | 1 << 16 | 1 << 17;
+
+    #[test]
+    fn an_architecture_needs_a_processor_that_has_it() {
+        use Architecture::*;
+        for (processor, fits) in [(0, 1), (WESTMERE, 2), (HASWELL, 4), (ZEN_3, 4), (ZEN_4, 5)] {
+            for (i, architecture) in [Auto, Sse, Avx, Avx2, Avx512].into_iter().enumerate() {
+                let lacking = architecture.lacks(processor);
+                assert_eq!(
+                    lacking.is_empty(),
+                    i < fits,
+                    "{architecture:?} {processor:b}"
+                );
+            }
+        }
+        assert_eq!(Avx2.lacks(WESTMERE), ["AVX", "AVX2", "BMI2"]);
+        assert_eq!(Avx512.lacks(ZEN_3).len(), 5);
+        assert_eq!(Sse.lacks(0), ["AES-NI", "PCLMULQDQ", "CMOV", "SSE4.2"]);
+    }
+
+    #[test]
+    fn a_manager_without_one_of_its_functions_is_not_complete() {
+        let words = size_of::<ffi::Manager>() / 8;
+        let mut manager = vec![8usize; words];
+        let complete = |manager: &[usize]| {
+            // SAFETY: words enough for a manager, none of which is called.
+            unsafe { ffi::is_complete(manager.as_ptr().cast()) }
+        };
+        assert!(complete(&manager));
+        for (place, called) in [
+            (14, true),
+            (16, true),
+            (32, true),
+            (56, true),
+            (125, true),
+            (17, false),
+        ] {
+            manager[place] = 0;
+            assert_eq!(complete(&manager), !called, "word {place}");
+            manager[place] = 8;
+        }
+        assert!(!complete(&vec![0; words]));
     }
 }

@@ -29,8 +29,11 @@ fn in_groups(
 }
 
 /// The IVs of a group, which stay in place while its jobs run.
+#[inline(always)]
 fn ivs(group: &[Request<'_>]) -> ArrayVec<[u8; 16], FLIGHT> {
-    group.iter().map(Request::iv_block).collect()
+    let mut ivs = ArrayVec::new();
+    ivs.extend(group.iter().map(Request::iv_block));
+    ivs
 }
 
 /// AES in ECB, CBC and CTR.
@@ -93,7 +96,8 @@ fn cipher(
         Mode::Ecb => manager.burst(&mut jobs),
         Mode::Cbc | Mode::Ctr => manager.cipher_burst(number, direction, &mut jobs),
     }
-    let outcomes: ArrayVec<_, FLIGHT> = jobs.outcomes().collect();
+    let mut outcomes: ArrayVec<_, FLIGHT> = ArrayVec::new();
+    outcomes.extend(jobs.outcomes());
     for (of, done) in outcomes {
         group[of].set_status(if done { Status::Done } else { Status::Failed });
     }
@@ -166,7 +170,8 @@ impl Transform for ChaCha {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         in_groups(&self.library, requests, |manager, group| {
             let nonces = ivs(group);
-            let mut tags: ArrayVec<[u8; 16], FLIGHT> = group.iter().map(|_| [0; 16]).collect();
+            let mut tags: ArrayVec<[u8; 16], FLIGHT> = ArrayVec::new();
+            tags.extend(group.iter().map(|_| [0; 16]));
             let mut jobs = Jobs::new();
             let regions = group.iter_mut().zip(&nonces).zip(&mut tags);
             for (of, ((request, nonce), tag)) in regions.enumerate() {
@@ -174,7 +179,8 @@ impl Transform for ChaCha {
                 jobs.chacha(of, direction, &self.key, nonce, aad, data, tag);
             }
             manager.burst(&mut jobs);
-            let outcomes: ArrayVec<_, FLIGHT> = jobs.outcomes().collect();
+            let mut outcomes: ArrayVec<_, FLIGHT> = ArrayVec::new();
+            outcomes.extend(jobs.outcomes());
             finish(direction, group, &outcomes, &tags);
         });
     }
@@ -204,8 +210,8 @@ pub(super) struct Hmac {
 impl Transform for Hmac {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         in_groups(&self.library, requests, |manager, group| {
-            let mut macs: ArrayVec<[u8; 64], FLIGHT> =
-                group.iter().map(|_| self.key.empty).collect();
+            let mut macs: ArrayVec<[u8; 64], FLIGHT> = ArrayVec::new();
+            macs.extend(group.iter().map(|_| self.key.empty));
             let mut jobs = Jobs::new();
             for (of, (request, mac)) in group.iter_mut().zip(&mut macs).enumerate() {
                 match request.len() {
@@ -215,7 +221,8 @@ impl Transform for Hmac {
                 }
             }
             manager.hash_burst(self.key.hash, &mut jobs);
-            let outcomes: ArrayVec<_, FLIGHT> = jobs.outcomes().collect();
+            let mut outcomes: ArrayVec<_, FLIGHT> = ArrayVec::new();
+            outcomes.extend(jobs.outcomes());
             for (of, done) in outcomes {
                 match done {
                     true => group[of].finish_tag(direction, &macs[of]),
@@ -284,7 +291,8 @@ impl Authenc {
             }
             scratch.extend_from_slice(behind);
         }
-        let mut macs: ArrayVec<[u8; 64], FLIGHT> = group.iter().map(|_| self.hmac.empty).collect();
+        let mut macs: ArrayVec<[u8; 64], FLIGHT> = ArrayVec::new();
+        macs.extend(group.iter().map(|_| self.hmac.empty));
         let mut jobs = Jobs::new();
         let mut empty: ArrayVec<(usize, bool), FLIGHT> = ArrayVec::new();
         let mut rest = &scratch[..];
@@ -300,7 +308,8 @@ impl Authenc {
             }
         }
         manager.hash_burst(self.hmac.hash, &mut jobs);
-        let outcomes: ArrayVec<_, FLIGHT> = jobs.outcomes().collect();
+        let mut outcomes: ArrayVec<_, FLIGHT> = ArrayVec::new();
+        outcomes.extend(jobs.outcomes());
         manager.scratch = scratch;
         finish(direction, group, &empty, &macs);
         finish(direction, group, &outcomes, &macs);

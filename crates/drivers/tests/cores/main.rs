@@ -59,7 +59,7 @@ fn request(algorithm: &Algorithm, len: usize, copy: bool, random: &mut Random) -
         },
     };
     OwnedRequest::new(payload)
-        .iv(random.bytes(algorithm.iv_len))
+        .iv(algorithm.fit_iv(random.bytes(algorithm.iv_len)))
         .aad(random.bytes(algorithm.aad.fit(len % 40)))
         .tag(vec![0; algorithm.tag_len()])
 }

@@ -70,6 +70,7 @@ impl Message {
             let from = random.below(iv.len() + 1);
             iv[from..].fill(0xff);
         }
+        let iv = algorithm.fit_iv(iv);
         Message {
             iv,
             aad: random.bytes(aad_len),

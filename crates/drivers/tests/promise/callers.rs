@@ -20,6 +20,8 @@ pub(crate) const KEY: [u8; 16] = [7; 16];
 pub(crate) enum Way {
     /// Waits for each batch of so many requests.
     Wait { batch: usize },
+    /// Waits for each request, and pauses after it.
+    Pause { pause: Duration },
     /// Has so many batches of so many requests under way and takes them back in order.
     Submit { depth: usize, batch: usize },
 }
@@ -28,6 +30,7 @@ impl Way {
     pub(crate) fn batch(self) -> usize {
         match self {
             Way::Wait { batch } | Way::Submit { batch, .. } => batch,
+            Way::Pause { .. } => 1,
         }
     }
 }
@@ -65,21 +68,28 @@ impl Caller {
         let before = time.clock().processor();
         device.interrupts();
         match self.way {
-            Way::Wait { batch } => {
-                // Nobody looks at the data: all requests may have the same.
-                let mut copies = self.data.chunks_exact_mut(self.size);
-                let mut requests: arrayvec::ArrayVec<Request<'_>, 64> = (0..batch)
-                    .map(|_| Request::in_place(copies.next().unwrap()).iv(&[0; 16]))
-                    .collect();
-                self.session
-                    .process(Direction::Encrypt, &mut requests)
-                    .unwrap();
-                self.done += 1;
-            }
+            Way::Wait { batch } => self.call(batch),
+            Way::Pause { .. } => self.call(1),
             Way::Submit { depth, .. } => self.submit(depth),
         }
         self.now = time.now();
         self.worked += time.clock().processor() - before;
+        if let Way::Pause { pause } = self.way {
+            self.now += pause;
+        }
+    }
+
+    /// One call with so many requests.
+    fn call(&mut self, batch: usize) {
+        // Nobody looks at the data: all requests may have the same.
+        let mut copies = self.data.chunks_exact_mut(self.size);
+        let mut requests: arrayvec::ArrayVec<Request<'_>, 64> = (0..batch)
+            .map(|_| Request::in_place(copies.next().unwrap()).iv(&[0; 16]))
+            .collect();
+        self.session
+            .process(Direction::Encrypt, &mut requests)
+            .unwrap();
+        self.done += 1;
     }
 
     fn submit(&mut self, depth: usize) {

@@ -10,6 +10,8 @@
 //! | `callers` | callers that wait or do not, each with a time of its own |
 //! | `cells` | the matrix, and the measurement of one cell |
 //! | `summary` | what it shows |
+//! | `workers` | the `cores` driver, of which only the times are real |
+//! | `helped` | callers beside workers that may sleep, rest or lose their cores |
 //! | `changes` | devices that slow down, recover, or are flooded while they are used |
 //! | `faults` | accelerators that die, hang, lie or are wrong while they are used |
 //! | `processor` | goal cpu |
@@ -18,13 +20,17 @@
 
 mod accelerator;
 mod callers;
+#[path = "../../src/cores/calls.rs"]
+mod calls;
 mod cells;
 mod changes;
 mod faults;
+mod helped;
 mod model;
 mod processor;
 mod simulation;
 mod summary;
+mod workers;
 
 use cipherlane::Goal;
 
@@ -49,6 +55,22 @@ fn judge(outcomes: &[Outcome]) -> Summary<'_> {
         assert!(outcome.behind <= BEHIND, "{outcome}");
     }
     summary
+}
+
+#[test]
+fn workers_that_sleep_and_rest() {
+    const SOME: helped::Places = (
+        &[16 << 10, 256 << 10, 1 << 20, 16 << 20],
+        &[0, 10, 100, 1000],
+        &[1, 2],
+    );
+    for nature in helped::NATURES {
+        let outcomes = helped::all(nature, SOME);
+        eprintln!("{}", helped::summary(&outcomes));
+        for outcome in outcomes {
+            assert!(outcome.reached() >= REACH, "{outcome}");
+        }
+    }
 }
 
 fn keeps_the_promise(device: usize) {

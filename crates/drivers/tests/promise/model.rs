@@ -80,12 +80,6 @@ impl Driver for Software {
     fn priority(&self) -> i32 {
         100
     }
-    fn probe(&self) -> Result<(), String> {
-        Ok(())
-    }
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
-        Ok(())
-    }
     fn transform(
         &self,
         algorithm: &'static Algorithm,
@@ -255,10 +249,9 @@ impl Device {
                 true => Status::Done,
                 false => Status::Untouched,
             };
-            flight
-                .requests()
-                .iter_mut()
-                .for_each(|r| r.set_status(status));
+            flight.with_requests(|requests| {
+                requests.iter_mut().for_each(|r| r.set_status(status));
+            });
             flight.finish();
             // What was given up is done again by whom the handler interrupts.
             now += self.world.time.now() - end;
@@ -285,12 +278,6 @@ impl Driver for Dma {
     }
     fn priority(&self) -> i32 {
         300
-    }
-    fn probe(&self) -> Result<(), String> {
-        Ok(())
-    }
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
-        Ok(())
     }
     fn transform(
         &self,
@@ -334,9 +321,10 @@ impl Transform for DmaTransform {
     }
 
     fn submit(&self, _: Direction, mut flight: Flight) -> Result<(), Flight> {
-        let requests = flight.requests();
-        let bytes = requests.iter().map(|r| r.len()).sum();
-        let requests = requests.len();
+        let (requests, bytes) = flight.with_requests(|requests| {
+            let bytes = requests.iter().map(|r| r.len()).sum();
+            (requests.len(), bytes)
+        });
         self.device.hand_over(requests, bytes);
         let (end, well) = self.device.accept(requests, bytes);
         self.device.queue().flights.push_back((end, well, flight));

@@ -124,7 +124,7 @@ impl Device {
                 })
                 .collect(),
             // So many callers wait for the device, the others work.
-            Way::Wait { .. } => (1..=cell.sessions)
+            Way::Wait { .. } | Way::Pause { .. } => (1..=cell.sessions)
                 .map(|away| {
                     let away = away as f64;
                     let device = away.min((latency + core) / service) / (latency + core);

@@ -52,8 +52,8 @@ impl Library {
         let framework = cipherlane_drivers::framework(config)?;
         Ok(Library {
             name,
-            outbound: OutboundSa::new(&framework, parameters)?,
-            inbound: InboundSa::new(&framework, parameters)?,
+            outbound: OutboundSa::new(&framework, parameters.clone())?,
+            inbound: InboundSa::new(&framework, parameters.clone())?,
         })
     }
 }

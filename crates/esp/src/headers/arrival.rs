@@ -2,7 +2,7 @@
 //! or transport mode does with them.
 
 use super::ip::{Header, LastOptions, protocol};
-use super::{Ecn, Fields, Problem, fields, udp};
+use super::{Ecn, Fields, NatChecksums, Problem, fields, udp};
 use crate::Packet;
 
 /// The outer headers of a received packet.
@@ -14,6 +14,7 @@ pub struct Arrival {
     fields: Fields,
     /// Source and destination port, where ESP came in UDP.
     ports: Option<(u16, u16)>,
+    checksums: NatChecksums,
 }
 
 impl Arrival {
@@ -46,7 +47,15 @@ impl Arrival {
             start,
             fields,
             ports,
+            checksums: NatChecksums::Recompute,
         })
+    }
+
+    /// How [`put_back`](Self::put_back) repairs checksums where ESP came in UDP; unless this is
+    /// said it computes them anew.
+    pub fn with_checksums(mut self, checksums: NatChecksums) -> Self {
+        self.checksums = checksums;
+        self
     }
 
     /// Fields of the outer header.
@@ -64,7 +73,10 @@ impl Arrival {
         leave_tunnel(packet.content_mut(), self.fields.ecn)
     }
 
-    /// After opening in transport mode: the IP packet as it was before it was sealed.
+    /// After opening in transport mode: the IP packet as it was before it was sealed, but for
+    /// what a NAT has changed. Where ESP came in UDP, the checksums of TCP and UDP are made
+    /// right for the addresses of the IP header as it is now (RFC 3948 section 3.1.2); that is
+    /// safe because the ICV protected what they cover.
     ///
     /// # Panics
     /// If the packet is not the one that the headers were taken off, opened.
@@ -77,7 +89,12 @@ impl Arrival {
         let headers = self.start..self.start + self.header.len;
         packet.buffer_mut().copy_within(headers, start);
         packet.set_range(start..payload.end);
-        self.header.rewrite(packet.content_mut(), next_header)
+        self.header.rewrite(packet.content_mut(), next_header)?;
+        if self.ports.is_some() {
+            let (ip, payload) = packet.content_mut().split_at_mut(self.header.len);
+            self.checksums.repair(ip, next_header, payload);
+        }
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@ use super::Problem;
 /// IP protocol numbers.
 pub(super) mod protocol {
     pub(crate) const HOP_BY_HOP: u8 = 0;
+    pub(crate) const TCP: u8 = 6;
     pub(crate) const UDP: u8 = 17;
     pub(crate) const ROUTING: u8 = 43;
     pub(crate) const FRAGMENT: u8 = 44;
@@ -38,7 +39,7 @@ pub(super) enum LastOptions {
     Header,
 }
 
-fn number(bytes: &[u8], at: usize) -> usize {
+pub(super) fn number(bytes: &[u8], at: usize) -> usize {
     usize::from(bytes[at]) << 8 | usize::from(bytes[at + 1])
 }
 
@@ -133,7 +134,7 @@ impl Header {
 }
 
 /// The sum of 16-bit words that checksums are made of (RFC 1071), not yet folded.
-fn sum(bytes: &[u8]) -> u64 {
+pub(super) fn sum(bytes: &[u8]) -> u64 {
     let (words, odd) = bytes.as_chunks::<2>();
     let last = odd.first().map_or(0, |&byte| u64::from(byte) << 8);
     let words = words
@@ -142,7 +143,7 @@ fn sum(bytes: &[u8]) -> u64 {
     words.sum::<u64>() + last
 }
 
-fn fold(mut sum: u64) -> u16 {
+pub(super) fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

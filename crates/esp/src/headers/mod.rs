@@ -10,16 +10,19 @@
 //! | [`Detached`] (`transport`) | transport mode: the header before ESP, and back |
 //! | [`Arrival`] (`arrival`) | the headers before a received ESP packet taken off |
 //! | `udp` | UDP encapsulation (RFC 3948) |
+//! | [`NatChecksums`] (`nat`) | checksums of transport mode behind a NAT (RFC 3948 section 3.1.2) |
 //!
 //! The order of calls, in tunnel mode: [`Fields::of`] the inner packet, `seal`,
 //! [`Tunnel::encapsulate`]; [`Arrival::strip`], `open`, [`Arrival::leave_tunnel`]. In transport
 //! mode: [`Detached::take_off`], `seal`, [`Detached::put_back`]; [`Arrival::strip`], `open`,
-//! [`Arrival::put_back`].
+//! [`Arrival::put_back`], which also repairs the checksums of TCP and UDP that a NAT on the way
+//! has made wrong.
 
 mod arrival;
 mod ecn;
 mod fields;
 mod ip;
+mod nat;
 mod transport;
 mod tunnel;
 mod udp;
@@ -28,6 +31,7 @@ pub use arrival::{Arrival, leave_tunnel};
 pub use ecn::Ecn;
 pub use fields::Fields;
 pub use ip::{checksum, decrement_hop_limit};
+pub use nat::NatChecksums;
 pub use transport::Detached;
 pub use tunnel::{DfPolicy, DscpPolicy, EcnPolicy, Tunnel};
 

@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use super::session::{self, LONG, LongHeader};
 use super::{HEADER, LONGEST, Layout, Protection};
+use crate::forgeries::ForgeryLimit;
 use crate::{Error, IvOrigin, Keys, Packet, SaParameters};
 
 /// Bytes of an explicit IV.
@@ -180,6 +181,18 @@ impl Protection for Combined {
             block: 4,
             zero_padding: false,
             longest: LONGEST,
+        }
+    }
+
+    /// An ICV of 64 bits is for AES-GCM alone: the strictest lines of SP 800-38D, appendix C,
+    /// in packets and in bytes.
+    fn forgery_limit(&self) -> ForgeryLimit {
+        match self.icv {
+            8 => ForgeryLimit {
+                packets: 1 << 32,
+                bytes: 1 << 40,
+            },
+            _ => ForgeryLimit::NONE,
         }
     }
 

@@ -32,6 +32,7 @@ use combined::Combined;
 use gost::{Imit, Mgm};
 use separate::Separate;
 
+use crate::forgeries::ForgeryLimit;
 use crate::{Error, Packet, Refusal, SaParameters, Transform};
 
 /// Bytes of SPI and sequence number.
@@ -77,12 +78,12 @@ pub(crate) trait Protection: Send + Sync {
     }
 
     /// Checks and decrypts the packets that are pending, up to [`LANES`]; those that are not
-    /// authentic are wiped and refused. Only [`Refusal::BadIcv`] counts as an invalid packet.
+    /// authentic are wiped and refused. Only [`Refusal::BadIcv`] counts as a forgery.
     fn open(&self, batch: &mut [Packet<'_>]);
 
-    /// After so many invalid packets the SA has expired.
-    fn invalid_limit(&self) -> Option<u64> {
-        None
+    /// The packets that were not authentic that its ICV bears.
+    fn forgery_limit(&self) -> ForgeryLimit {
+        ForgeryLimit::NONE
     }
 }
 

@@ -17,12 +17,15 @@ pub(crate) use shards::Shards;
 pub(crate) struct Tally {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
+    /// Of all reasons together.
+    refusals: u32,
     refused: [u32; Refusal::COUNT],
 }
 
 impl Tally {
     #[cold]
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
+        self.refusals += 1;
         self.refused[refusal.index()] += 1;
     }
 }

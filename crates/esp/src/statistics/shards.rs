@@ -61,6 +61,13 @@ impl Shards {
             Some(number) if self.is_first(number) => self.first.add_alone(tally),
             number => self.add_to_others(number, tally),
         }
+        if tally.refusals > 0 {
+            self.add_refusals(tally);
+        }
+    }
+
+    #[cold]
+    fn add_refusals(&self, tally: &Tally) {
         for (counter, &more) in self.refused.iter().zip(&tally.refused) {
             if more > 0 {
                 counter.fetch_add(more.into(), Ordering::Relaxed);

@@ -5,11 +5,12 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 
-use cipherlane_esp::headers::{Arrival, Detached, Fields, Tunnel};
+use cipherlane_esp::headers::{Arrival, Detached, Fields, NatChecksums, Tunnel};
 use cipherlane_esp::{
     Encapsulation, InboundSa, Integrity, IvOrigin, Keys, Mode, OutboundSa, Refusal, SaParameters,
     Transform, Verdict,
@@ -204,6 +205,8 @@ fn inner_packets(len: usize) -> [Vec<u8>; 2] {
 
 /// One way of sending, for both peers.
 struct Way {
+    /// The first sequence number.
+    first: u64,
     parameters: SaParameters,
     association: Association,
     tunnel: Option<Tunnel>,
@@ -235,12 +238,14 @@ fn ways() -> Vec<Way> {
                         None => Mode::Transport,
                     };
                     // The last number of a half, then the first of the next: lower half 0.
-                    parameters.first_sequence = if esn { 0x5_ffff_ffff } else { 77 };
+                    let first = if esn { 0x5_ffff_ffff } else { 77 };
+                    parameters.resume_after(first - 1);
                     let tunnel = ends.map(|[source, destination]| Tunnel {
                         encapsulation: parameters.encapsulation,
                         ..Tunnel::new(source.parse().unwrap(), destination.parse().unwrap())
                     });
                     ways.push(Way {
+                        first,
                         association: Association {
                             spi: 0x1234,
                             cipher,
@@ -284,9 +289,19 @@ fn seal(sa: &OutboundSa, way: &Way, packet: &[u8]) -> (Vec<u8>, u64) {
 
 /// Opens a whole IP packet to a whole IP packet.
 fn open(sa: &InboundSa, way: &Way, packet: &[u8]) -> Result<Vec<u8>, Verdict> {
+    open_behind_nat(sa, way, packet, NatChecksums::Recompute)
+}
+
+fn open_behind_nat(
+    sa: &InboundSa,
+    way: &Way,
+    packet: &[u8],
+    checksums: NatChecksums,
+) -> Result<Vec<u8>, Verdict> {
     let mut buffer = Buffer::new(packet);
     let mut packets = [buffer.packet()];
     let arrival = Arrival::strip(&mut packets[0], &[4500]).unwrap();
+    let arrival = arrival.with_checksums(checksums);
     sa.open(&mut packets);
     if packets[0].verdict() != Verdict::Accepted {
         return Err(packets[0].verdict());
@@ -307,10 +322,10 @@ fn scapy_opens_what_we_seal_and_we_open_what_scapy_seals() {
     let framework = framework();
     for (number, way) in ways().iter().enumerate() {
         let association = &way.association;
-        let outbound = OutboundSa::new(&framework, &way.parameters).unwrap();
-        let inbound = InboundSa::new(&framework, &way.parameters).unwrap();
+        let outbound = OutboundSa::new(&framework, way.parameters.clone()).unwrap();
+        let inbound = InboundSa::new(&framework, way.parameters.clone()).unwrap();
         for (packet, next) in inner_packets(1 + number % 41).iter().zip(0..) {
-            let sequence = way.parameters.first_sequence + next;
+            let sequence = way.first + next;
             let (sealed, sent) = seal(&outbound, way, packet);
             assert_eq!(sent, sequence);
             let theirs = scapy.ask("open", association, sequence, &sealed);
@@ -341,10 +356,95 @@ fn scapy_refuses_what_was_changed_after_we_sealed_it() {
         if !is_plain || way.association.tunnel != TUNNELS[0] {
             continue;
         }
-        let outbound = OutboundSa::new(&framework, &way.parameters).unwrap();
+        let outbound = OutboundSa::new(&framework, way.parameters.clone()).unwrap();
         let (mut sealed, sequence) = seal(&outbound, &way, &packet);
         *sealed.last_mut().unwrap() ^= 1;
         let theirs = scapy.ask("open", &way.association, sequence, &sealed);
         assert!(theirs.is_err(), "{:?}", way.association);
     }
+}
+
+/// The addresses of an IP packet changed, with the checksum of its own header.
+fn behind_nat(packet: &[u8], ends: [IpAddr; 2]) -> Vec<u8> {
+    let mut packet = packet.to_vec();
+    for (place, end) in ends.into_iter().enumerate() {
+        match end {
+            IpAddr::V4(end) => packet[12 + 4 * place..][..4].copy_from_slice(&end.octets()),
+            IpAddr::V6(end) => packet[8 + 16 * place..][..16].copy_from_slice(&end.octets()),
+        }
+    }
+    if packet[0] >> 4 == 4 {
+        packet[10..12].fill(0);
+        let sum = cipherlane_esp::headers::checksum(&[&packet[..20]]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+    packet
+}
+
+/// TCP in place of the UDP of [`inner_packets`]; checksums are missing.
+fn with_tcp(mut packet: Vec<u8>) -> Vec<u8> {
+    let (header, protocol) = match packet[0] >> 4 {
+        4 => (20, 9),
+        _ => (40, 6),
+    };
+    packet[protocol] = 6;
+    // No options.
+    packet[header + 12] = 0x50;
+    packet
+}
+
+#[test]
+fn scapy_finds_the_checksums_right_that_we_repaired_behind_a_nat() {
+    let mut scapy = match Scapy::start() {
+        Ok(scapy) => scapy,
+        Err(reason) => return skip(&reason),
+    };
+    let framework = framework();
+    let addresses = |packet: &[u8]| -> [IpAddr; 2] {
+        match packet[0] >> 4 {
+            4 => [12, 16].map(|at| <[u8; 4]>::try_from(&packet[at..at + 4]).unwrap().into()),
+            _ => [8, 24].map(|at| <[u8; 16]>::try_from(&packet[at..at + 16]).unwrap().into()),
+        }
+    };
+    let mut judged = 0;
+    for way in ways() {
+        if way.tunnel.is_some() || way.parameters.encapsulation == Encapsulation::None {
+            continue;
+        }
+        let inbound = InboundSa::new(&framework, way.parameters.clone()).unwrap();
+        let plain = inner_packets(33);
+        let tcp = plain.clone().map(with_tcp);
+        let mut sequence = way.first;
+        for packet in plain.into_iter().chain(tcp) {
+            let mut right = |packet: &[u8]| {
+                let made = scapy.ask("checksums", &way.association, 0, packet);
+                made.unwrap()
+            };
+            let packet = right(&packet);
+            let [source, destination] = addresses(&packet);
+            let received: [IpAddr; 2] = match source {
+                IpAddr::V4(_) => ["198.51.100.9".parse().unwrap(), destination],
+                IpAddr::V6(_) => [
+                    "2001:db8::9".parse().unwrap(),
+                    "2001:db8::8".parse().unwrap(),
+                ],
+            };
+            let expected = right(&behind_nat(&packet, received));
+            for checksums in [
+                NatChecksums::Recompute,
+                NatChecksums::Original {
+                    source,
+                    destination,
+                },
+            ] {
+                let sealed = scapy.ask("seal", &way.association, sequence, &packet);
+                let arrived = behind_nat(&sealed.unwrap(), received);
+                let ours = open_behind_nat(&inbound, &way, &arrived, checksums);
+                assert_eq!(ours.as_ref(), Ok(&expected), "{checksums:?}");
+                sequence += 1;
+                judged += 1;
+            }
+        }
+    }
+    assert!(judged > 100);
 }

@@ -1,14 +1,14 @@
 """scapy as an ESP peer: seals, opens, and says what became of it.
 
 Reads one JSON object a line and answers each with one:
-  {"do": "seal" | "open", "sa": {...}, "packet": hex, ...} -> {"packet": hex} or {"refused": why}
+  {"do": "seal" | "open" | "checksums", "sa": {...}, "packet": hex, ...} -> {"packet": hex} or {"refused": why}
 """
 
 import json
 import sys
 
 from scapy.config import conf
-from scapy.layers.inet import IP, UDP
+from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.ipsec import ESP, IPSecIntegrityError, SecurityAssociation
 from scapy.packet import raw
@@ -19,6 +19,14 @@ conf.verb = 0
 def whole(packet):
     """Bytes to an IP packet of their version."""
     return IPv6(packet) if packet[0] >> 4 == 6 else IP(packet)
+
+
+def with_checksums(packet):
+    """The packet with every checksum computed anew."""
+    for layer in (IP, TCP, UDP):
+        if layer in packet:
+            del packet[layer].chksum
+    return raw(packet)
 
 
 def association(sa):
@@ -45,6 +53,8 @@ def association(sa):
 def answer(question):
     sa = association(question["sa"])
     packet = whole(bytes.fromhex(question["packet"]))
+    if question["do"] == "checksums":
+        return {"packet": with_checksums(packet).hex()}
     sequence = int(question["sequence"])
     low, high = sequence & 0xFFFFFFFF, sequence >> 32
     # Given as arguments, 0 means "the default" to scapy.

@@ -2,6 +2,7 @@ use super::*;
 use crate::aead_batches::{Message, batches};
 use crate::job::{Direction, SUFFIX};
 use crate::naive;
+use inout::InOutBuf;
 use proptest::prelude::*;
 
 /// What the tests need to know of a MAC.
@@ -113,10 +114,12 @@ fn results<M: Judged, C: JudgedCipher>(
         .enumerate()
         .map(|(i, message)| [&vec![0xee; i % 19], &message.data[..]].concat())
         .collect();
-    let places = outputs.iter_mut().zip(&mut tags).enumerate();
+    let mut right = vec![false; messages.len()];
+    let places = outputs.iter_mut().zip(&mut tags).zip(&mut right);
     let mut jobs: Vec<_> = places
+        .enumerate()
         .zip(messages.iter().zip(&keys))
-        .map(|((i, (output, tag)), (message, key))| {
+        .map(|((i, ((output, tag), right)), (message, key))| {
             let output = &mut output[i % 19..];
             let data = if in_place {
                 InOutBuf::from(output)
@@ -131,12 +134,11 @@ fn results<M: Judged, C: JudgedCipher>(
                 data,
                 suffix: suffix(message),
                 tag,
-                right: false,
+                right,
             }
         })
         .collect();
     run(&mut jobs);
-    let right: Vec<_> = jobs.iter().map(|job| job.right).collect();
     let results = outputs.into_iter().enumerate().zip(tags).zip(right);
     let results =
         results.map(|(((i, output), tag), right)| (output[i % 19..].to_vec(), tag, right));
@@ -243,18 +245,18 @@ fn packet<M: Judged, C: Cipher>(key: &str, iv: &str, aad: &str, ciphertext: &str
     let key = AuthencKey::<M, C>::new(&mac_key, &key).unwrap();
     let plain: Vec<u8> = (0..ciphertext.len() as u8 / 2).collect();
     for batch in [1, 2, 4, 16, 21] {
-        let mut packets = vec![(plain.clone(), vec![0; M::MAC]); batch];
+        let mut packets = vec![(plain.clone(), vec![0; M::MAC], false); batch];
         for opening in [false, true] {
             let mut jobs: Vec<_> = packets
                 .iter_mut()
-                .map(|(data, tag)| AuthencJob {
+                .map(|(data, tag, right)| AuthencJob {
                     key: &key,
                     iv: iv[..].try_into().unwrap(),
                     aad: &aad,
                     data: InOutBuf::from(&mut data[..]),
                     suffix: &[0, 0, 0, 1],
                     tag,
-                    right: false,
+                    right,
                 })
                 .collect();
             let plain = hex::encode(&plain);
@@ -265,12 +267,12 @@ fn packet<M: Judged, C: Cipher>(key: &str, iv: &str, aad: &str, ciphertext: &str
                 }
                 true => {
                     open(&mut jobs);
-                    assert!(jobs.iter().all(|job| job.right), "{batch} packets");
+                    assert!(jobs.iter().all(|job| *job.right), "{batch} packets");
                     &plain
                 }
             };
             drop(jobs);
-            for (data, mac) in &packets {
+            for (data, mac, _) in &packets {
                 assert_eq!(hex::encode(data), expected, "{batch} packets");
                 assert_eq!(hex::encode(mac), tag, "{batch} packets");
             }
@@ -332,7 +334,7 @@ fn seal_one(len: usize, suffix: usize) {
         data: InOutBuf::from(&mut vec![0; len][..]),
         suffix: &vec![0; suffix],
         tag: &mut [0; 32],
-        right: false,
+        right: &mut false,
     }]);
 }
 

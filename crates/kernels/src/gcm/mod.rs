@@ -20,7 +20,7 @@ pub use self::stream::{Done, GcmState, GcmStream, InverseHashKey};
 use crate::aes::{AesKey, Block};
 use crate::job::{AeadJob, Direction};
 use crate::portable;
-use crate::wipe::wipe;
+use crate::wipe::{and_stack, wipe};
 
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
@@ -69,7 +69,7 @@ impl GcmKey {
         // Counter mode has no use for decryption.
         self.aes.expand(key);
         self.hash_key = match self.backend {
-            Backend::Portable => portable::gcm::hash_key(&self.aes),
+            Backend::Portable => on_portable(|| portable::gcm::hash_key(&self.aes)),
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86::x128::fill_table(token, &self.aes, &mut self.table),
             #[cfg(target_arch = "x86_64")]
@@ -126,12 +126,20 @@ impl Backend {
     }
 }
 
+/// Runs what is portable. The crates below move keys about: the stack is wiped.
+#[inline(always)]
+fn on_portable<R>(run: impl FnOnce() -> R) -> R {
+    and_stack::<{ 12 << 10 }, R>(run)
+}
+
 /// Encrypts each job and computes its tag.
 #[inline]
 pub fn seal(jobs: &mut [AeadJob<'_, GcmKey>]) {
     match jobs.first().map(|job| job.key.backend) {
         None => {}
-        Some(Backend::Portable) => portable::gcm::crypt_batch(Direction::Encrypt, jobs),
+        Some(Backend::Portable) => {
+            on_portable(|| portable::gcm::crypt_batch(Direction::Encrypt, jobs))
+        }
         #[cfg(target_arch = "x86_64")]
         Some(Backend::AesNi(token)) => x86::x128::seal(token, jobs),
         #[cfg(target_arch = "x86_64")]
@@ -148,7 +156,9 @@ pub fn seal(jobs: &mut [AeadJob<'_, GcmKey>]) {
 pub fn open(jobs: &mut [AeadJob<'_, GcmKey>]) {
     match jobs.first().map(|job| job.key.backend) {
         None => {}
-        Some(Backend::Portable) => portable::gcm::crypt_batch(Direction::Decrypt, jobs),
+        Some(Backend::Portable) => {
+            on_portable(|| portable::gcm::crypt_batch(Direction::Decrypt, jobs))
+        }
         #[cfg(target_arch = "x86_64")]
         Some(Backend::AesNi(token)) => x86::x128::open(token, jobs),
         #[cfg(target_arch = "x86_64")]
@@ -244,7 +254,7 @@ fn power(key: &GcmKey, n: u64) -> Block {
     power
 }
 
-fn xor(a: &Block, b: &Block) -> Block {
+pub(crate) fn xor(a: &Block, b: &Block) -> Block {
     (u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b)).to_ne_bytes()
 }
 
@@ -281,7 +291,7 @@ fn crypt(
     match key.backend {
         Backend::Portable => {
             let blocks = data.len().div_ceil(16);
-            portable::gcm::crypt(dir, key, counter, y, data);
+            on_portable(|| portable::gcm::crypt(dir, key, counter, y, data));
             *counter = counter_from(counter, blocks as u32);
         }
         #[cfg(target_arch = "x86_64")]
@@ -296,7 +306,7 @@ fn crypt(
 /// GHASH on from `y` over bytes and zeros up to a whole block.
 fn hash(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
     match key.backend {
-        Backend::Portable => portable::gcm::hash(key, y, bytes),
+        Backend::Portable => on_portable(|| portable::gcm::hash(key, y, bytes)),
         #[cfg(target_arch = "x86_64")]
         Backend::AesNi(token) => x86::x128::hash(token, key, y, bytes),
         #[cfg(target_arch = "x86_64")]
@@ -308,7 +318,7 @@ fn hash(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
 
 fn encrypt(key: &GcmKey, block: &Block) -> Block {
     match key.backend {
-        Backend::Portable => portable::gcm::encrypt(&key.aes, block),
+        Backend::Portable => on_portable(|| portable::gcm::encrypt(&key.aes, block)),
         #[cfg(target_arch = "x86_64")]
         Backend::AesNi(token) => x86::x128::encrypt(token, &key.aes, block),
         #[cfg(target_arch = "x86_64")]
@@ -321,7 +331,7 @@ fn encrypt(key: &GcmKey, block: &Block) -> Block {
 /// The product of two blocks in the field of GHASH.
 fn multiply(key: &GcmKey, a: &Block, b: &Block) -> Block {
     match key.backend {
-        Backend::Portable => portable::gcm::multiply(a, b),
+        Backend::Portable => on_portable(|| portable::gcm::multiply(a, b)),
         #[cfg(target_arch = "x86_64")]
         Backend::AesNi(token) => x86::x128::multiply(token, a, b),
         #[cfg(target_arch = "x86_64")]

@@ -41,8 +41,8 @@ pub fn decrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) {
 pub(crate) fn run_encrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>, meshed: bool) {
     let mut queue = jobs.iter_mut().filter(|job| serves(job, sbox));
     loop {
-        let mut lanes: ArrayVec<&mut CipherJob<'_, Key>, MOST> =
-            queue.by_ref().take(E::BLOCKS).collect();
+        let mut lanes: ArrayVec<&mut CipherJob<'_, Key>, MOST> = ArrayVec::new();
+        lanes.extend(queue.by_ref().take(E::BLOCKS));
         if lanes.is_empty() {
             return;
         }
@@ -117,13 +117,15 @@ pub(crate) fn run_decrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_
 pub(crate) fn run_decrypt_meshed<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
     let mut queue = jobs.iter_mut().filter(|job| serves(job, sbox));
     loop {
-        let mut window: ArrayVec<&mut CipherJob<'_, Key>, MOST> =
-            queue.by_ref().take(E::BLOCKS).collect();
+        let mut window: ArrayVec<&mut CipherJob<'_, Key>, MOST> = ArrayVec::new();
+        window.extend(queue.by_ref().take(E::BLOCKS));
         if window.is_empty() {
             return;
         }
-        let mut keys: ArrayVec<Words, MOST> = window.iter().map(|job| job.key.words).collect();
-        let mut feedback: ArrayVec<Block, MOST> = window.iter().map(|job| iv(&job.iv)).collect();
+        let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
+        let mut feedback: ArrayVec<Block, MOST> = ArrayVec::new();
+        keys.extend(window.iter().map(|job| job.key.words));
+        feedback.extend(window.iter().map(|job| iv(&job.iv)));
         for start in (0_usize..).step_by(mesh::SPAN) {
             {
                 let mut packed = Packed::new(engine, sbox, Rounds::Encrypt, true);

@@ -13,22 +13,8 @@ pub struct Diversify<'a> {
     pub key: &'a Key,
     /// The diversification data D.
     pub d: [u8; 8],
-    /// Out: the derived key, with the same S-box.
-    pub derived: Key,
-}
-
-impl<'a> Diversify<'a> {
-    /// To be derived from `key` by `d`.
-    pub fn new(key: &'a Key, d: [u8; 8]) -> Self {
-        Diversify {
-            key,
-            d,
-            derived: Key {
-                words: [0; 8],
-                sbox: key.sbox.clone(),
-            },
-        }
-    }
+    /// Out: the derived key, in place of any other, with the same S-box.
+    pub derived: &'a mut Key,
 }
 
 /// Derives every key: K becomes CFB(S, K, K) eight times, with a block function of
@@ -41,11 +27,13 @@ pub fn divers(jobs: &mut [Diversify<'_>]) {
 pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [Diversify<'_>]) {
     let mut queue = jobs.iter_mut().filter(|job| job.key.has(sbox));
     loop {
-        let mut lanes: ArrayVec<_, MOST> = queue.by_ref().take(E::BLOCKS).collect();
+        let mut lanes: ArrayVec<_, MOST> = ArrayVec::new();
+        lanes.extend(queue.by_ref().take(E::BLOCKS));
         if lanes.is_empty() {
             return;
         }
-        let mut keys: ArrayVec<Words, MOST> = lanes.iter().map(|job| job.key.words).collect();
+        let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
+        keys.extend(lanes.iter().map(|job| job.key.words));
         let mut blocks = [[0; 8]; MOST];
         for i in 0..8 {
             for (block, job) in blocks.iter_mut().zip(&lanes) {
@@ -74,6 +62,7 @@ pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [Diversify<'_>
         );
         for (job, key) in lanes.iter_mut().zip(&keys) {
             job.derived.words = *key;
+            job.derived.sbox.clone_from(&job.key.sbox);
         }
         wipe(&mut keys);
         wipe(&mut blocks);

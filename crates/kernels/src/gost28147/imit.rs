@@ -11,7 +11,7 @@ use crate::job::MacJob;
 use crate::portable::gost28147::{Scalar, mac_one};
 use arrayvec::ArrayVec;
 
-/// The MAC of every job: four bytes. A message is padded with zeros to whole blocks, and a
+/// The MAC of every job: four bytes or fewer. A message is padded with zeros to whole blocks, and a
 /// message of one block with a block of zeros. That of an empty one is zero.
 pub fn mac(jobs: &mut [MacJob<'_, Key>]) {
     mac_by(jobs, false);
@@ -110,8 +110,9 @@ impl<'j, 'b> Lane<'j, 'b> {
     /// The MAC is the first word of the state.
     #[inline(always)]
     fn finish(self, state: &Block) {
-        self.job.mac = [0; 64];
-        self.job.mac[..4].copy_from_slice(&state[..4]);
+        self.job
+            .mac
+            .copy_from_slice(&state[..4][..self.job.mac.len()]);
     }
 }
 
@@ -148,27 +149,30 @@ pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [MacJob<'_, Ke
         keys.push(job.key.words);
         lanes.push(Lane::new(job));
     }
-    let used = lanes.len();
     let mut states = [[0; 8]; MOST];
-    let mut padded = [[0; CHUNK]; MOST];
+    let mut padded: ArrayVec<[u8; CHUNK], MOST> = ArrayVec::new();
+    padded.extend(lanes.iter().map(|_| [0; CHUNK]));
     let mut bank = RegisterKeys::<E>::new();
-    if used > 1 {
+    if lanes.len() > 1 {
         bank.set_each(engine, &keys);
     }
     while lanes.len() > 1 {
-        let mut data: [&[u8; CHUNK]; MOST] = [&[0; CHUNK]; MOST];
-        let mut blocks = [0; MOST];
-        for (i, (lane, padded)) in lanes.iter().zip(&mut padded).enumerate() {
-            blocks[i] = lane.blocks.min(CHUNK / 8) as u8;
-            data[i] = lane.next(padded);
-        }
         let registers = lanes.len().div_ceil(E::LANES);
         let places = registers * E::LANES;
+        let mut data: ArrayVec<&[u8; CHUNK], MOST> = ArrayVec::new();
+        let mut blocks: ArrayVec<u8, MOST> = ArrayVec::new();
+        for (lane, padded) in lanes.iter().zip(&mut padded) {
+            blocks.push(lane.blocks.min(CHUNK / 8) as u8);
+            data.push(lane.next(padded));
+        }
+        // Places without a lane have no blocks.
+        blocks.extend((lanes.len()..places).map(|_| 0));
+        data.extend((lanes.len()..places).map(|_| &[0; CHUNK]));
         engine.mac(
             sbox,
             &mut states[..places],
-            &data[..places],
-            &blocks[..places],
+            &data,
+            &blocks,
             bank.first(registers),
         );
         // Registers with other keys than before, a bit each.
@@ -201,7 +205,8 @@ pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [MacJob<'_, Ke
             }
         }
         if meshed && !due.is_empty() {
-            let mut next: ArrayVec<Words, MOST> = due.iter().map(|&i| keys[i]).collect();
+            let mut next: ArrayVec<Words, MOST> = ArrayVec::new();
+            next.extend(due.iter().map(|&i| keys[i]));
             mesh::next_keys(engine, sbox, &mut next);
             for (&i, next) in due.iter().zip(&next) {
                 keys[i] = *next;
@@ -221,5 +226,5 @@ pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [MacJob<'_, Ke
     }
     wipe(&mut keys);
     wipe(&mut states);
-    wipe(padded[..used].as_flattened_mut());
+    wipe(padded.as_flattened_mut());
 }

@@ -154,7 +154,8 @@ impl<E: Engine> RegisterKeys<E> {
         mut lanes: impl Iterator<Item = &'k Words>,
     ) {
         if register == self.keys.len() {
-            self.keys.extend([E::Keys::default()]);
+            // Made where it stays.
+            self.keys.extend(core::iter::once_with(E::Keys::default));
         }
         let keys = &mut self.keys[register];
         let Some(key) = lanes.next() else {

@@ -25,7 +25,7 @@ pub(crate) struct Message<'j, H: Hash> {
     pub(crate) data: &'j [u8],
     /// At most [`SUFFIX`] bytes.
     pub(crate) suffix: &'j [u8],
-    /// Gets the digest, and zeros behind it.
+    /// Gets as much of the digest, from the left, as it is long.
     pub(crate) digest: &'j mut [u8],
 }
 
@@ -300,15 +300,20 @@ impl<'j, H: Hash> Lane<'j, H> {
 
     #[inline(always)]
     fn finish(&mut self, state: &H::State) -> bool {
-        H::digest(state, self.digest);
-        self.digest[H::DIGEST..].fill(0);
+        if self.digest.len() == H::DIGEST {
+            H::digest(state, self.digest);
+        } else {
+            let made = &mut self.made.0.as_mut()[..H::DIGEST];
+            H::digest(state, made);
+            copy_short(self.digest, &made[..self.digest.len()]);
+        }
         false
     }
 }
 
 /// Copies a few bytes without a call: the ends of a message are mostly short.
 #[inline(always)]
-fn copy_short(to: &mut [u8], from: &[u8]) {
+pub(crate) fn copy_short(to: &mut [u8], from: &[u8]) {
     match from.len() {
         0 => {}
         1..4 => {

@@ -10,6 +10,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::job::{CipherJob, Direction};
 use crate::lane_modes::{self, LaneCipher};
 use crate::portable;
+use crate::wipe::and_stack;
+#[cfg(target_arch = "x86_64")]
+use crate::wipe::dead_stack;
 
 pub(crate) type Block = [u8; 16];
 
@@ -119,15 +122,17 @@ impl LaneCipher<16> for KuznyechikKey {
         {
             use crate::{cpu, x86_64::kuznyechik};
             if let Some(token) = cpu::HaveGfni512::new() {
-                return kuznyechik::avx512::crypt(token, kept, dir, keys, blocks);
+                kuznyechik::avx512::crypt(token, kept, dir, keys, blocks);
+                return dead_stack::<{ 6 << 10 }>();
             }
             if let Some(token) = cpu::HaveAvx2::new() {
-                return kuznyechik::avx2::crypt(token, kept, dir, keys, blocks);
+                kuznyechik::avx2::crypt(token, kept, dir, keys, blocks);
+                return dead_stack::<{ 4 << 10 }>();
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
         let () = kept;
-        portable::kuznyechik::crypt(dir, keys, blocks);
+        and_stack::<{ 8 << 10 }, _>(|| portable::kuznyechik::crypt(dir, keys, blocks));
     }
 }
 

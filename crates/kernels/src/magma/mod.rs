@@ -2,6 +2,7 @@
 //! [GOST 28147-89](crate::gost28147) with one S-box and all bytes the other way round,
 //! and runs in the same lanes.
 
+use arrayvec::ArrayVec;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::gost28147::engine::Rounds;
@@ -39,11 +40,9 @@ impl LaneCipher<8> for MagmaKey {
         };
         let sbox = Sbox::param_z();
         for (keys, blocks) in keys.chunks(LANES).zip(blocks.chunks_mut(LANES)) {
-            let mut words = [&keys[0].words; LANES];
-            for (words, key) in words.iter_mut().zip(keys) {
-                *words = &key.words;
-            }
-            lanes::crypt(kept, sbox.tables(), rounds, &words[..keys.len()], blocks);
+            let mut words: ArrayVec<_, LANES> = ArrayVec::new();
+            words.extend(keys.iter().map(|key| &key.words));
+            lanes::crypt(kept, sbox.tables(), rounds, &words, blocks);
         }
     }
 }

@@ -3,14 +3,20 @@
 //! Counters of both sequences of all jobs, Y for the key stream and Z for the
 //! multipliers, go through the lanes of the cipher together. Products of the
 //! authentication sum are added up unreduced and reduced once a message.
+//!
+//! A nonce has a bit less than a block: the first bit tells the two sequences apart. A set
+//! first bit is refused, not dropped, because two nonces that differ in it alone would
+//! share one key stream.
 
 mod field;
 
+use arrayvec::ArrayVec;
+
+use crate::gost28147::wipe;
 use crate::job::{AeadJob, Direction};
 use crate::kuznyechik::KuznyechikKey;
 use crate::lane_modes::{LaneCipher, Lanes, Place, stretch, xor};
 use crate::magma::MagmaKey;
-use crate::wipe::wipe;
 use field::{Field, Sum};
 
 /// Jobs whose first blocks and tags go through the lanes together.
@@ -22,47 +28,94 @@ pub trait Cipher: Blocks {}
 
 /// The mode over the block length of the cipher.
 trait Blocks: Sized {
-    fn crypt(dir: Direction, jobs: &mut [AeadJob<'_, Self>]);
+    fn crypt(dir: Direction, jobs: &mut [AeadJob<'_, Self>]) -> Result<(), Refused>;
 }
 
 impl Cipher for KuznyechikKey {}
 
 impl Blocks for KuznyechikKey {
-    fn crypt(dir: Direction, jobs: &mut [AeadJob<'_, Self>]) {
-        crypt::<Self, 16>(dir, jobs);
+    fn crypt(dir: Direction, jobs: &mut [AeadJob<'_, Self>]) -> Result<(), Refused> {
+        crypt::<Self, 16>(dir, jobs)
     }
 }
 
 impl Cipher for MagmaKey {}
 
 impl Blocks for MagmaKey {
-    fn crypt(dir: Direction, jobs: &mut [AeadJob<'_, Self>]) {
-        crypt::<Self, 8>(dir, jobs);
+    fn crypt(dir: Direction, jobs: &mut [AeadJob<'_, Self>]) -> Result<(), Refused> {
+        crypt::<Self, 8>(dir, jobs)
     }
+}
+
+/// Why a batch was refused. None of its jobs was touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The first bit of a nonce is set.
+    NonceBit,
+    /// Data and additional data of a job are together longer than [`longest`].
+    TooLong,
+}
+
+impl core::fmt::Display for Refused {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Refused::NonceBit => {
+                "the first bit of an MGM nonce is set; clear it and count in the other bits"
+            }
+            Refused::TooLong => {
+                "data and additional data are together too long for one MGM nonce; cut the message"
+            }
+        })
+    }
+}
+
+impl core::error::Error for Refused {}
+
+/// The most bytes of data and additional data together under one nonce: less than 2^(n/2)
+/// bits, with a block of n bits in `block` bytes (RFC 9058 section 4.1).
+pub const fn longest(block: usize) -> u64 {
+    (1 << (4 * block - 3)) - 1
 }
 
 /// Encrypts every job and computes its tag of one block: 16 bytes with Kuznyechik, 8
 /// with Magma. A shorter tag is its first bytes.
 ///
-/// The nonce is the first 16 or 8 bytes of `iv`; its first bit is not used. Data and
-/// additional data of a job have together less than 2^64 bits (Kuznyechik) or 2^32
-/// (Magma), and a nonce serves once with a key: the caller's to keep.
-pub fn seal<K: Cipher>(jobs: &mut [AeadJob<'_, K>]) {
-    K::crypt(Direction::Encrypt, jobs);
+/// The nonce is the first 16 or 8 bytes of `iv`, and serves once with a key.
+///
+/// # Errors
+/// See [`Refused`].
+pub fn seal<K: Cipher>(jobs: &mut [AeadJob<'_, K>]) -> Result<(), Refused> {
+    K::crypt(Direction::Encrypt, jobs)
 }
 
 /// Decrypts every job and computes the tag that it should have; see [`seal`].
-pub fn open<K: Cipher>(jobs: &mut [AeadJob<'_, K>]) {
-    K::crypt(Direction::Decrypt, jobs);
+///
+/// # Errors
+/// See [`Refused`].
+pub fn open<K: Cipher>(jobs: &mut [AeadJob<'_, K>]) -> Result<(), Refused> {
+    K::crypt(Direction::Decrypt, jobs)
 }
 
-fn crypt<K: LaneCipher<N>, const N: usize>(dir: Direction, jobs: &mut [AeadJob<'_, K>])
+fn crypt<K: LaneCipher<N>, const N: usize>(
+    dir: Direction,
+    jobs: &mut [AeadJob<'_, K>],
+) -> Result<(), Refused>
 where
     Sum: Field<N>,
 {
+    for job in jobs.iter() {
+        if job.iv[0] & 0x80 != 0 {
+            return Err(Refused::NonceBit);
+        }
+        let together = (job.aad.len() as u64).saturating_add(job.data.len() as u64);
+        if together > longest(N) {
+            return Err(Refused::TooLong);
+        }
+    }
     for jobs in jobs.chunks_mut(GROUP) {
         group(dir, jobs);
     }
+    Ok(())
 }
 
 /// What a stretch of lanes is for.
@@ -105,23 +158,24 @@ fn group<K: LaneCipher<N>, const N: usize>(dir: Direction, jobs: &mut [AeadJob<'
 where
     Sum: Field<N>,
 {
-    let mut lanes = Lanes::new(jobs[0].key);
-    let mut starts = [[[0; N]; 2]; GROUP];
+    let mut lanes = Lanes::new();
     for job in jobs.iter() {
         for (block, bit) in lanes.push(job.key, 2).iter_mut().zip([0, 0x80]) {
             block.copy_from_slice(&job.iv[..N]);
-            block[0] = block[0] & 0x7f | bit;
+            block[0] |= bit;
         }
     }
-    let encrypted = lanes.run(Direction::Encrypt);
-    starts.as_flattened_mut()[..encrypted.len()].copy_from_slice(encrypted);
+    // Two for each job.
+    let mut starts: ArrayVec<[u8; N], { 2 * GROUP }> = ArrayVec::new();
+    starts.extend(lanes.run(Direction::Encrypt).iter().copied());
+    let (pairs, _) = starts.as_chunks();
 
-    let mut sums = [[0; N]; GROUP];
+    let mut sums: ArrayVec<[u8; N], GROUP> = ArrayVec::new();
     let mut sum = Sum::default();
     let (mut filled, mut drained) = (Place::default(), Place::default());
     while filled.job < jobs.len() {
         while let Some(job) = jobs.get(filled.job) {
-            let [y, z] = &starts[filled.job];
+            let [y, z] = &pairs[filled.job];
             let Some((part, count, first)) = next_part::<K, N>(&mut filled, lanes.room(), job)
             else {
                 break;
@@ -134,7 +188,6 @@ where
         let mut blocks = lanes.run(Direction::Encrypt);
         let mut room = crate::lane_modes::LANES;
         while let Some(job) = jobs.get_mut(drained.job) {
-            let index = drained.job;
             let Some((part, count, _)) = next_part::<K, N>(&mut drained, room, job) else {
                 break;
             };
@@ -164,7 +217,7 @@ where
                     let bits = |len: usize| 8 * len as u128;
                     let lengths = bits(job.aad.len()) << (4 * N) | bits(job.data.len());
                     sum.add(multipliers, &lengths.to_be_bytes()[16 - N..]);
-                    sums[index] = core::mem::take(&mut sum).reduce();
+                    sums.push(core::mem::take(&mut sum).reduce());
                 }
             }
         }
@@ -175,11 +228,10 @@ where
     }
     let tags = lanes.run(Direction::Encrypt);
     for (job, tag) in jobs.iter_mut().zip(tags) {
-        job.tag = [0; 32];
-        job.tag[..N].copy_from_slice(tag);
+        job.tag.copy_from_slice(&tag[..job.tag.len()]);
     }
-    wipe(&mut starts, [[[0; N]; 2]; GROUP]);
-    wipe(&mut sums, [[0; N]; GROUP]);
+    wipe(starts.as_flattened_mut());
+    wipe(sums.as_flattened_mut());
 }
 
 /// Blocks in the right half of which a number counts, from that of `start` and `skip`.

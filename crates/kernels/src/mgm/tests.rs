@@ -1,5 +1,5 @@
 use super::*;
-use crate::aead_batches::{Message, batches, results};
+use crate::aead_batches::{Message, batches, cut, results};
 use crate::naive;
 use inout::InOutBuf;
 use proptest::prelude::*;
@@ -11,24 +11,29 @@ fn bytes(vector: &Value, field: &str) -> Vec<u8> {
 }
 
 /// Seals and opens one message in place: the ciphertext, the tag and the plaintext.
-fn through<K: Cipher>(key: &K, icn: &[u8], aad: &[u8], plain: &[u8]) -> (Vec<u8>, [u8; 32]) {
+fn through<K: Cipher, const N: usize>(
+    key: &K,
+    icn: &[u8; N],
+    aad: &[u8],
+    plain: &[u8],
+) -> (Vec<u8>, Vec<u8>) {
     let mut data = plain.to_vec();
     let mut iv = [0; 16];
     iv[..icn.len()].copy_from_slice(icn);
-    let mut run = |mode: fn(&mut [AeadJob<'_, K>])| {
-        let mut job = AeadJob {
+    let mut run = |mode: Mode<K>| {
+        let mut tag = vec![0xff; N];
+        mode(&mut [AeadJob {
             key,
             iv,
             aad,
             data: InOutBuf::from(&mut data[..]),
-            tag: [0xff; 32],
-        };
-        mode(core::slice::from_mut(&mut job));
-        let tag = job.tag;
+            tag: &mut tag,
+        }])
+        .unwrap();
         (data.clone(), tag)
     };
     let sealed = run(seal);
-    assert_eq!(run(open), (plain.to_vec(), sealed.1));
+    assert_eq!(run(open), (plain.to_vec(), sealed.1.clone()));
     sealed
 }
 
@@ -49,7 +54,7 @@ fn rfc_9058() {
                 let naive = naive::kuznyechik_mgm_seal(text, icn16, &aad, &plain);
                 let key = KuznyechikKey::new(&key).unwrap();
                 (
-                    through(&key, &icn, &aad, &plain),
+                    through(&key, icn16, &aad, &plain),
                     (naive.0, naive.1.to_vec()),
                 )
             }
@@ -58,24 +63,68 @@ fn rfc_9058() {
                 let naive = naive::magma_mgm_seal(text, icn8, &aad, &plain);
                 let key = MagmaKey::new(&key).unwrap();
                 (
-                    through(&key, &icn, &aad, &plain),
+                    through(&key, icn8, &aad, &plain),
                     (naive.0, naive.1.to_vec()),
                 )
             }
             other => panic!("cipher {other:?}"),
         };
-        assert_eq!(by_reference, (cipher.clone(), tag.clone()));
-        assert_eq!(sealed.0, cipher);
-        assert_eq!(sealed.1[..tag.len()], tag);
-        assert_eq!(sealed.1[tag.len()..], [0; 32][tag.len()..]);
+        assert_eq!(by_reference, (cipher, tag));
+        assert_eq!(sealed, by_reference);
     }
 }
 
-fn padded<const N: usize>((data, tag): (Vec<u8>, [u8; N])) -> (Vec<u8>, [u8; 32]) {
-    let mut long = [0; 32];
-    long[..N].copy_from_slice(&tag);
-    (data, long)
+/// The same first bytes but for the first bit, which is no part of the nonce.
+#[test]
+fn a_set_first_bit_is_refused_and_nothing_is_touched() {
+    fn judge<K: Cipher>(key: &K) {
+        let modes: [Mode<K>; 2] = [seal, open];
+        for mode in modes {
+            for wrong in 0..3 {
+                let (mut data, mut tags) = ([[7u8; 24]; 3], [[0; 8]; 3]);
+                let mut jobs: Vec<_> = data
+                    .iter_mut()
+                    .zip(&mut tags)
+                    .enumerate()
+                    .map(|(i, (data, tag))| AeadJob {
+                        key,
+                        iv: [if i == wrong { 0x85 } else { 0x05 }; 16],
+                        aad: b"header",
+                        data: InOutBuf::from(&mut data[..]),
+                        tag,
+                    })
+                    .collect();
+                assert_eq!(mode(&mut jobs), Err(Refused::NonceBit));
+                drop(jobs);
+                assert_eq!((data, tags), ([[7; 24]; 3], [[0; 8]; 3]));
+            }
+        }
+    }
+    judge(&KuznyechikKey::new(&[1; 32]).unwrap());
+    judge(&MagmaKey::new(&[1; 32]).unwrap());
 }
+
+/// RFC 9058 section 4.1; the memory is never touched, so it need not be there.
+#[test]
+fn a_message_over_the_limit_is_refused() {
+    assert_eq!((longest(8), longest(16)), ((1 << 29) - 1, (1 << 61) - 1));
+    let key = MagmaKey::new(&[1; 32]).unwrap();
+    let aad = vec![0; 1 << 29];
+    let seal = |aad: &[u8], data: &mut [u8]| {
+        seal(&mut [AeadJob {
+            key: &key,
+            iv: [1; 16],
+            aad,
+            data: InOutBuf::from(data),
+            tag: &mut [0; 8],
+        }])
+    };
+    assert_eq!(seal(&aad, &mut []), Err(Refused::TooLong));
+    assert_eq!(seal(&aad[8..], &mut [0; 8]), Err(Refused::TooLong));
+    assert_eq!(seal(&aad[..100], &mut [0; 8]), Ok(()));
+}
+
+type Mode<K> = fn(&mut [AeadJob<'_, K>]) -> Result<(), Refused>;
 
 type Naive<const N: usize> = fn(&[u8; 32], &[u8; N], &[u8], &[u8]) -> (Vec<u8>, [u8; N]);
 
@@ -85,7 +134,10 @@ fn judge<K: Cipher, const N: usize>(
     key: fn(&[u8]) -> Option<K>,
     by_reference: [Naive<N>; 2],
 ) -> Result<(), TestCaseError> {
-    let modes: [fn(&mut [AeadJob<'_, K>]); 2] = [seal, open];
+    let modes: [fn(&mut [AeadJob<'_, K>]); 2] = [
+        |jobs| seal(jobs).expect("right nonces"),
+        |jobs| open(jobs).expect("right nonces"),
+    ];
     for (mode, naive) in modes.into_iter().zip(by_reference) {
         // Neighbours of equal key_len share a key.
         let text = |message: &Message| -> [u8; 32] {
@@ -95,11 +147,11 @@ fn judge<K: Cipher, const N: usize>(
                 .unwrap()
         };
         let new = |message: &Message| key(&text(message)).unwrap();
-        let results = results(messages, in_place, new, mode);
+        let results = results::<_, N>(messages, in_place, new, mode);
         for (message, result) in messages.iter().zip(results) {
             let icn = message.iv[..N].try_into().unwrap();
             let expected = naive(&text(message), icn, &message.aad, &message.data);
-            prop_assert_eq!(result, padded(expected));
+            prop_assert_eq!(&result, &cut(expected, &result.1));
         }
     }
     Ok(())
@@ -108,7 +160,8 @@ fn judge<K: Cipher, const N: usize>(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
     #[test]
-    fn batches_agree_with_the_reference(messages in batches(1), in_place: bool) {
+    fn batches_agree_with_the_reference(mut messages in batches(1), in_place: bool) {
+        messages.iter_mut().for_each(|message| message.iv[0] &= 0x7f);
         judge(
             &messages,
             in_place,

@@ -39,10 +39,11 @@ fn increment<const N: usize>(block: [u8; N], left: bool) -> [u8; N] {
     next
 }
 
-/// E(first bit || ICN) of sections 4.1 and 4.2.
+/// E(first bit || ICN) of sections 4.1 and 4.2. The nonce has 8 * N - 1 bits.
 fn start<const N: usize>(encrypt: impl Fn(&[u8; N]) -> [u8; N], icn: &[u8; N], bit: u8) -> [u8; N] {
+    assert!(icn[0] < 0x80, "the first bit of the nonce is set");
     let mut block = *icn;
-    block[0] = block[0] & 0x7f | bit << 7;
+    block[0] |= bit << 7;
     encrypt(&block)
 }
 
@@ -80,8 +81,10 @@ fn tag<const N: usize>(
     encrypt(&block(sum))
 }
 
-/// Kuznyechik in MGM: the ciphertext and the whole tag. The first bit of the nonce
-/// is not used.
+/// Kuznyechik in MGM: the ciphertext and the whole tag.
+///
+/// # Panics
+/// If the first bit of the nonce is set; so do the others.
 pub fn kuznyechik_mgm_seal(
     key: &[u8; 32],
     icn: &[u8; 16],
@@ -108,8 +111,7 @@ pub fn kuznyechik_mgm_open(
     (crypt(encrypt, icn, ciphertext), tag)
 }
 
-/// Magma in MGM: the ciphertext and the whole tag. The first bit of the nonce is
-/// not used.
+/// Magma in MGM: the ciphertext and the whole tag.
 pub fn magma_mgm_seal(
     key: &[u8; 32],
     icn: &[u8; 8],

@@ -5,7 +5,7 @@ use ghash::universal_hash::UniversalHash;
 use inout::InOutBuf;
 
 use crate::aes::{AesKey, Block};
-use crate::gcm::{GcmKey, counter_from, first_counter, lengths};
+use crate::gcm::{GcmKey, counter_from, first_counter, lengths, xor};
 use crate::job::{AeadJob, Direction};
 
 /// Blocks of keystream made at once: enough for the widest bit slicing.
@@ -64,10 +64,7 @@ pub(crate) fn crypt_batch(dir: Direction, jobs: &mut [AeadJob<'_, GcmKey>]) {
         );
         hash(job.key, &mut y, &lengths(job.aad.len() as u64, len as u64));
         let mask = encrypt(&job.key.aes, &j0);
-        job.tag.fill(0);
-        for ((tag, hash), mask) in job.tag.iter_mut().zip(y).zip(mask) {
-            *tag = hash ^ mask;
-        }
+        job.write_tag(&xor(&y, &mask));
     }
 }
 

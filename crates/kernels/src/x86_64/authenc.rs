@@ -64,6 +64,7 @@ pub(crate) fn seal<K>(tokens: Tokens, keys: &[Keys<'_>], jobs: &mut [AuthencJob<
     }
 }
 
+#[inline(never)]
 fn lanes<K, const L: usize>(tokens: Tokens, keys: &[Keys<'_>], jobs: &mut [AuthencJob<'_, K>]) {
     let keys: [Keys<'_>; L] = keys.try_into().expect("keys for each message");
     let jobs: &mut [_; L] = jobs.try_into().expect("as many messages");
@@ -115,18 +116,13 @@ fn lanes<K, const L: usize>(tokens: Tokens, keys: &[Keys<'_>], jobs: &mut [Authe
     }
     drop(longer);
 
-    let mut macs = [[0; 64]; L];
-    let ends = jobs.iter_mut().zip(&mut macs).enumerate();
-    hash_lanes::sha256(ends.map(|(l, (job, mac))| {
+    hash_lanes::sha256(jobs.iter_mut().enumerate().map(|(l, job)| {
         let hashed = taken[l] + 64 * both;
         let rest = [&job.data.get_out()[hashed..], job.suffix];
         keys[l]
             .1
-            .rest(&states[l], job.aad.len() + hashed, rest, mac)
+            .rest(&states[l], job.aad.len() + hashed, rest, job.tag)
     }));
-    for (job, mac) in jobs.iter_mut().zip(&macs) {
-        job.tag.copy_from_slice(&mac[..job.tag.len()]);
-    }
     states.zeroize();
     wipe::vectors(tokens.2, None);
 }

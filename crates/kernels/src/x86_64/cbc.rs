@@ -89,7 +89,7 @@ unsafe fn bulk<V: Wide, const W: usize>(at: &mut Cursor, key: Schedule, previous
             for (i, state) in state.iter_mut().enumerate() {
                 *state = V::load(from.add(i * step)).xor(key.at(i, 0));
             }
-            middle::<V, _, W, true>(&mut state, &key);
+            let key = middle::<V, _, W, true>(&mut state, key);
             let last: V = key.at(0, key.rounds());
             let chain = V::gather(|b| match b {
                 0 => previous.as_ptr(),

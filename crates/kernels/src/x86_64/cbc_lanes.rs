@@ -11,6 +11,7 @@ use core::mem::MaybeUninit;
 use inout::InOutBuf;
 
 use super::cursor::Cursor;
+use super::order::after;
 use super::rounds::{Keys, Schedule, middle};
 use super::tier::Tier;
 use super::wide::Wide;
@@ -67,14 +68,14 @@ pub(super) unsafe fn alone(key: &AesKey, iv: &mut Block, data: &mut InOutBuf<'_,
         let previous = __m128i::load(iv.as_ptr());
         let mut state = [__m128i::load(at.from).xor(first).xor(previous)];
         for block in 1..blocks {
-            middle::<_, _, 1, false>(&mut state, &key);
+            middle::<_, _, 1, false>(&mut state, key);
             // The next block joins in the last round, which shortens the chain by
             // an exclusive or, and is taken out again for the output.
             let next = __m128i::load(at.from.add(16 * block)).xor(first);
             state[0] = state[0].last_round::<false>(last.xor(next));
             state[0].xor(next).store(at.to.add(16 * block - 16));
         }
-        middle::<_, _, 1, false>(&mut state, &key);
+        middle::<_, _, 1, false>(&mut state, key);
         let output = state[0].last_round::<false>(last);
         output.store(at.to.add(16 * blocks - 16));
         output.store(iv.as_mut_ptr());
@@ -137,7 +138,8 @@ unsafe fn run<T: Tier, const MIXED: bool>(jobs: &mut [CipherJob<'_, AesKey>], ro
             next = next.min(lanes.fill::<MIXED>(lanes.active, job, step));
             lanes.active += 1;
         }
-        let used = lanes.active;
+        // A segment fills its registers, where need be by lanes that repeat the first.
+        let filled = lanes.active.next_multiple_of(8).min(T::LANES);
         while lanes.active > 0 {
             T::cbc_segment::<MIXED>(&mut lanes, step, next);
             step = next;
@@ -165,8 +167,7 @@ unsafe fn run<T: Tier, const MIXED: bool>(jobs: &mut [CipherJob<'_, AesKey>], ro
         if MIXED {
             let table = (&raw mut (*lanes.memory).table).cast::<Block>();
             for round in 0..=rounds {
-                // Places beside the last lane repeat keys: at most a register of them.
-                wipe::blocks::<T::V>(table.add(round * MOST), used);
+                wipe::blocks::<T::V>(table.add(round * MOST), filled);
             }
         }
     }
@@ -332,7 +333,7 @@ unsafe fn steps<V: Wide, K: Keys<V>, const W: usize>(
                 let input = V::gather(|b| (*from.add(b)).wrapping_add(16 * step));
                 *state = state.xor(input.xor(keys.at(i, 0)));
             }
-            middle::<V, K, W, false>(&mut state, &keys);
+            let keys = middle::<V, K, W, false>(&mut state, keys);
             for (i, state) in state.iter_mut().enumerate() {
                 *state = state.last_round::<false>(keys.at(i, keys.rounds()));
             }
@@ -348,6 +349,7 @@ unsafe fn steps<V: Wide, K: Keys<V>, const W: usize>(
 }
 
 /// Round keys of mixed lanes.
+#[derive(Clone, Copy)]
 struct Table {
     first: *const Block,
     rounds: usize,
@@ -364,5 +366,12 @@ impl<V: Wide> Keys<V> for Table {
         // SAFETY: the table has `rounds + 1` rows of `MOST` lanes, of which those
         // in use are filled.
         unsafe { V::load(self.first.add(round * MOST + register * V::BLOCKS).cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn after(self, state: V) -> Self {
+        // SAFETY: as the trait says.
+        let first = after(self.first, unsafe { state.first() });
+        Table { first, ..self }
     }
 }

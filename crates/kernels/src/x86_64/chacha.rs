@@ -15,6 +15,7 @@ use crate::x86_64::wipe;
 const PIECE: usize = 8192;
 
 /// Encrypts or decrypts all jobs and computes their tags.
+#[inline(never)]
 pub(crate) fn crypt(
     avx2: HaveAvx2,
     avx512: Option<HaveAvx512>,
@@ -165,8 +166,7 @@ fn run<const SETS: usize, const LANES: usize>(
             message.crypt(dir, &mut job.data, own);
             if drained.block == 0 {
                 let tag = message.mac.finish(job.aad.len(), job.data.len());
-                job.tag = [0; 32];
-                job.tag[..16].copy_from_slice(&tag);
+                job.write_tag(&tag);
             }
         }
     }

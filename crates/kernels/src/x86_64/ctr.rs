@@ -147,7 +147,7 @@ unsafe fn bulk<V: Wide, const W: usize>(
             for state in &mut state {
                 *state = counters.next().xor(key.at(0, 0));
             }
-            middle::<V, _, W, false>(&mut state, &key);
+            let key = middle::<V, _, W, false>(&mut state, key);
             let last: V = key.at(0, key.rounds());
             for (i, state) in state.iter_mut().enumerate() {
                 let data = V::load(at.from.add(i * step));

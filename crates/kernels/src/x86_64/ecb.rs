@@ -71,7 +71,7 @@ unsafe fn bulk<V: Wide, const W: usize, const DECRYPT: bool>(at: &mut Cursor, ke
             for (i, state) in state.iter_mut().enumerate() {
                 *state = V::load(at.from.add(i * step)).xor(key.at(i, 0));
             }
-            middle::<V, _, W, DECRYPT>(&mut state, &key);
+            let key = middle::<V, _, W, DECRYPT>(&mut state, key);
             for (i, state) in state.iter_mut().enumerate() {
                 *state = state.last_round::<DECRYPT>(key.at(i, key.rounds()));
             }

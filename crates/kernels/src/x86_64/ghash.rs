@@ -15,6 +15,7 @@
 use core::arch::x86_64::*;
 
 use super::gcm::Lane;
+use super::order::after;
 use crate::aes::Block;
 
 /// The highest power a group may start with. Used are 34: a group of eight of the
@@ -85,6 +86,17 @@ impl Powers<'_> {
         }
     }
 
+    /// The same place, from which the compiler loads nothing before it has `value`.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled.
+    #[inline(always)]
+    unsafe fn after<V: Lane>(self, value: V) -> Self {
+        // SAFETY: as for this function.
+        let start = after(self.start, unsafe { value.low() });
+        Powers { start, ..self }
+    }
+
     /// As many powers as `V` has lanes.
     ///
     /// # Safety
@@ -136,7 +148,10 @@ impl<V: Lane> Sum<V> {
     #[inline(always)]
     pub(super) unsafe fn add(&mut self, blocks: V, powers: Powers<'_>) {
         // SAFETY: the caller's contract.
-        unsafe { self.add_product(blocks, powers.load(), powers.load_sums()) }
+        unsafe {
+            let powers = powers.after(blocks).after(self.low);
+            self.add_product(blocks, powers.load(), powers.load_sums())
+        }
     }
 
     /// Adds a vector of blocks times the powers from H^n down, and one more block in
@@ -157,6 +172,7 @@ impl<V: Lane> Sum<V> {
         // SAFETY: the caller's contract; lanes behind H are zero in the table.
         unsafe {
             let blocks = blocks.with_lane(block, n);
+            let (powers, other) = (powers.after(blocks), other.after(blocks));
             let product = powers.load::<V>().with_lane(other.load(), n);
             let sums = powers.load_sums::<V>().with_lane(other.load_sums(), n);
             self.add_product(blocks, product, sums);

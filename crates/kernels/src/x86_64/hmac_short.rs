@@ -5,7 +5,7 @@
 use core::arch::x86_64::*;
 
 use crate::cpu::{HaveAvx2, HaveShaNi};
-use crate::hash_lanes::Message;
+use crate::hash_lanes::{Message, copy_short};
 use crate::job::SUFFIX;
 use crate::sha2::Sha256;
 
@@ -36,10 +36,6 @@ pub(crate) fn mac(_: HaveShaNi, message: Message<'_, Sha256>) {
         panic!("a message without a key");
     };
     let bits = 8 * (before + len) as u64;
-    let (mac, behind) = digest
-        .split_first_chunk_mut()
-        .expect("32 bytes for the MAC");
-    behind.fill(0);
     let mut joined = [0; MOST];
     let message = if data.len() == len {
         data
@@ -51,8 +47,19 @@ pub(crate) fn mac(_: HaveShaNi, message: Message<'_, Sha256>) {
         rest[..suffix.len()].copy_from_slice(suffix);
         &joined[..len]
     };
-    // SAFETY: the token is made only where the instructions are present.
-    unsafe { in_registers(inner, outer, bits, message, mac) };
+    let run = |mac: &mut [u8; 32]| {
+        // SAFETY: the token is made only where the instructions are present.
+        unsafe { in_registers(inner, outer, bits, message, mac) };
+    };
+    match <&mut [u8; 32]>::try_from(&mut *digest) {
+        Ok(mac) => run(mac),
+        Err(_) => {
+            let mut mac = [0; 32];
+            run(&mut mac);
+            copy_short(digest, &mac[..digest.len()]);
+            crate::wipe::wipe(&mut mac, [0; 32]);
+        }
+    }
     if let Some(avx2) = HaveAvx2::new() {
         wipe::vectors(avx2, None);
     }

@@ -23,6 +23,7 @@ pub(crate) mod chacha_lanes;
 mod ctr;
 mod cursor;
 mod ecb;
+mod order;
 pub(crate) mod poly1305;
 mod poly1305_lanes;
 mod rows;

@@ -1,5 +1,6 @@
 //! The rounds of AES over several registers side by side.
 
+use super::order::after;
 use super::wide::Wide;
 use crate::aes::{AesKey, Block};
 
@@ -53,7 +54,7 @@ impl Schedule {
 }
 
 /// Where the round keys of a group of registers come from.
-pub(crate) trait Keys<V: Wide> {
+pub(crate) trait Keys<V: Wide>: Copy {
     fn rounds(&self) -> usize;
 
     /// The key of register `register` in round `round`.
@@ -61,6 +62,12 @@ pub(crate) trait Keys<V: Wide> {
     /// # Safety
     /// The instructions of `V` are there and the schedules behind `self` live.
     unsafe fn at(&self, register: usize, round: usize) -> V;
+
+    /// The same keys, none of which the compiler loads before it has `state`.
+    ///
+    /// # Safety
+    /// The instructions of `V` are there.
+    unsafe fn after(self, state: V) -> Self;
 }
 
 /// One key for all.
@@ -75,42 +82,54 @@ impl<V: Wide> Keys<V> for Schedule {
         // SAFETY: as the trait says; a schedule has `rounds() + 1` keys.
         unsafe { V::splat(self.key(round)) }
     }
+
+    #[inline(always)]
+    unsafe fn after(self, state: V) -> Self {
+        // SAFETY: as the trait says.
+        let keys = after(self.keys, unsafe { state.first() });
+        Schedule { keys, ..self }
+    }
 }
 
 /// Rounds 1 to `rounds - 1` on every register. The first exclusive or and the last
-/// round are the caller's, to merge with what its mode adds there.
+/// round are the caller's, to merge with what its mode adds there; for the last one it
+/// gets the keys back.
 ///
 /// # Safety
 /// The instructions of `V` are there and the schedules behind `keys` live.
 #[inline(always)]
 pub(crate) unsafe fn middle<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
     state: &mut [V; W],
-    keys: &K,
-) {
+    mut keys: K,
+) -> K {
     // SAFETY: as for this function.
     unsafe {
         for round in 1..10 {
-            one::<V, K, W, DECRYPT>(round, state, keys);
+            one::<V, K, W, DECRYPT>(round, state, &mut keys);
         }
         if keys.rounds() > 10 {
-            one::<V, K, W, DECRYPT>(10, state, keys);
-            one::<V, K, W, DECRYPT>(11, state, keys);
+            one::<V, K, W, DECRYPT>(10, state, &mut keys);
+            one::<V, K, W, DECRYPT>(11, state, &mut keys);
         }
         if keys.rounds() > 12 {
-            one::<V, K, W, DECRYPT>(12, state, keys);
-            one::<V, K, W, DECRYPT>(13, state, keys);
+            one::<V, K, W, DECRYPT>(12, state, &mut keys);
+            one::<V, K, W, DECRYPT>(13, state, &mut keys);
         }
     }
+    return keys;
 
     #[inline(always)]
     unsafe fn one<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
         round: usize,
         state: &mut [V; W],
-        keys: &K,
+        keys: &mut K,
     ) {
-        for (i, state) in state.iter_mut().enumerate() {
-            // SAFETY: as for the function around.
-            *state = unsafe { state.round::<DECRYPT>(keys.at(i, round)) };
+        // SAFETY: as for the function around.
+        unsafe {
+            for (i, state) in state.iter_mut().enumerate() {
+                *state = state.round::<DECRYPT>(keys.at(i, round));
+            }
+            *keys = keys.after(state[0]);
         }
     }
 }

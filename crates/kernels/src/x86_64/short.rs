@@ -66,7 +66,7 @@ unsafe fn registers<V: Wide, F: Feed<V>, const W: usize, const DECRYPT: bool>(
             state[i] = input.xor(key.at(i, 0));
             post[i] = with;
         }
-        middle::<V, _, W, DECRYPT>(&mut state, &key);
+        let key = middle::<V, _, W, DECRYPT>(&mut state, key);
         let last: V = key.at(0, key.rounds());
         for i in 0..W {
             let output = state[i].last_round::<DECRYPT>(last.xor(post[i]));
@@ -94,7 +94,7 @@ unsafe fn singles<V: Wide, F: Feed<V>, const N: usize, const DECRYPT: bool>(
             state[i] = input.xor(key.at(i, 0));
             post[i] = with;
         }
-        middle::<__m128i, _, N, DECRYPT>(&mut state, &key);
+        let key = middle::<__m128i, _, N, DECRYPT>(&mut state, key);
         let last: __m128i = key.at(0, key.rounds());
         for i in 0..N {
             let output = state[i].last_round::<DECRYPT>(last.xor(post[i]));

@@ -9,6 +9,7 @@ use core::arch::x86_64::__m128i;
 use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
+use super::order::after;
 use super::rounds::{Keys, Schedule, middle};
 use super::tier::Tier;
 use super::wide::Wide;
@@ -332,7 +333,7 @@ unsafe fn run_registers<
         for (i, state) in state.iter_mut().enumerate() {
             *state = load(input.add(i * places)).xor(keys.at(i, 0));
         }
-        middle::<V, K, W, DECRYPT>(&mut state, &keys);
+        let keys = middle::<V, K, W, DECRYPT>(&mut state, keys);
         for (i, state) in state.iter_mut().enumerate() {
             let post = load(post.add(i * places));
             *state = state.last_round::<DECRYPT>(keys.at(i, keys.rounds()).xor(post));
@@ -349,6 +350,7 @@ unsafe fn run_registers<
 }
 
 /// A key for each block of each register, all of the same number of rounds.
+#[derive(Clone, Copy)]
 struct Each {
     first: *const *const Block,
     rounds: usize,
@@ -371,9 +373,17 @@ impl<V: Wide> Keys<V> for Each {
             })
         }
     }
+
+    #[inline(always)]
+    unsafe fn after(self, state: V) -> Self {
+        // SAFETY: as the trait says.
+        let first = after(self.first, unsafe { state.first() });
+        Each { first, ..self }
+    }
 }
 
 /// A key for each register: that of its first block, since all have the same.
+#[derive(Clone, Copy)]
 struct EachRegister {
     first: *const *const Block,
     rounds: usize,
@@ -389,6 +399,13 @@ impl<V: Wide> Keys<V> for EachRegister {
     unsafe fn at(&self, register: usize, round: usize) -> V {
         // SAFETY: as the trait says, there is a key for each register.
         unsafe { V::splat((*self.first.add(register * V::BLOCKS)).add(round)) }
+    }
+
+    #[inline(always)]
+    unsafe fn after(self, state: V) -> Self {
+        // SAFETY: as the trait says.
+        let first = after(self.first, unsafe { state.first() });
+        EachRegister { first, ..self }
     }
 }
 

@@ -232,7 +232,7 @@ unsafe fn single<const DECRYPT: bool>(key: Schedule, block: __m128i, tweak: __m1
     // SAFETY: as for this function.
     unsafe {
         let mut state = [block.xor(tweak).xor(key.at(0, 0))];
-        middle::<__m128i, _, 1, DECRYPT>(&mut state, &key);
+        let key = middle::<__m128i, _, 1, DECRYPT>(&mut state, key);
         let last: __m128i = key.at(0, key.rounds());
         state[0].last_round::<DECRYPT>(last.xor(tweak))
     }
@@ -261,7 +261,7 @@ unsafe fn bulk<V: Wide, const W: usize, const DECRYPT: bool>(
                 let input = V::load(at.from.add(i * step));
                 *state = input.xor(tweaks[i]).xor(key.at(i, 0));
             }
-            middle::<V, _, W, DECRYPT>(&mut state, &key);
+            let key = middle::<V, _, W, DECRYPT>(&mut state, key);
             let last: V = key.at(0, key.rounds());
             for (i, state) in state.iter_mut().enumerate() {
                 *state = state.last_round::<DECRYPT>(last.xor(tweaks[i]));

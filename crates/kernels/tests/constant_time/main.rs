@@ -11,8 +11,11 @@
 //! that the crates below the portable path would find by themselves.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
-mod kernels;
+#[path = "../every_kernel/mod.rs"]
+mod every_kernel;
 mod memcheck;
+
+use memcheck as watch;
 
 use std::hint::black_box;
 use std::io::Write;
@@ -24,13 +27,15 @@ const REPORTED: i32 = 86;
 /// Runs one of the ignored tests below under memcheck: its exit status and its output,
 /// or nothing where there is no valgrind.
 fn watched(test: &str, denied: &str) -> Option<(Option<i32>, String)> {
+    let outside =
+        cipherlane_kernels::environment::text("CIPHERLANE_CPU_DISABLE").unwrap_or_default();
     let output = Command::new("valgrind")
         .args(["--tool=memcheck", "--quiet", "--num-callers=30"])
         .arg(format!("--error-exitcode={REPORTED}"))
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture"])
         .arg("--test-threads=1")
-        .env("CIPHERLANE_CPU_DISABLE", denied)
+        .env("CIPHERLANE_CPU_DISABLE", format!("{outside},{denied}"))
         .output();
     let output = match output {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -92,7 +97,7 @@ fn notices(test: &str, report: &str) {
 #[ignore = "run under memcheck by the tests above"]
 fn every_kernel() {
     assert!(memcheck::is_watching(), "this runs under valgrind");
-    kernels::run();
+    every_kernel::run();
 }
 
 /// A control: memcheck has to notice it.

@@ -131,27 +131,30 @@ impl Pipeline {
         unsafe { self.run() }
     }
 
-    /// The next piece of each message, in place: `lens` bytes of each buffer, which may have
-    /// room for more.
-    pub fn update_in_place<'a>(
+    /// The next piece of each message, `lens` bytes of each buffer, from and to places in the
+    /// same buffer.
+    pub fn update_within<'a>(
         &mut self,
         buffers: impl Iterator<Item = &'a mut [u8]>,
         lens: &[usize],
+        (from, to): (usize, usize),
     ) -> Result<&[usize], Refused> {
         let arrays = &mut self.arrays;
         arrays.read(&[]);
         arrays.write(buffers);
-        arrays
-            .from
-            .extend(arrays.to.iter().map(|to| to.cast_const()));
+        for i in 0..lens.len() {
+            let room = arrays.rooms[i];
+            assert!(from + lens[i] <= room && to <= room);
+            // SAFETY: both are in the buffer.
+            unsafe {
+                arrays.from.push(arrays.to[i].add(from));
+                arrays.to[i] = arrays.to[i].add(to);
+            }
+            arrays.rooms[i] = room - to;
+        }
         arrays.lens.extend(lens);
         arrays.written.resize(lens.len(), usize::MAX);
-        assert!(
-            lens.iter()
-                .zip(&arrays.rooms)
-                .all(|(len, room)| len <= room)
-        );
-        // SAFETY: the buffers are as long as said; Rust keeps them apart.
+        // SAFETY: inputs and outputs are in buffers that Rust keeps apart.
         unsafe { self.run() }
     }
 
@@ -217,16 +220,20 @@ impl Pipeline {
         call(|| unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_set_params)(self.raw.0, params.as_ptr()) })
     }
 
-    /// What C allows: begins again with the pointers given, whatever they are.
+    /// What C allows: begins again with the pointers given, whatever they are, and a length.
     ///
     /// # Safety
-    /// Each is null or leads to 16 bytes.
-    pub unsafe fn begin_with(&mut self, ivs: Option<&[*const u8]>) -> Result<(), Refused> {
+    /// Each is null or leads to `iv_len` bytes, if that is at most 128.
+    pub unsafe fn begin_with(
+        &mut self,
+        ivs: Option<&[*const u8]>,
+        iv_len: usize,
+    ) -> Result<(), Refused> {
         let pipes = ivs.map_or(self.pipes, <[_]>::len);
         let ivs = ivs.map_or(null(), <[_]>::as_ptr);
         let init = LIBCRYPTO.EVP_CipherPipelineEncryptInit;
         // SAFETY: promised by the caller; EVP hands arrays on as they are.
-        call(|| unsafe { init(self.raw.0, null(), null(), 0, pipes, ivs, 16) })
+        call(|| unsafe { init(self.raw.0, null(), null(), 0, pipes, ivs, iv_len) })
     }
 
     /// What C allows: a call with lengths, but neither inputs nor outputs.

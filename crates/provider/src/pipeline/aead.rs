@@ -203,12 +203,6 @@ impl<A: Aead> Drop for Pipe<A> {
     }
 }
 
-fn tag<K>(job: &AeadJob<'_, K>) -> [u8; TAG] {
-    let mut tag = [0; TAG];
-    tag.copy_from_slice(&job.tag[..TAG]);
-    tag
-}
-
 impl<A: Aead> Pipes for AeadPipes<A> {
     fn new(spec: &'static Spec) -> Self {
         AeadPipes {
@@ -258,11 +252,12 @@ impl<A: Aead> Pipes for AeadPipes<A> {
         for (pipe, piece) in self.pipes.iter().zip(pieces.iter()) {
             pipe.check(piece)?;
         }
+        let mut tags = [[0; TAG]; MOST];
         let mut jobs = ArrayVec::<_, MOST>::new();
         let mut batched = ArrayVec::<_, MOST>::new();
         let mut help = A::Help::default();
         let each = self.pipes.iter_mut().zip(pieces).zip(written);
-        for ((pipe, piece), written) in each {
+        for (((pipe, piece), written), tag) in each.zip(&mut tags) {
             let len = piece.len();
             *written = len;
             if len == 0 {
@@ -294,13 +289,17 @@ impl<A: Aead> Pipes for AeadPipes<A> {
                 iv,
                 aad,
                 data,
-                tag: [0; 32],
+                tag,
             });
         }
         A::crypt(direction, &mut jobs);
-        for (job, stage) in jobs.iter().zip(batched) {
-            *stage = Stage::Whole(tag(job));
+        for (job, stage) in jobs.iter().zip(&mut batched) {
+            let tag = job.tag.first_chunk().expect("a whole tag");
+            **stage = Stage::Whole(*tag);
         }
+        drop(jobs);
+        drop(batched);
+        tags[..self.pipes.len()].as_flattened_mut().zeroize();
         Ok(())
     }
 
@@ -315,30 +314,27 @@ impl<A: Aead> Pipes for AeadPipes<A> {
             }
         }
         // Those that never had data.
-        let mut jobs: ArrayVec<_, MOST> = self
-            .pipes
-            .iter()
-            .filter(|pipe| matches!(pipe.stage, Stage::Open))
-            .map(|pipe| {
-                let mut iv = [0; 16];
-                iv[..NONCE].copy_from_slice(&pipe.nonce);
-                AeadJob {
-                    key,
-                    iv,
-                    aad: &pipe.aad,
-                    data: InOutBuf::from(&mut [][..]),
-                    tag: [0; 32],
-                }
-            })
-            .collect();
+        let mut tags = [[0; TAG]; MOST];
+        let mut jobs = ArrayVec::<_, MOST>::new();
+        let open = |pipe: &&Pipe<A>| matches!(pipe.stage, Stage::Open);
+        for (pipe, tag) in self.pipes.iter().filter(open).zip(&mut tags) {
+            let mut iv = [0; 16];
+            iv[..NONCE].copy_from_slice(&pipe.nonce);
+            jobs.push(AeadJob {
+                key,
+                iv,
+                aad: &pipe.aad,
+                data: InOutBuf::from(&mut [][..]),
+                tag,
+            });
+        }
         A::crypt(self.direction, &mut jobs);
-        let tags: ArrayVec<_, MOST> = jobs.iter().map(tag).collect();
         drop(jobs);
-        let mut tags = tags.into_iter();
+        let mut computed = tags.iter().copied();
         let mut right = subtle::Choice::from(1);
         for pipe in &mut self.pipes {
             let mut found = match std::mem::replace(&mut pipe.stage, Stage::Ended) {
-                Stage::Open => tags.next().unwrap_or_default(),
+                Stage::Open => computed.next().unwrap_or_default(),
                 Stage::Whole(tag) => tag,
                 Stage::Stream(state) => A::finish(state, key),
                 Stage::Ended => [0; TAG],
@@ -354,6 +350,7 @@ impl<A: Aead> Pipes for AeadPipes<A> {
                 }
             }
         }
+        tags[..self.pipes.len()].as_flattened_mut().zeroize();
         written.fill(0);
         bool::from(right).then_some(()).ok_or(Reason::BadDecrypt)
     }

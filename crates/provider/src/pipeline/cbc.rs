@@ -44,6 +44,13 @@ impl Pipe {
     }
 }
 
+/// Input that a pipe is to hold when a call is over.
+#[derive(Clone, Copy, Default)]
+struct Tail {
+    bytes: [u8; BLOCK],
+    len: usize,
+}
+
 type Jobs<'a> = ArrayVec<CipherJob<'a, AesKey>, MOST>;
 
 fn crypt(direction: Direction, jobs: &mut Jobs<'_>) {
@@ -71,8 +78,8 @@ fn crypt_held(
         ivs.push(&mut pipe.iv);
     }
     crypt(direction, &mut jobs);
-    for (job, iv) in jobs.into_iter().zip(ivs) {
-        *iv = job.iv;
+    for (job, iv) in jobs.iter().zip(&mut ivs) {
+        **iv = job.iv;
     }
 }
 
@@ -137,6 +144,20 @@ impl Pipes for CbcPipes {
             piece.need_room(*written)?;
         }
         let (direction, key) = (self.direction, self.key.as_ref().ok_or(Reason::NoKeySet)?);
+        // What is held afterwards is read before anything is written: a message in place
+        // whose first block was begun before writes ahead of what it reads.
+        let mut tails = [Tail::default(); MOST];
+        for (i, (pipe, piece)) in self.pipes.iter_mut().zip(&mut *pieces).enumerate() {
+            let rest = pipe.held_len + piece.len() - written[i];
+            if written[i] == 0 {
+                let all = piece.len();
+                pipe.hold(piece.read(all));
+                continue;
+            }
+            tails[i].len = rest;
+            piece.take_last(rest, &mut tails[i].bytes);
+            piece.settle()?;
+        }
         // First the blocks that were begun before.
         let mut completed = [false; MOST];
         for (i, (pipe, piece)) in self.pipes.iter_mut().zip(&mut *pieces).enumerate() {
@@ -153,7 +174,7 @@ impl Pipes for CbcPipes {
         for (i, (pipe, piece)) in self.pipes.iter_mut().zip(&mut *pieces).enumerate() {
             let mut whole = written[i];
             if completed[i] {
-                piece.write(&pipe.held)?;
+                piece.insert(&pipe.held)?;
                 pipe.let_go();
                 whole -= BLOCK;
             }
@@ -167,13 +188,15 @@ impl Pipes for CbcPipes {
             }
         }
         crypt(direction, &mut jobs);
-        for (job, iv) in jobs.into_iter().zip(ivs) {
-            *iv = job.iv;
+        for (job, iv) in jobs.iter().zip(&mut ivs) {
+            **iv = job.iv;
         }
-        for (pipe, piece) in self.pipes.iter_mut().zip(pieces) {
-            let rest = piece.len();
-            pipe.hold(piece.read(rest));
+        drop(jobs);
+        drop(ivs);
+        for (pipe, tail) in self.pipes.iter_mut().zip(&tails) {
+            pipe.hold(&tail.bytes[..tail.len]);
         }
+        tails.iter_mut().for_each(|tail| tail.bytes.zeroize());
         Ok(())
     }
 
@@ -229,7 +252,7 @@ impl Pipes for CbcPipes {
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
         if name == Name::Padding {
-            self.pad = param.number().ok_or(Reason::FailedToGetParameter)? != 0;
+            self.pad = param.as_u32()? != 0;
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ fn complete(key: &AesKey, pipes: &mut [Pipe], pieces: &mut [Buffers<'_>]) -> Res
         }
     }
     ctr::apply(&mut jobs);
-    for (mut job, (pipe, piece)) in jobs.into_iter().zip(begun) {
+    for (job, (pipe, piece)) in jobs.iter_mut().zip(&mut begun) {
         let taken = piece.len().min(BLOCK - pipe.used);
         let keystream = &job.data.get_out()[pipe.used..][..taken];
         InOutBuf::from(piece.work(taken)?).xor_in2out(keystream);
@@ -54,6 +54,7 @@ fn complete(key: &AesKey, pipes: &mut [Pipe], pieces: &mut [Buffers<'_>]) -> Res
             pipe.counter = job.iv;
         }
     }
+    drop(jobs);
     keystreams.zeroize();
     Ok(())
 }
@@ -81,11 +82,13 @@ impl Pipes for CtrPipes {
         if self.key.is_none() {
             return Err(Reason::NoKeySet);
         }
-        let counters: Result<ArrayVec<_, MOST>, _> =
-            ivs.iter().map(|&iv| <[u8; BLOCK]>::try_from(iv)).collect();
-        let counters = counters.map_err(|_| Reason::InvalidIvLength)?;
-        let pipe = |counter| Pipe { counter, used: 0 };
-        self.pipes.extend(counters.into_iter().map(pipe));
+        for iv in ivs {
+            let Ok(counter) = <[u8; BLOCK]>::try_from(*iv) else {
+                self.pipes.clear();
+                return Err(Reason::InvalidIvLength);
+            };
+            self.pipes.push(Pipe { counter, used: 0 });
+        }
         Ok(())
     }
 
@@ -95,6 +98,7 @@ impl Pipes for CtrPipes {
             piece.need_room(piece.len())?;
             *written = piece.len();
         }
+        pieces.iter_mut().try_for_each(Buffers::settle)?;
         if self.pipes.iter().any(|pipe| pipe.used > 0) {
             complete(key, &mut self.pipes, pieces)?;
         }
@@ -113,7 +117,7 @@ impl Pipes for CtrPipes {
             }
         }
         ctr::apply(&mut jobs);
-        for (job, pipe) in jobs.into_iter().zip(begun) {
+        for (job, pipe) in jobs.iter().zip(&mut begun) {
             // A part of a block uses up its counter; the rest of the block is yet to come.
             pipe.counter = match pipe.used {
                 0 => job.iv,

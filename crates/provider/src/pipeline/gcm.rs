@@ -7,7 +7,8 @@ use inout::InOutBuf;
 
 use super::aead::{Aead, Whole};
 use crate::aead::TAG;
-use crate::gcm::{LONGEST, LONGEST_IV};
+use crate::context::LONGEST_IV;
+use crate::gcm::LONGEST;
 
 #[derive(Clone)]
 pub(crate) struct Gcm;

@@ -22,7 +22,7 @@ use cipherlane_kernels::job::Direction;
 pub(crate) use self::cbc::CbcPipes;
 pub(crate) use self::ctr::CtrPipes;
 use crate::buffers::Buffers;
-use crate::context::{Context, guarded};
+use crate::context::{Context, LONGEST_IV, LONGEST_KEY, given, guarded};
 use crate::error::Reason;
 use crate::ffi::{Dispatch, Function, Param, cipher};
 use crate::params::{self, Name};
@@ -139,7 +139,7 @@ type Init = unsafe extern "C" fn(
     pipes: usize,
     ivs: *const *const u8,
     iv_len: usize,
-    params: *mut Param,
+    params: *const Param,
 ) -> c_int;
 
 macro_rules! inits {
@@ -151,16 +151,17 @@ macro_rules! inits {
             pipes: usize,
             ivs: *const *const u8,
             iv_len: usize,
-            params: *mut Param,
+            params: *const Param,
         ) -> c_int {
             // SAFETY: OpenSSL's promises: the context is ours, the key is null or as long
             // as said, there are as many IVs as pipes, and the parameters are an array.
             unsafe {
                 guarded::<Pipelined<C, P>>(context, |context| {
-                    let key = (!key.is_null()).then(|| slice::from_raw_parts(key, key_len));
-                    let ivs = collect_ivs(pipes, ivs, iv_len)?;
-                    context.pipes.begin($direction, key, &ivs)?;
-                    params::each(params, |name, param| context.set(name, param))
+                    let key = given(key, key_len, LONGEST_KEY).ok_or(Reason::InvalidKeyLength)?;
+                    let mut all = ArrayVec::new();
+                    collect_ivs(pipes, ivs, iv_len, &mut all)?;
+                    context.pipes.begin($direction, key, &all)?;
+                    params::each_set(params, |name, param| context.set(name, param))
                 })
             }
         }
@@ -174,28 +175,26 @@ inits! {
 
 /// # Safety
 /// `ivs` is null or has `pipes` pointers, each null or readable for `len` bytes.
-unsafe fn collect_ivs<'a>(
+unsafe fn collect_ivs(
     pipes: usize,
     ivs: *const *const u8,
     len: usize,
-) -> Result<ArrayVec<&'a [u8], MOST>, Reason> {
+    all: &mut ArrayVec<&[u8], MOST>,
+) -> Result<(), Reason> {
     if pipes > MOST {
         return Err(Reason::OtherPipes);
     }
     if ivs.is_null() {
         return Err(Reason::NoIvSet);
     }
-    (0..pipes)
-        .map(|i| {
-            // SAFETY: there is a pointer for each pipe.
-            let iv = unsafe { ivs.add(i).read() };
-            match iv.is_null() {
-                true => Err(Reason::NoIvSet),
-                // SAFETY: it is as long as said.
-                false => Ok(unsafe { slice::from_raw_parts(iv, len) }),
-            }
-        })
-        .collect()
+    for i in 0..pipes {
+        // SAFETY: there is a pointer for each pipe.
+        let iv = unsafe { ivs.add(i).read() };
+        // SAFETY: it is null or as long as said.
+        let iv = unsafe { given(iv, len, LONGEST_IV) };
+        all.push(iv.ok_or(Reason::InvalidIvLength)?.ok_or(Reason::NoIvSet)?);
+    }
+    Ok(())
 }
 
 type Update = unsafe extern "C" fn(
@@ -226,7 +225,7 @@ unsafe extern "C" fn update<C: Context, P: Pipes>(
             for i in 0..pipes {
                 let len = element(lens, i).unwrap_or(0);
                 let input = element(inputs, i).unwrap_or(std::ptr::null());
-                call.add(i, input, len, outputs, rooms);
+                call.add(i, input, len, outputs, rooms)?;
                 statistics::count(context.single.spec(), len);
             }
             statistics::count_pipeline(context.single.spec());
@@ -255,7 +254,7 @@ unsafe extern "C" fn finish<C: Context, P: Pipes>(
         guarded::<Pipelined<C, P>>(context, |context| {
             let mut call = Call::new(&context.pipes, pipes, written)?;
             for i in 0..pipes {
-                call.add(i, std::ptr::null(), 0, outputs, rooms);
+                call.add(i, std::ptr::null(), 0, outputs, rooms)?;
             }
             context.pipes.finish(&mut call.pieces, call.written)
         })
@@ -292,13 +291,14 @@ impl Call<'_> {
         len: usize,
         outputs: *const *mut u8,
         rooms: *const usize,
-    ) {
+    ) -> Result<(), Reason> {
         // SAFETY: promised by the caller.
         unsafe {
             let output = element(outputs, i).unwrap_or(std::ptr::null_mut());
             let room = element(rooms, i).unwrap_or(len.saturating_add(BEYOND));
-            self.pieces.push(Buffers::new(input, len, output, room));
+            self.pieces.push(Buffers::new(input, len, output, room)?);
         }
+        Ok(())
     }
 }
 

@@ -36,6 +36,10 @@ use crate::statistics;
 /// is awake.
 const LEAST: usize = 512 << 10;
 
+/// What is told where the setting cannot be followed.
+const NOT_FOLLOWED: &str = "CIPHERLANE_CORES, or 'cores' in the provider's section, is no list of \
+                            cores that are online; write it like 1-3 or 1,3";
+
 /// From a `Box`; null where no cores are dedicated. It changes while no context is in use.
 static CORES: AtomicPtr<Cores> = AtomicPtr::new(null_mut());
 
@@ -58,7 +62,7 @@ pub(crate) fn start(configured: Option<&str>) {
     match Cores::new(&config) {
         Ok(cores) => CORES.store(Box::into_raw(Box::new(cores)), Ordering::Release),
         // It is no reason to leave a program without its ciphers.
-        Err(error) => statistics::note(&error.to_string()),
+        Err(_) => statistics::note(NOT_FOLLOWED),
     }
 }
 
@@ -84,6 +88,10 @@ fn cores() -> Option<&'static Cores> {
 /// Whether a call with so much data is one for [`crypt`] or [`gcm`].
 #[inline]
 pub(crate) fn takes(len: usize) -> bool {
+    #[cfg(test)]
+    if fault::FAILS.get() {
+        return true;
+    }
     len >= LEAST && cores().is_some()
 }
 
@@ -97,6 +105,10 @@ pub(crate) fn crypt(
     iv: &[u8; 16],
     data: InOutBuf<'_, '_, u8>,
 ) -> Result<(), Reason> {
+    #[cfg(test)]
+    if fault::FAILS.get() {
+        return Err(Reason::InternalError);
+    }
     let len = data.len();
     let (input, output) = data.into_raw();
     // SAFETY: the data is borrowed until this returns, and its two sides are one or apart.
@@ -117,24 +129,37 @@ pub(crate) fn crypt(
     }
 }
 
-/// Data of a message in AES-GCM that has had `so_far` bytes.
+/// Data of a message in AES-GCM that has had `so_far` bytes: the state behind it. A call that
+/// fails leaves none, with which the same keystream could be used again.
 #[cold]
 pub(crate) fn gcm(
     spec: &'static Spec,
     direction: Direction,
-    (key, state): (&GcmKey, &mut GcmState),
+    key: &GcmKey,
+    mut state: GcmState,
     so_far: u64,
     data: InOutBuf<'_, '_, u8>,
-) -> Result<(), Reason> {
+) -> Result<GcmState, Reason> {
     // Parts are whole blocks: what completes one, and what begins one, is done apart.
     let (head, rest) = data.split_at((so_far as usize).wrapping_neg() % 16);
     let whole = rest.len() / 16 * 16;
     let (middle, tail) = rest.split_at(whole);
     state.update(key, head);
-    let work = Work::gcm(key, state);
+    let work = Work::gcm(key, &state);
     crypt(spec, direction, &work, &[0; 16], middle)?;
     let parts = work.into_parts();
     state.join(key, &parts);
     state.update(key, tail);
-    Ok(())
+    Ok(state)
+}
+
+/// For tests of what a call that fails leaves behind.
+#[cfg(test)]
+pub(crate) mod fault {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Calls of this thread count as large, and fail.
+        pub(crate) static FAILS: Cell<bool> = const { Cell::new(false) };
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use cipherlane::{PieceState, Request, Split, Status, Transform, View};
+use cipherlane::{PieceState, Request, Split, Status, Transform};
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::gcm::{GcmKey, GcmState, Part};
 use cipherlane_kernels::job::{CipherJob, Direction};
@@ -48,10 +48,10 @@ impl Transform for Work<'_> {
     /// All of a request as its only part.
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         for request in requests {
-            let view = request.view();
+            let iv = request.iv_block();
             let mut states = [PieceState::default()];
-            self.prepare(direction, &view, &|_| 0, &mut states);
-            self.piece(direction, &view, 0, request.data(), &mut states[0]);
+            self.prepare(direction, request, &|_| 0, &mut states);
+            self.piece(direction, &iv, 0, request.data(), &mut states[0]);
             self.join(direction, request, &states);
         }
     }
@@ -74,7 +74,7 @@ impl Split for Work<'_> {
     fn prepare(
         &self,
         _: Direction,
-        request: &View,
+        request: &Request<'_>,
         starts: &dyn Fn(usize) -> usize,
         states: &mut [PieceState],
     ) {
@@ -85,8 +85,9 @@ impl Split for Work<'_> {
         for (i, state) in states.iter_mut().enumerate() {
             state.iv = match starts(i) {
                 0 => request.iv_block(),
-                // SAFETY: no part runs before this has ended.
-                start => unsafe { request.block_before(start) },
+                start => *request.input()[..start]
+                    .last_chunk()
+                    .expect("parts begin at whole blocks"),
             };
         }
     }
@@ -94,12 +95,12 @@ impl Split for Work<'_> {
     fn piece(
         &self,
         direction: Direction,
-        request: &View,
+        iv: &[u8; 16],
         start: usize,
         data: InOutBuf<'_, '_, u8>,
         state: &mut PieceState,
     ) {
-        let (iv, first) = (request.iv_block(), start as u64 / 16);
+        let (iv, first) = (*iv, start as u64 / 16);
         match self {
             Work::Ecb(key) => ecb::crypt(direction, &mut [CipherJob { key, iv, data }]),
             Work::Cbc(key) => {

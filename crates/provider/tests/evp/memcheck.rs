@@ -65,7 +65,7 @@ fn memcheck_finds_nothing() {
         .args(["--include-ignored", "--test-threads=1", "--exact"])
         .args([
             "memcheck::messages_of_every_cipher",
-            "orders::nothing_crashes",
+            "sequences::nothing_crashes",
             "stealing::wrong_use_is_refused",
             "refusals::wrong_lengths",
             "refusals::data_with_nowhere_to_go",

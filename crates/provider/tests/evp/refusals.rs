@@ -1,6 +1,7 @@
 //! What is wrong is refused with an entry on the error queue, and nothing crashes.
 
-use crate::libcrypto::{Context, OURS, Refused};
+use crate::libcrypto::{Context, OURS, Placed, Refused};
+use crate::sequences::CIPHERS;
 
 #[track_caller]
 fn refused<T: std::fmt::Debug>(result: Result<T, Refused>, words: &str) {
@@ -163,6 +164,67 @@ fn pieces_after_the_end_and_headers_after_data() {
     for mut chacha in [true, false].map(|encrypt| begun("ChaCha20-Poly1305", encrypt)) {
         chacha.update(&[0; 5]).unwrap();
         refused(chacha.aad(&[0; 5]), "");
+    }
+}
+
+/// It would tell both messages' data. The default provider takes it.
+#[test]
+fn a_second_message_under_the_same_iv() {
+    for name in WITH_TAG {
+        for encrypt in [true, false] {
+            let mut context = begun(name, encrypt);
+            context.aad(&[0; 5]).unwrap();
+            context.update(&[0; 5]).unwrap();
+            if !encrypt {
+                context.set_tag(&[0; 16]).unwrap();
+            }
+            let ended = context.finish();
+            assert_eq!(ended.is_ok(), encrypt);
+            refused(context.update(&[0; 5]), "no iv set");
+            refused(context.aad(&[0; 5]), "no iv set");
+            refused(context.finish(), "no iv set");
+            // The key alone does not make it another.
+            let key: Vec<u8> = (0..OURS.cipher(name).key_len() as u8).collect();
+            context.init(encrypt, Some(&key), None).unwrap();
+            refused(context.update(&[0; 5]), "no iv set");
+            context.init(encrypt, None, Some(&[8; 12])).unwrap();
+            context.update(&[0; 5]).unwrap();
+        }
+    }
+}
+
+/// The first record's nonce is what all of them are counted from.
+#[test]
+fn a_message_under_the_iv_of_records() {
+    let mut chacha = context("ChaCha20-Poly1305");
+    chacha.init(true, Some(&[1; 32]), None).unwrap();
+    chacha.set_fixed_iv(&[2; 12]).unwrap();
+    for number in 0..2 {
+        let header = [0, 0, 0, 0, 0, 0, 0, number, 0x17, 3, 3, 0, 4];
+        chacha.announce(&header).unwrap();
+        chacha.update(&[0; 20]).unwrap();
+        refused(chacha.update(&[0; 20]), "no iv set");
+    }
+}
+
+/// A counter goes on from what the program gave, which a message has used without it.
+#[test]
+fn an_iv_counted_from_one_that_was_used() {
+    let mut gcm = begun("AES-128-GCM", true);
+    gcm.restore_iv(&[7; 12]).unwrap();
+    gcm.update(&[0; 5]).unwrap();
+    gcm.finish().unwrap();
+    refused(gcm.generate_iv(8), "no iv set");
+}
+
+#[test]
+fn a_length_below_zero() {
+    for name in CIPHERS {
+        let mut context = begun(name, true);
+        for len in [-1, -16, i32::MIN] {
+            let reply = context.any_update(false, Placed::Apart, &[], len);
+            assert!(reply.returned == 0 && reply.error, "{name} {len}");
+        }
     }
 }
 

@@ -37,38 +37,54 @@ fn parent_and_child() {
     println!("child {child}");
 }
 
-/// Runs in a process of its own, for only there the environment is set from the start.
-#[test]
-fn a_child_tells_what_it_used_itself() {
-    if std::env::var(VARIABLE).is_ok() {
-        return parent_and_child();
-    }
+/// Runs a test of this file in a process of its own: what it said, and what it told.
+fn run(test: &str) -> (String, Vec<Value>) {
     let folder = tempfile::tempdir().unwrap();
     let told = folder.path().join("told");
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture", "--test-threads", "1"])
-        .arg("statistics::a_child_tells_what_it_used_itself")
+        .arg(format!("statistics::{test}"))
         .env(VARIABLE, &told)
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
+    let told = std::fs::read_to_string(told).unwrap_or_default();
+    let lines = told.lines().map(|line| serde_json::from_str(line).unwrap());
+    (String::from_utf8(output.stdout).unwrap(), lines.collect())
+}
+
+fn bytes(line: &Value) -> BTreeMap<String, u64> {
+    let ciphers = line["ciphers"].as_object().unwrap().iter();
+    ciphers
+        .map(|(name, counts)| (name.clone(), counts["bytes"].as_u64().unwrap()))
+        .collect()
+}
+
+/// Programs that keep an `SSL_CTX` to their end do so, and OpenSSL keeps the provider for it.
+#[test]
+fn a_program_that_frees_nothing_tells_too() {
+    if cipherlane::environment::variable(VARIABLE).is_some() {
+        let lib = Lib::ours();
+        encrypt(&lib, "AES-128-CTR", 1000);
+        return std::mem::forget(lib);
+    }
+    let (_, lines) = run("a_program_that_frees_nothing_tells_too");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(bytes(&lines[0])["AES-128-CTR"], 1000);
+}
+
+/// Runs in a process of its own, for only there the environment is set from the start.
+#[test]
+fn a_child_tells_what_it_used_itself() {
+    if cipherlane::environment::variable(VARIABLE).is_some() {
+        return parent_and_child();
+    }
+    let (said, lines) = run("a_child_tells_what_it_used_itself");
     let (_, child) = said.split_once("child ").unwrap();
     let child: u64 = child.lines().next().unwrap().parse().unwrap();
 
-    let told = std::fs::read_to_string(told).unwrap();
-    let lines: Vec<Value> = told
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let bytes = |line: &Value| -> BTreeMap<String, u64> {
-        let ciphers = line["ciphers"].as_object().unwrap().iter();
-        ciphers
-            .map(|(name, counts)| (name.clone(), counts["bytes"].as_u64().unwrap()))
-            .collect()
-    };
-    assert_eq!(lines.len(), 2, "{told}");
-    assert_eq!(lines[0]["process"], child, "{told}");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[0]["process"], child, "{lines:?}");
     let expected = |counts: &[(&str, u64)]| {
         let counts = counts.iter();
         counts

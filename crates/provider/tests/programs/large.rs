@@ -42,7 +42,7 @@ fn cores_in_the_provider_section_share_them() {
 fn without_cores_nobody_does() {
     for (setting, problem) in [
         ("", None),
-        ("cores = 1-", Some("'1-' is not a list of cores")),
+        ("cores = 1-", Some("no list of cores that are online")),
     ] {
         let told = speed(setting);
         assert_eq!(told["ciphers"]["AES-128-CTR"]["split"], 0, "{told}");

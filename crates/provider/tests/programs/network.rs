@@ -4,6 +4,7 @@
 //! anybody make those. They live as long as a process that waits for its input to end: when
 //! this test is gone, so are they, however it ended.
 
+use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -36,6 +37,15 @@ impl Network {
             Err(error) => Some(format!("unshare: {error}")),
         };
         reason.map(|reason| format!("no network namespaces without root: {reason}"))
+    }
+
+    /// Why programs can make no tunnels.
+    pub(crate) fn lacks_tunnels() -> Option<String> {
+        let device = "/dev/net/tun";
+        let error = File::options().read(true).write(true).open(device).err()?;
+        Some(format!(
+            "{device}: {error}; load the module tun, or run this as root"
+        ))
     }
 
     pub(crate) fn new(place: &Place) -> Network {
@@ -84,7 +94,11 @@ impl Host {
 
     /// A program of the place, in the namespace.
     pub(crate) fn command(&self, place: &Place, program: &str, from: From) -> Command {
-        let mut command = place.command("nsenter", from);
+        self.enter(place.command("nsenter", from), program)
+    }
+
+    /// A program in the namespace, by a command nsenter that has no arguments yet.
+    pub(crate) fn enter(&self, mut command: Command, program: &str) -> Command {
         let target = self.holder.process().to_string();
         command
             .args(["--user", "--preserve-credentials", "--net", "--target"])

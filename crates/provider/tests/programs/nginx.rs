@@ -3,11 +3,13 @@
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::certificate::certify;
 use crate::place::{From, Place};
 use crate::running::{Running, free_port, wait_until};
+
+pub(crate) const NGINX: &str = "/usr/sbin/nginx";
 
 /// A server of the files that lie in `files` of its place. The master loads the provider, and
 /// its workers, which are forks of it and have given up root's rights, encrypt by it.
@@ -19,6 +21,16 @@ pub(crate) struct Nginx {
 impl Nginx {
     /// With this many workers, and the names of suites for TLS 1.2 and 1.3.
     pub(crate) fn start(place: &Place, from: From, workers: u32, suites: [&str; 2]) -> Nginx {
+        Nginx::start_by(place, place.command(NGINX, from), workers, suites)
+    }
+
+    /// By a command of the place without arguments.
+    pub(crate) fn start_by(
+        place: &Place,
+        mut command: Command,
+        workers: u32,
+        suites: [&str; 2],
+    ) -> Nginx {
         certify(place);
         fs::create_dir_all(place.path().join("files")).unwrap();
         let port = free_port();
@@ -40,8 +52,7 @@ impl Nginx {
         );
         fs::write(place.path().join("nginx.conf"), configuration).unwrap();
         let master = Running::start(
-            place
-                .command("/usr/sbin/nginx", from)
+            command
                 .arg("-p")
                 .arg(place.path())
                 .args(["-e", "nginx.log", "-c", "nginx.conf"])

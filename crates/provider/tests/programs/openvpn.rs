@@ -22,10 +22,7 @@ impl Tunnel {
                 return Some(format!("{program} is absent; scripts/needs test"));
             }
         }
-        if !Path::new("/dev/net/tun").exists() {
-            return Some("there is no /dev/net/tun; load the module tun".to_owned());
-        }
-        Network::lacks()
+        Network::lacks().or_else(Network::lacks_tunnels)
     }
 
     /// Through a network whose place has certificates. The number, from 1, is part of its

@@ -37,13 +37,8 @@ impl Place {
         assert!(library.exists(), "{} was built", library.display());
         fs::create_dir(place.modules()).unwrap();
         symlink(&library, place.modules().join("cipherlane.so")).unwrap();
-        // Workers that gave up their rights, as those of nginx, count there too.
-        let set = |path: &Path, mode| {
-            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-        };
-        set(place.path(), 0o711);
-        fs::write(place.statistics(), "").unwrap();
-        set(&place.statistics(), 0o666);
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o711)).unwrap();
+        empty(&place.statistics());
         let configuration = format!(
             "openssl_conf = start\n\
              [start]\nproviders = providers\nalg_section = algorithms\n\
@@ -64,6 +59,19 @@ impl Place {
             counted: false,
             ..Place::new()
         }
+    }
+
+    /// Puts the library itself into the place, for programs whose user may not read it where
+    /// it was built.
+    #[allow(dead_code, reason = "benches/openssl has no such programs")]
+    pub(crate) fn copy_library(&self) {
+        let link = self.modules().join("cipherlane.so");
+        let library = fs::read_link(&link).unwrap();
+        fs::remove_file(&link).unwrap();
+        fs::copy(&library, &link).unwrap();
+        let [library, copy] = [&library, &link].map(|path| path.display().to_string());
+        let configuration = fs::read_to_string(self.configuration()).unwrap();
+        fs::write(self.configuration(), configuration.replace(&library, &copy)).unwrap();
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -102,28 +110,45 @@ impl Place {
 
     /// What each process used that has ended since the last question.
     pub(crate) fn processes(&self) -> BTreeMap<u32, Used> {
-        let mut processes = BTreeMap::<u32, Used>::new();
-        let lines = fs::read_to_string(self.statistics()).unwrap();
-        fs::write(self.statistics(), "").unwrap();
-        for line in lines.lines() {
-            let line: serde_json::Value = serde_json::from_str(line).unwrap();
-            let process = u32::try_from(line["process"].as_u64().unwrap()).unwrap();
-            let used = processes.entry(process).or_default();
-            for (cipher, counts) in line["ciphers"].as_object().unwrap() {
-                *used.entry(cipher.clone()).or_default() += counts["bytes"].as_u64().unwrap();
-            }
-        }
-        processes
+        take(&self.statistics())
     }
 
     /// What all of them used.
     pub(crate) fn used(&self) -> Used {
-        let mut all = Used::new();
-        for (cipher, bytes) in self.processes().into_values().flatten() {
-            *all.entry(cipher).or_default() += bytes;
-        }
-        all
+        sum(self.processes())
     }
+}
+
+/// An empty file for counters. Processes that gave up root's rights, as nginx's workers, write
+/// there too.
+pub(crate) fn empty(file: &Path) {
+    fs::write(file, "").unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
+}
+
+/// What processes told in a file, which is empty then.
+pub(crate) fn take(file: &Path) -> BTreeMap<u32, Used> {
+    let mut processes = BTreeMap::<u32, Used>::new();
+    let lines = fs::read_to_string(file).unwrap();
+    fs::write(file, "").unwrap();
+    for line in lines.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let process = u32::try_from(line["process"].as_u64().unwrap()).unwrap();
+        let used = processes.entry(process).or_default();
+        for (cipher, counts) in line["ciphers"].as_object().unwrap() {
+            *used.entry(cipher.clone()).or_default() += counts["bytes"].as_u64().unwrap();
+        }
+    }
+    processes
+}
+
+/// What all processes used.
+pub(crate) fn sum(processes: BTreeMap<u32, Used>) -> Used {
+    let mut all = Used::new();
+    for (cipher, bytes) in processes.into_values().flatten() {
+        *all.entry(cipher).or_default() += bytes;
+    }
+    all
 }
 
 /// A program's output, once it has succeeded.

@@ -83,3 +83,10 @@ pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
+
+/// Whether root runs the test.
+#[allow(dead_code, reason = "benches/openssl does not ask")]
+pub(crate) fn root() -> bool {
+    // SAFETY: the call takes nothing and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}

@@ -1,4 +1,4 @@
-//! OpenVPN with the provider at one end: pings, and TCP both ways.
+//! OpenVPN with the provider at one end, at the other, and at both: pings, and TCP both ways.
 
 use crate::certificate::certify;
 use crate::network::Network;
@@ -14,8 +14,12 @@ fn openvpn_carries_data_both_ways() {
     let place = Place::new();
     certify(&place);
     let network = Network::new(&place);
-    for (number, cipher) in [(1, "AES-128-GCM"), (2, "AES-256-CBC")] {
-        let from = [From::Cipherlane, From::Default];
+    use From::{Cipherlane, Default};
+    for (number, cipher, from) in [
+        (1, "AES-128-GCM", [Cipherlane, Default]),
+        (2, "AES-256-CBC", [Default, Cipherlane]),
+        (3, "AES-256-GCM", [Cipherlane, Cipherlane]),
+    ] {
         let tunnel = Tunnel::start(&place, &network, number, cipher, from);
         let mut ping = network.left.command(&place, "ping", From::Default);
         succeeded(ping.args(["-c", "3", "-i", "0.1", "-W", "5", &tunnel.right()]));
@@ -24,11 +28,19 @@ fn openvpn_carries_data_both_ways() {
         for options in [&[][..], &["-R"]] {
             carried += iperf.transfer(&place, &network.left, 1, options).0;
         }
-        let [left, _] = tunnel.processes();
+        assert!(carried > 1 << 20, "{carried}");
+        let ends = tunnel.processes();
         tunnel.end();
         let processes = place.processes();
-        let used = &processes[&left];
-        assert!(carried > 1 << 20, "{carried}");
-        assert!(used.get(cipher) >= Some(&carried), "{carried}: {used:?}");
+        for (end, from) in ends.into_iter().zip(from) {
+            let used = processes.get(&end);
+            match from {
+                Default => assert!(used.is_none(), "{from:?}: {used:?}"),
+                Cipherlane => {
+                    let bytes = used.and_then(|used| used.get(cipher));
+                    assert!(bytes >= Some(&carried), "{from:?}: {carried}: {used:?}");
+                }
+            }
+        }
     }
 }

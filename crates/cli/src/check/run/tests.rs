@@ -4,9 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cipherlane::{Driver, Transform};
+use cipherlane::{Config, Driver, Transform};
 
 use super::*;
+use crate::check::command::judged;
 use crate::check::load;
 
 /// Only payloads of this many bytes are spoilt.
@@ -52,10 +53,6 @@ impl Driver for TestDriver {
 
     fn priority(&self) -> i32 {
         1
-    }
-
-    fn probe(&self) -> Result<(), String> {
-        Ok(())
     }
 
     fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
@@ -119,6 +116,11 @@ fn row(fault: Fault, file: &str, keep: impl Fn(&Case) -> bool) -> serde_json::Va
     .driver(Arc::new(TestDriver {
         name: "tested",
         fault,
+    }))
+    .config(judged(Config {
+        // Every answer: what `check` asks for goes before.
+        verify: Some(1),
+        ..Config::default()
     }))
     .build()
     .unwrap();
@@ -227,6 +229,7 @@ fn each_wrong_driver_fails_exactly_the_vectors_it_spoils() {
     ] {
         let row = row(fault, file, |case| file == CBC || some_gcm(case));
         assert_eq!(row["failed"], failed, "{fault:?} {row}");
+        assert_eq!(row["by_software"], 0, "{fault:?} {row}");
         let message = row["failures"][0]["what"].as_str().unwrap();
         assert!(message.contains(what), "{fault:?}: {message}");
     }

@@ -12,7 +12,6 @@
 
 mod entries;
 
-use arrayvec::ArrayVec;
 use cipherlane_kernels::authenc::{self, AuthencKey, CbcAes, CipherNull, CtrAes};
 use cipherlane_kernels::hmac::{HmacSha256Key, HmacSha512Key};
 use cipherlane_kernels::job::AuthencJob;
@@ -20,18 +19,15 @@ use cipherlane_kernels::naive;
 use zeroize::Zeroizing;
 
 pub(super) use self::entries::*;
+use super::lanes::{self, Kernel};
 use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample};
 use crate::{Direction, Request, Transform};
-
-/// Requests that are made jobs at a time: as many as the kernel takes through the
-/// cipher before the first MAC.
-const GROUP: usize = 32;
 
 /// Bytes of SPI and half of a sequence number, and of the longest IV behind them.
 const LONGEST_HEAD: usize = 8 + 16;
 
 /// The HMAC of a combination.
-trait Mac {
+trait Mac: 'static {
     type Key: authenc::Mac + Send + Sync;
     /// Bytes of the key.
     const KEY: usize;
@@ -68,7 +64,7 @@ impl Mac for Sha512 {
 }
 
 /// The cipher of a combination.
-trait Cipher {
+trait Cipher: 'static {
     type Kernel: authenc::Cipher<Key: Send + Sync>;
     /// Bytes of the nonce at the end of the key.
     const NONCE: usize;
@@ -153,7 +149,7 @@ impl Cipher for Null {
 }
 
 /// The entry of a combination; `ESN`: `authencesn`.
-const fn entry<M: Mac + 'static, C: Cipher + 'static, const ESN: bool>(
+const fn entry<M: Mac, C: Cipher, const ESN: bool>(
     name: &'static str,
     keys: &'static [(usize, u32)],
     known_answers: &'static [KnownAnswer],
@@ -163,6 +159,7 @@ const fn entry<M: Mac + 'static, C: Cipher + 'static, const ESN: bool>(
         kind: Kind::Aead,
         keys: Keys::OneOf(keys),
         iv_len: C::IV,
+        iv_mask: 0xff,
         block: C::BLOCK,
         least: 0,
         most: C::MOST,
@@ -219,55 +216,69 @@ impl<M: Mac, C: Cipher, const ESN: bool> Authenc<M, C, ESN> {
             nonce: Zeroizing::new(nonce),
         }
     }
+}
 
-    /// Runs at most `N` requests.
-    #[inline]
-    fn group<const N: usize>(&self, direction: Direction, group: &mut [Request<'_>]) {
-        let mut heads = [[0; LONGEST_HEAD]; N];
-        let mut jobs = ArrayVec::<_, N>::new();
-        for (request, head) in group.iter_mut().zip(&mut heads) {
-            let iv = C::iv(&self.nonce, request.iv_ref());
-            let (aad, suffix) = if ESN {
-                packet_order(request.aad_bytes(), head)
-            } else {
-                (request.aad_bytes(), &[][..])
-            };
-            let (data, tag) = request.data_and_tag();
-            jobs.push(AuthencJob {
-                key: &self.key,
-                iv,
-                aad,
-                data,
-                suffix,
-                tag,
-                right: false,
-            });
-        }
-        let right: ArrayVec<bool, N> = match direction {
-            Direction::Encrypt => {
-                authenc::seal(&mut jobs);
-                jobs.iter().map(|_| true).collect()
-            }
-            Direction::Decrypt => {
-                authenc::open(&mut jobs);
-                jobs.iter().map(|job| job.right).collect()
-            }
+type Job<'j, M, C> = AuthencJob<'j, AuthencKey<<M as Mac>::Key, <C as Cipher>::Kernel>>;
+
+/// The keys, one way.
+struct OneWay<'k, M: Mac, C: Cipher, const ESN: bool> {
+    keys: &'k Authenc<M, C, ESN>,
+    direction: Direction,
+}
+
+/// What a job borrows beside its request.
+#[derive(Default)]
+struct Room {
+    head: [u8; LONGEST_HEAD],
+    /// Opening: whether the tag is right.
+    right: bool,
+}
+
+impl<M: Mac, C: Cipher, const ESN: bool> Kernel for OneWay<'_, M, C, ESN> {
+    type Job<'j>
+        = Job<'j, M, C>
+    where
+        Self: 'j;
+    type Room = Room;
+
+    #[inline(always)]
+    fn job<'j>(&'j self, request: &'j mut Request<'_>, room: &'j mut Room) -> Job<'j, M, C> {
+        let iv = C::iv(&self.keys.nonce, request.iv_ref());
+        let (aad, suffix) = if ESN {
+            packet_order(request.aad_bytes(), &mut room.head)
+        } else {
+            (request.aad_bytes(), &[][..])
         };
-        drop(jobs);
-        for (request, right) in group.iter_mut().zip(right) {
-            request.finish(right);
+        let (data, tag) = request.data_and_tag();
+        AuthencJob {
+            key: &self.keys.key,
+            iv,
+            aad,
+            data,
+            suffix,
+            tag,
+            right: &mut room.right,
         }
+    }
+
+    #[inline(always)]
+    fn run(&self, jobs: &mut [Job<'_, M, C>]) {
+        match self.direction {
+            Direction::Encrypt => authenc::seal(jobs),
+            Direction::Decrypt => authenc::open(jobs),
+        }
+    }
+
+    #[inline(always)]
+    fn finish(&self, request: &mut Request<'_>, room: &Room) {
+        request.finish(self.direction == Direction::Encrypt || room.right);
     }
 }
 
 impl<M: Mac, C: Cipher, const ESN: bool> Transform for Authenc<M, C, ESN> {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
-        if requests.len() == 1 {
-            return self.group::<1>(direction, requests);
-        }
-        for group in requests.chunks_mut(GROUP) {
-            self.group::<GROUP>(direction, group);
-        }
+        let keys = self;
+        lanes::run(&OneWay { keys, direction }, requests);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cipherlane_kernels::kuznyechik::KuznyechikKey;
 use cipherlane_kernels::magma::MagmaKey;
-use cipherlane_kernels::naive;
+use cipherlane_kernels::{mgm, naive};
 
 use super::{Cipher, Ctr, Ecb, Mgm};
 use crate::Direction;
@@ -16,6 +16,7 @@ pub(in crate::algorithm) static ECB_KUZNYECHIK: Algorithm = Algorithm {
     kind: Kind::Cipher,
     keys: KEYS,
     iv_len: 0,
+    iv_mask: 0xff,
     block: 16,
     least: 0,
     most: u64::MAX,
@@ -47,6 +48,7 @@ pub(in crate::algorithm) static CTR_KUZNYECHIK: Algorithm = Algorithm {
     kind: Kind::Cipher,
     keys: KEYS,
     iv_len: 8,
+    iv_mask: 0xff,
     block: 1,
     least: 0,
     most: u64::MAX,
@@ -69,17 +71,18 @@ pub(in crate::algorithm) static CTR_KUZNYECHIK: Algorithm = Algorithm {
     }],
 };
 
-/// `mgm(kuznyechik)`: Kuznyechik in MGM (RFC 9058). The first bit of the nonce is not used.
+/// `mgm(kuznyechik)`: Kuznyechik in MGM (RFC 9058). The first bit of the nonce is 0.
 pub(in crate::algorithm) static MGM_KUZNYECHIK: Algorithm = Algorithm {
     name: "mgm(kuznyechik)",
     kind: Kind::Aead,
     keys: KEYS,
     iv_len: 16,
+    iv_mask: 0x7f,
     block: 1,
     least: 0,
-    most: (1 << 61) - 1,
+    most: mgm::longest(16),
     tags: &[4, 8, 12, 16],
-    aad: Aad::Any,
+    aad: Aad::Together(mgm::longest(16)),
     kernel: |key| Box::new(Mgm(key_of::<KuznyechikKey>(key))),
     reference: |s| {
         let nonce = s.iv.try_into().expect("a nonce of 16 bytes");
@@ -106,6 +109,7 @@ pub(in crate::algorithm) static ECB_MAGMA: Algorithm = Algorithm {
     kind: Kind::Cipher,
     keys: KEYS,
     iv_len: 0,
+    iv_mask: 0xff,
     block: 8,
     least: 0,
     most: u64::MAX,
@@ -137,6 +141,7 @@ pub(in crate::algorithm) static CTR_MAGMA: Algorithm = Algorithm {
     kind: Kind::Cipher,
     keys: KEYS,
     iv_len: 4,
+    iv_mask: 0xff,
     block: 1,
     least: 0,
     most: 8 << 32,
@@ -159,17 +164,18 @@ pub(in crate::algorithm) static CTR_MAGMA: Algorithm = Algorithm {
     }],
 };
 
-/// `mgm(magma)`: Magma in MGM (RFC 9058). The first bit of the nonce is not used.
+/// `mgm(magma)`: Magma in MGM (RFC 9058). The first bit of the nonce is 0.
 pub(in crate::algorithm) static MGM_MAGMA: Algorithm = Algorithm {
     name: "mgm(magma)",
     kind: Kind::Aead,
     keys: KEYS,
     iv_len: 8,
+    iv_mask: 0x7f,
     block: 1,
     least: 0,
-    most: (1 << 29) - 1,
+    most: mgm::longest(8),
     tags: &[4, 8],
-    aad: Aad::Any,
+    aad: Aad::Together(mgm::longest(8)),
     kernel: |key| Box::new(Mgm(key_of::<MagmaKey>(key))),
     reference: |s| {
         let nonce = s.iv.try_into().expect("a nonce of 8 bytes");

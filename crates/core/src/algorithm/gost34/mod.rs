@@ -11,7 +11,7 @@ use inout::InOutBuf;
 
 use super::lanes;
 use crate::driver::{PieceState, Split};
-use crate::request::{Request, Status, View};
+use crate::request::{Request, Status};
 use crate::{Direction, Transform};
 pub(super) use entries::{
     CTR_KUZNYECHIK, CTR_MAGMA, ECB_KUZNYECHIK, ECB_MAGMA, MGM_KUZNYECHIK, MGM_MAGMA,
@@ -80,12 +80,10 @@ impl<K: Cipher> Split for Ecb<K> {
         Some(GRANULE)
     }
 
-    fn prepare(&self, _: Direction, _: &View, _: &dyn Fn(usize) -> usize, _: &mut [PieceState]) {}
-
     fn piece(
         &self,
         direction: Direction,
-        _: &View,
+        _: &[u8; 16],
         _: usize,
         data: InOutBuf<'_, '_, u8>,
         _: &mut PieceState,
@@ -116,19 +114,17 @@ impl<K: Cipher> Split for Ctr<K> {
         Some(GRANULE)
     }
 
-    fn prepare(&self, _: Direction, _: &View, _: &dyn Fn(usize) -> usize, _: &mut [PieceState]) {}
-
     fn piece(
         &self,
         _: Direction,
-        request: &View,
+        iv: &[u8; 16],
         start: usize,
         data: InOutBuf<'_, '_, u8>,
         _: &mut PieceState,
     ) {
         // The right half of the counter block starts at 0, and has room for the most
         // that a request may have.
-        let mut iv = request.iv_block();
+        let mut iv = *iv;
         let skipped = (start / K::BLOCK) as u64;
         iv[K::BLOCK / 2..K::BLOCK].copy_from_slice(&skipped.to_be_bytes()[8 - K::BLOCK / 2..]);
         let key = &self.0;
@@ -144,9 +140,34 @@ struct Mgm<K>(K);
 
 impl<K: Cipher> Transform for Mgm<K> {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
-        match direction {
-            Direction::Encrypt => lanes::aead(direction, &self.0, requests, |iv| *iv, mgm::seal),
-            Direction::Decrypt => lanes::aead(direction, &self.0, requests, |iv| *iv, mgm::open),
+        const CHECKED: &str = "nonces were looked at, and the session checked the lengths";
+        // One wrong nonce would have the kernel refuse the whole batch.
+        let is_nonce = |request: &Request<'_>| request.iv_ref()[0] & 0x80 == 0;
+        for group in requests.chunk_by_mut(|a, b| is_nonce(a) == is_nonce(b)) {
+            if !is_nonce(&group[0]) {
+                group.iter_mut().for_each(|r| r.set_status(Status::IvBits));
+                continue;
+            }
+            match direction {
+                Direction::Encrypt => lanes::aead(
+                    direction,
+                    &self.0,
+                    group,
+                    |iv| *iv,
+                    |jobs| {
+                        mgm::seal(jobs).expect(CHECKED);
+                    },
+                ),
+                Direction::Decrypt => lanes::aead(
+                    direction,
+                    &self.0,
+                    group,
+                    |iv| *iv,
+                    |jobs| {
+                        mgm::open(jobs).expect(CHECKED);
+                    },
+                ),
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What a device is: rates, latencies, rules and costs, as data.
 
-use cipherlane::{Algorithm, Direction};
+use std::path::Path;
+
+use cipherlane::{Algorithm, Direction, read_text};
 use serde::Deserialize;
 
 use super::behaviour::Behaviour;
@@ -141,6 +143,9 @@ pub struct Processor {
     pub decrypt_bytes_per_second: f64,
 }
 
+/// The longest description that is read, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
 /// The presets: names and TOML.
 const PRESETS: [(&str, &str); 5] = [
     (
@@ -178,7 +183,7 @@ impl Settings {
         if !name.ends_with(".toml") && !name.contains('/') {
             return Settings::preset(name);
         }
-        let text = std::fs::read_to_string(name).map_err(|error| format!("{name}: {error}"))?;
+        let text = read_text(Path::new(name), MAX_FILE).map_err(|error| error.to_string())?;
         Settings::parse(&text).map_err(|problem| format!("{name}: {problem}"))
     }
 

@@ -42,6 +42,14 @@ pub struct Iommu {
     faults: AtomicU64,
 }
 
+/// Where the bytes of an address are.
+enum Place {
+    /// By their offset.
+    Arena(usize),
+    /// In a mapped region.
+    Mapped(*mut u8),
+}
+
 #[derive(Debug, Default)]
 struct Entry {
     turn: u16,
@@ -105,17 +113,25 @@ impl Iommu {
 
     /// For the device: reads memory.
     pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), DmaFault> {
-        self.access(address, to.len(), false, |from| {
-            // SAFETY: `access` found that many readable bytes there, and nobody writes them.
-            unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) }
+        self.access(address, to.len(), false, |place| match place {
+            Place::Arena(offset) => self.arena.read(offset, to),
+            // SAFETY: `access` found that many readable bytes there, and nobody writes them
+            // while they are mapped.
+            Place::Mapped(from) => unsafe {
+                std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len());
+            },
         })
     }
 
     /// For the device: writes memory.
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), DmaFault> {
-        self.access(address, from.len(), true, |to| {
-            // SAFETY: `access` found that many writable bytes there, which nobody else uses.
-            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) }
+        self.access(address, from.len(), true, |place| match place {
+            Place::Arena(offset) => self.arena.write(offset, from),
+            // SAFETY: `access` found that many writable bytes there, which nobody else uses
+            // while they are mapped; other accesses of the device wait for this one.
+            Place::Mapped(to) => unsafe {
+                std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len());
+            },
         })
     }
 
@@ -125,7 +141,7 @@ impl Iommu {
         address: u64,
         len: usize,
         write: bool,
-        copy: impl FnOnce(*mut u8),
+        copy: impl FnOnce(Place),
     ) -> Result<(), DmaFault> {
         let attached = self.attached.read().unwrap_or_else(PoisonError::into_inner);
         let found = *attached && self.find(address, len, write, copy);
@@ -138,7 +154,7 @@ impl Iommu {
         }
     }
 
-    fn find(&self, address: u64, len: usize, write: bool, copy: impl FnOnce(*mut u8)) -> bool {
+    fn find(&self, address: u64, len: usize, write: bool, copy: impl FnOnce(Place)) -> bool {
         if address & MAPPED == 0 {
             let layout = self.arena.layout();
             // Not the registers and rings: they are no memory for data.
@@ -148,7 +164,7 @@ impl Iommu {
                     .checked_add(len)
                     .is_some_and(|end| end <= layout.total());
             if inside {
-                copy(self.arena.bytes(start, len));
+                copy(Place::Arena(start));
             }
             return inside;
         }
@@ -159,12 +175,12 @@ impl Iommu {
         let offset = address as u32 as usize;
         let region = entry.region.filter(|region| {
             entry.turn & TURN_MASK == turn(address)
-                && offset + len <= region.len as usize
+                && len <= (region.len as usize).saturating_sub(offset)
                 && write == region.writable
         });
         if let Some(region) = region {
             // SAFETY: within the region (checked).
-            copy(unsafe { region.start.add(offset) });
+            copy(Place::Mapped(unsafe { region.start.add(offset) }));
         }
         region.is_some()
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `wire` | registers, descriptors, operations, completions: the protocol |
 //! | `arena` | the memory that holds them |
+//! | `words` | copies into and out of memory that others may write at any time |
 //! | `iommu` | which of a caller's memory the device reaches, and until when |
 //! | `shared` | the device on a thread of its own, in real time: doorbell and interrupt are eventfds |
 //! | `simulated` | the device inline, in virtual time: one thread, the same every time |
@@ -17,6 +18,7 @@ mod iommu;
 mod shared;
 mod simulated;
 pub mod wire;
+mod words;
 
 use std::sync::Arc;
 

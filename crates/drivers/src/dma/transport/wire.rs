@@ -73,7 +73,9 @@ pub fn algorithm_number(name: &str) -> Option<u8> {
 }
 
 /// Bytes of the registers.
-const REGISTERS: usize = 0x200;
+pub(super) const REGISTERS: usize = 0x200;
+/// Bytes of those that are 64 bits wide: they come first.
+pub(super) const WIDE_REGISTERS: usize = 0x10;
 /// Bytes of a descriptor, and of a completion.
 pub const ENTRY: usize = 16;
 /// Bytes of a slot.
@@ -120,6 +122,24 @@ impl Layout {
     /// Where the pool begins.
     pub fn pool_start(&self) -> usize {
         self.slot(self.slots()).next_multiple_of(4096)
+    }
+
+    /// The longest ring.
+    const LONGEST: u32 = 1 << 16;
+
+    /// Whether there can be such memory: its bytes, or why not.
+    pub(super) fn check(&self) -> Result<usize, String> {
+        if !self.ring.is_power_of_two() || self.ring > Self::LONGEST {
+            return Err(format!(
+                "a ring has a power of two of descriptors, {} at most",
+                Self::LONGEST
+            ));
+        }
+        let most = isize::MAX as usize / 2;
+        match self.pool <= most {
+            true => Ok(self.total()),
+            false => Err(format!("a pool has {most} bytes at most")),
+        }
     }
 
     /// Bytes of everything.

@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::tree::{Leaf, Nodes, TREES, Trees};
 use super::{pending, pending_mut};
+use crate::forgeries::ForgeryLimit;
 use crate::protection::combined::no_integrity_key;
 use crate::protection::iv::IvGenerator;
 use crate::protection::{HEADER, LANES, LONGEST, Layout, Protection};
@@ -27,8 +28,8 @@ const MAC: usize = 4;
 const INNER: usize = 0;
 const OUTER: usize = 1;
 
-/// Invalid packets that end an SA.
-const INVALID_LIMIT: u64 = 100_000;
+/// Packets with a wrong inner ICV that end an SA.
+const FORGERIES: u64 = 100_000;
 
 /// The replay window whose keys are kept where there is none.
 const WINDOW: u32 = 4096;
@@ -120,19 +121,18 @@ impl Imit {
     }
 
     /// Asks for and derives the keys of all pending packets.
-    fn leaves(&self, batch: &[Packet<'_>], nodes: &mut Nodes) -> Leaves {
-        let mut leaves = Leaves::default();
+    fn find_keys(&self, batch: &[Packet<'_>], nodes: &mut Nodes, leaves: &mut Leaves) {
         for (tree, leaves) in leaves.iter_mut().enumerate().take(self.trees.count()) {
             for (place, packet) in pending(batch) {
                 leaves[place] = self.trees.want(nodes, tree, packet.sequence());
             }
         }
         self.trees.derive(nodes);
-        leaves
     }
 
     /// A MAC of each pending packet: over the header, and the payload as it stands.
     fn macs(&self, batch: &[Packet<'_>], nodes: &Nodes, leaves: &Leaves, tree: usize) -> Macs {
+        let mut macs = Macs::default();
         // The upper half of the sequence number, and for the outer MAC the inner one.
         let mut suffixes: ArrayVec<[u8; 8], LANES> = ArrayVec::new();
         for (_, packet) in pending(batch) {
@@ -147,23 +147,22 @@ impl Imit {
             (true, _) => 0..8,
         };
         let mut jobs: ArrayVec<MacJob<'_, Key>, LANES> = ArrayVec::new();
-        for ((place, packet), suffix) in pending(batch).zip(&suffixes) {
+        let all = batch.iter().zip(&leaves[tree]).zip(&mut macs);
+        let all = all.filter(|((packet, _), _)| packet.is_pending());
+        for (((packet, leaf), mac), suffix) in all.zip(&suffixes) {
             jobs.push(MacJob {
-                key: nodes.key(leaves[tree][place]),
+                key: nodes.key(*leaf),
                 head: &[],
                 data: self.split(packet).0,
                 suffix: &suffix[part.clone()],
-                mac: [0; 64],
+                mac,
             });
         }
         match self.is_meshed() {
             false => imit::mac(&mut jobs),
             true => imit::mac_meshed(&mut jobs),
         }
-        let mut macs = Macs::default();
-        for ((place, _), job) in pending(batch).zip(&jobs) {
-            macs[place].copy_from_slice(&job.mac[..MAC]);
-        }
+        drop(jobs);
         macs
     }
 
@@ -221,7 +220,8 @@ impl Imit {
             iv[4..].copy_from_slice(&counter.to_be_bytes());
         }
         let mut nodes = Nodes::default();
-        let leaves = self.leaves(batch, &mut nodes);
+        let mut leaves = Leaves::default();
+        self.find_keys(batch, &mut nodes, &mut leaves);
         let macs = self.macs(batch, &nodes, &leaves, INNER);
         self.write_macs(batch, &macs, INNER);
         self.apply_counter_mode(batch, &nodes, &leaves);
@@ -272,7 +272,8 @@ impl Protection for Imit {
 
     fn open(&self, batch: &mut [Packet<'_>]) {
         let mut nodes = Nodes::default();
-        let leaves = self.leaves(batch, &mut nodes);
+        let mut leaves = Leaves::default();
+        self.find_keys(batch, &mut nodes, &mut leaves);
         if self.is_meshed() {
             let macs = self.macs(batch, &nodes, &leaves, OUTER);
             for (place, packet) in pending_mut(batch) {
@@ -291,7 +292,10 @@ impl Protection for Imit {
         self.publish(batch, &mut nodes, &leaves);
     }
 
-    fn invalid_limit(&self) -> Option<u64> {
-        Some(INVALID_LIMIT)
+    fn forgery_limit(&self) -> ForgeryLimit {
+        ForgeryLimit {
+            packets: FORGERIES,
+            bytes: u64::MAX,
+        }
     }
 }

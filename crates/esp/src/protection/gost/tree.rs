@@ -24,6 +24,8 @@ const LEVELS: usize = 3;
 /// Trees of the same shape.
 pub(super) struct Trees {
     sbox: Sbox,
+    /// Of zeros: what stands where a key is to be derived.
+    blank: Key,
     roots: ArrayVec<Root, TREES>,
     /// Lower bits of the sequence number that packets with one key may differ in, by level.
     bits: [u32; LEVELS],
@@ -70,6 +72,7 @@ impl Trees {
         };
         Trees {
             roots: roots.iter().map(root).collect(),
+            blank: Key::new(&[0; 32], &sbox).expect("32 bytes"),
             sbox,
             bits,
         }
@@ -121,21 +124,17 @@ impl Trees {
         for level in 0..LEVELS {
             let (above, here) = nodes.levels.split_at_mut(level);
             let mut jobs: ArrayVec<Diversify<'_>, MOST> = ArrayVec::new();
-            for node in here[0].iter().filter(|node| node.key.is_none()) {
-                let parent = match above.last() {
+            for node in here[0].iter_mut().filter(|node| node.key.is_none()) {
+                let key = match above.last() {
                     Some(above) => above[node.parent].key(),
                     None => &self.roots[node.tree].key,
                 };
-                jobs.push(Diversify::new(parent, node.masked.to_be_bytes()));
-            }
-            if jobs.is_empty() {
-                continue;
+                let d = node.masked.to_be_bytes();
+                node.fresh = true;
+                let derived = node.key.insert(self.blank.clone());
+                jobs.push(Diversify { key, d, derived });
             }
             divers(&mut jobs);
-            let lacking = here[0].iter_mut().filter(|node| node.key.is_none());
-            for (node, job) in lacking.zip(jobs) {
-                (node.key, node.fresh) = (Some(job.derived), true);
-            }
         }
     }
 

@@ -102,14 +102,15 @@ fn calls_leave_nothing_below_them() {
                 );
             }
             for run in ops.imit {
-                let places = data.iter().zip(&keys);
+                let mut macs = vec![[0; 4]; data.len()];
+                let places = data.iter().zip(&keys).zip(&mut macs);
                 let mut jobs: Vec<_> = places
-                    .map(|(data, key)| MacJob {
+                    .map(|((data, key), mac)| MacJob {
                         key,
                         head: &data[..9],
                         data,
                         suffix: &data[..5],
-                        mac: [0; 64],
+                        mac,
                     })
                     .collect();
                 let left = deepest_left_by(|| run(&mut jobs), is_content);
@@ -117,9 +118,15 @@ fn calls_leave_nothing_below_them() {
                     left.map(|left| format!("{} IMIT of {}: {left}", ops.name, jobs.len())),
                 );
             }
-            let mut jobs: Vec<_> = keys[..jobs]
+            let mut derived = vec![keys[0].clone(); jobs];
+            let mut jobs: Vec<_> = keys
                 .iter()
-                .map(|key| Diversify::new(key, [3; 8]))
+                .zip(&mut derived)
+                .map(|(key, derived)| Diversify {
+                    key,
+                    d: [3; 8],
+                    derived,
+                })
                 .collect();
             let left = deepest_left_by(|| (ops.divers)(&mut jobs), is_content);
             found.extend(left.map(|left| format!("{} Divers of {}: {left}", ops.name, jobs.len())));

@@ -62,6 +62,8 @@ pub(in crate::x86_64) trait Lane: Copy {
     unsafe fn first(block: __m128i) -> Self;
     /// The sum of all lanes.
     unsafe fn sum_lanes(self) -> __m128i;
+    /// The first lane.
+    unsafe fn low(self) -> __m128i;
     unsafe fn xor(self, other: Self) -> Self;
     unsafe fn and(self, other: Self) -> Self;
     /// `self` where `mask` is clear, `other` where it is set.
@@ -231,6 +233,11 @@ impl Lane for __m128i {
         block
     }
     #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        self
+    }
+
+    #[inline(always)]
     unsafe fn sum_lanes(self) -> __m128i {
         self
     }
@@ -325,6 +332,12 @@ impl Lane for __m256i {
         unsafe { _mm256_zextsi128_si256(block) }
     }
     #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        // SAFETY: as the trait says.
+        unsafe { _mm256_castsi256_si128(self) }
+    }
+
+    #[inline(always)]
     unsafe fn sum_lanes(self) -> __m128i {
         // SAFETY: see above.
         unsafe {
@@ -410,6 +423,12 @@ impl Lane for __m512i {
         // SAFETY: see above.
         unsafe { _mm512_mask_broadcast_i32x4(self, 0xf << (4 * i), block) }
     }
+    #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        // SAFETY: as the trait says.
+        unsafe { _mm512_castsi512_si128(self) }
+    }
+
     #[inline(always)]
     unsafe fn sum_lanes(self) -> __m128i {
         // SAFETY: see above.

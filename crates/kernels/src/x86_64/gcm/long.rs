@@ -10,10 +10,10 @@
 
 use core::arch::x86_64::*;
 
-use super::Kernels;
 use super::hash::{Hash, start};
 use super::lane::Lane;
 use super::rounds::*;
+use super::{Kernels, store_tag};
 use crate::gcm::GcmKey;
 use crate::job::AeadJob;
 
@@ -104,9 +104,9 @@ pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const M: usize>(
         if let Some(end) = end {
             state[M - 1] = state[M - 1].select(end.j0, mask);
         }
-        let whitening = round_key::<V>(aes, 0);
         for block in &mut state {
-            *block = block.swap_counter().xor(whitening);
+            *block = block.swap_counter();
+            *block = block.xor(round_key_after(aes, 0, *block));
         }
         for i in 1..10 {
             round(&mut state, aes, i);
@@ -225,7 +225,6 @@ pub(super) unsafe fn long<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, Gc
         let hash = start(&key.table, job.aad, n);
         let end = Some(End { j0, lengths });
         let tag = crypt::<V, SEAL>(key, counter, (from, to, len), hash, end).reverse();
-        tag.store(job.tag.as_mut_ptr());
-        job.tag[16..].fill(0);
+        store_tag(job.tag, tag);
     }
 }

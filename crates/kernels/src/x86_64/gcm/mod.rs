@@ -70,6 +70,26 @@ unsafe fn crypt_batch<V: Kernels, const SEAL: bool>(mut jobs: &mut [AeadJob<'_, 
     }
 }
 
+/// Stores a tag, as much of it as is asked for.
+#[inline(always)]
+unsafe fn store_tag(to: &mut [u8], tag: __m128i) {
+    #[inline(never)]
+    fn shorter(to: &mut [u8], tag: &mut [u8; 16]) {
+        to.copy_from_slice(&tag[..to.len()]);
+        crate::wipe::wipe(tag, [0; 16]);
+    }
+    match <&mut [u8; 16]>::try_from(&mut *to) {
+        // SAFETY: a store of 16 bytes to as many; the caller has the instructions.
+        Ok(to) => unsafe { tag.store(to.as_mut_ptr()) },
+        Err(_) => {
+            let mut whole = [0; 16];
+            // SAFETY: as above.
+            unsafe { tag.store(whole.as_mut_ptr()) };
+            shorter(to, &mut whole);
+        }
+    }
+}
+
 #[inline(always)]
 unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
     key: &GcmKey,

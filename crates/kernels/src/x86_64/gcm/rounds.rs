@@ -5,6 +5,7 @@ use core::arch::x86_64::*;
 
 use super::lane::Lane;
 use crate::aes::{AesKey, Block};
+use crate::x86_64::order::after;
 
 /// Vectors in a chunk: with a latency of four cycles and two units, AES needs eight.
 pub(super) const WIDTH: usize = 8;
@@ -34,6 +35,13 @@ pub(super) unsafe fn round_key<V: Lane>(key: &AesKey, round: usize) -> V {
     unsafe { V::splat_load(key.enc()[round].as_ptr()) }
 }
 
+/// The same, which the compiler does not load before it has `state`.
+#[inline(always)]
+pub(super) unsafe fn round_key_after<V: Lane>(key: &AesKey, round: usize, state: V) -> V {
+    // SAFETY: the caller enables the instructions of `V`; a round key is 16 bytes.
+    unsafe { V::splat_load(after(key.enc().as_ptr(), state.low()).add(round).cast()) }
+}
+
 #[inline(always)]
 pub(super) unsafe fn round<V: Lane, const M: usize>(
     state: &mut [V; M],
@@ -42,7 +50,7 @@ pub(super) unsafe fn round<V: Lane, const M: usize>(
 ) {
     // SAFETY: the caller enables the instructions of `V`.
     unsafe {
-        let key = round_key(key, round);
+        let key = round_key_after(key, round, state[0]);
         for block in state {
             *block = block.aesenc(key);
         }
@@ -60,11 +68,11 @@ pub(super) unsafe fn late_rounds<V: Lane, const M: usize>(state: &mut [V; M], ke
             if key.rounds() > 12 {
                 round(state, key, 12);
                 round(state, key, 13);
-                return round_key(key, 14);
+                return round_key_after(key, 14, state[0]);
             }
-            return round_key(key, 12);
+            return round_key_after(key, 12, state[0]);
         }
-        round_key(key, 10)
+        round_key_after(key, 10, state[0])
     }
 }
 
@@ -74,7 +82,7 @@ pub(super) unsafe fn first_round<V: Lane, const M: usize>(counter: &mut V, key: 
     // SAFETY: the caller enables the instructions of `V`.
     unsafe {
         let step = count(V::BLOCKS as u32);
-        let key = round_key::<V>(key, 0);
+        let key = round_key_after(key, 0, *counter);
         let mut state = [V::zero(); M];
         for block in &mut state {
             *block = counter.swap_counter().xor(key);

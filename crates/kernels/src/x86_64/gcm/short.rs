@@ -8,6 +8,7 @@ use core::arch::x86_64::*;
 
 use super::lane::Lane;
 use super::rounds::*;
+use super::store_tag;
 use crate::aes::Block;
 use crate::gcm::GcmKey;
 use crate::job::AeadJob;
@@ -98,8 +99,7 @@ unsafe fn short_tag<V: Lane>(job: &mut AeadJob<'_, GcmKey>, hashed: &[V], pad: V
             }
         }
         let tag = sum.reduce().xor(pad).sum_lanes().reverse();
-        tag.store(job.tag.as_mut_ptr());
-        job.tag[16..].fill(0);
+        store_tag(job.tag, tag);
     }
 }
 

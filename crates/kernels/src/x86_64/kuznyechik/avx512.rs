@@ -8,6 +8,8 @@
 use core::arch::x86_64::*;
 use core::array::from_fn;
 
+use arrayvec::ArrayVec;
+
 use super::few;
 use super::keys::{KeyPlanes, Vector};
 use crate::cpu::HaveGfni512;
@@ -68,19 +70,16 @@ pub(crate) fn crypt(
             few::encrypt_512(token, keys, blocks);
             continue;
         }
-        let mut rounds = [keys[0].rounds(); LANES];
-        for (rounds, key) in rounds.iter_mut().zip(keys) {
-            *rounds = key.rounds();
-        }
-        let rounds = &rounds[..keys.len()];
+        let mut rounds: ArrayVec<_, LANES> = ArrayVec::new();
+        rounds.extend(keys.iter().map(|key| key.rounds()));
         match <&mut [Block; LANES]>::try_from(&mut *blocks) {
             // SAFETY: the token proves the features.
-            Ok(whole) => unsafe { group(key_planes, dir, rounds, whole) },
+            Ok(whole) => unsafe { group(key_planes, dir, &rounds, whole) },
             Err(_) => {
                 let mut whole = [[0; 16]; LANES];
                 whole[..blocks.len()].copy_from_slice(blocks);
                 // SAFETY: the token proves the features.
-                unsafe { group(key_planes, dir, rounds, &mut whole) };
+                unsafe { group(key_planes, dir, &rounds, &mut whole) };
                 blocks.copy_from_slice(&whole[..blocks.len()]);
                 wipe(&mut whole, [[0; 16]; LANES]);
             }

@@ -7,8 +7,10 @@
 use core::arch::x86_64::*;
 use core::array::from_fn;
 
-use super::avx2::{TOWER, load, mapped, mixed_one, store, substitute as substitute_256};
+use super::avx2::{load, mixed_one, store};
 use super::avx512::{matrix, substitute, table};
+use super::bases::{TOWER, mapped};
+use super::logarithms::substitute as substitute_256;
 use crate::cpu::{HaveAvx2, HaveGfni512};
 use crate::kuznyechik::field::{PI, mix};
 use crate::kuznyechik::{Block, KuznyechikKey, RoundKeys};

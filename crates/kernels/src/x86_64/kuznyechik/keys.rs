@@ -3,6 +3,7 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
+use crate::gost28147;
 use crate::kuznyechik::{Block, RoundKeys};
 use crate::wipe::wipe;
 
@@ -35,8 +36,8 @@ pub(super) trait Vector: Copy {
 #[repr(C, align(64))]
 pub(crate) struct KeyPlanes {
     planes: MaybeUninit<[[[u8; MOST]; 16]; 10]>,
-    /// Whether something was ever written for a register.
-    written: [bool; 2],
+    /// Bytes of them that were written, those of the first registers.
+    written: usize,
     /// The keys that every lane of a register has, or null.
     of: [*const RoundKeys; 2],
 }
@@ -46,15 +47,15 @@ impl Default for KeyPlanes {
     fn default() -> Self {
         KeyPlanes {
             planes: MaybeUninit::uninit(),
-            written: [false; 2],
+            written: 0,
             of: [ptr::null(); 2],
         }
     }
 }
 
 impl KeyPlanes {
-    /// Sets the planes of a register for these lanes; there are 1 to `LANES`, others
-    /// get any key.
+    /// Sets the planes of a register, at most one behind those that were set, for these
+    /// lanes; there are 1 to `LANES`, others get any key.
     ///
     /// # Safety
     /// The instructions of `V` are there, and all calls on one value have the same `V`.
@@ -62,6 +63,7 @@ impl KeyPlanes {
     #[inline(always)]
     pub(super) unsafe fn set<V: Vector>(&mut self, register: usize, lanes: &[&RoundKeys]) {
         assert!((register + 1) * V::LANES <= MOST);
+        assert!(register * size_of::<[[V; 16]; 10]>() <= self.written);
         // SAFETY: the room is that of `MOST / LANES` registers.
         let planes = unsafe {
             self.planes
@@ -81,7 +83,6 @@ impl KeyPlanes {
         }
         let of: *const RoundKeys = if count == 1 { lanes[0] } else { ptr::null() };
         if of.is_null() || of != self.of[register] {
-            self.written[register] = true;
             // SAFETY: as for this function; the room is aligned for any register, and is
             // written plane by plane.
             unsafe {
@@ -90,6 +91,8 @@ impl KeyPlanes {
                     None => many(planes, lanes),
                 }
             }
+            let end = (register + 1) * size_of::<[[V; 16]; 10]>();
+            self.written = self.written.max(end);
         }
         self.of[register] = of;
     }
@@ -100,7 +103,7 @@ impl KeyPlanes {
     /// They were set, with the same `V`.
     #[inline(always)]
     pub(super) unsafe fn get<V: Vector>(&self, register: usize) -> &[[V; 16]; 10] {
-        assert!(self.written[register]);
+        assert!((register + 1) * size_of::<[[V; 16]; 10]>() <= self.written);
         // SAFETY: all of it was written.
         unsafe { &*self.planes.as_ptr().cast::<[[V; 16]; 10]>().add(register) }
     }
@@ -144,8 +147,10 @@ unsafe fn many<V: Vector>(planes: *mut [[V; 16]; 10], lanes: &[&RoundKeys]) {
 impl Drop for KeyPlanes {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.written != [false; 2] {
-            wipe(&mut self.planes, MaybeUninit::zeroed());
-        }
+        // SAFETY: so many bytes were written.
+        let written = unsafe {
+            core::slice::from_raw_parts_mut(self.planes.as_mut_ptr().cast::<u8>(), self.written)
+        };
+        gost28147::wipe(written);
     }
 }

@@ -3,7 +3,9 @@
 
 pub(crate) mod avx2;
 pub(crate) mod avx512;
+mod bases;
 mod few;
 mod keys;
+mod logarithms;
 
 pub(crate) use keys::KeyPlanes;

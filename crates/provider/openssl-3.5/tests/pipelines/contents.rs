@@ -46,7 +46,8 @@ pub(crate) struct Manner {
     pub(crate) encrypt: bool,
     pub(crate) aead: bool,
     pub(crate) padding: bool,
-    pub(crate) in_place: bool,
+    /// Where in one buffer the input and the output stand; `None` if each has its own.
+    pub(crate) within: Option<(usize, usize)>,
 }
 
 /// A message by itself.
@@ -116,19 +117,21 @@ pub(crate) fn together(
             .iter()
             .map(|piece| vec![0; piece.len() + 16])
             .collect();
-        let written = match manner.in_place {
-            true => {
+        let to = manner.within.map_or(0, |(_, to)| to);
+        let written = match manner.within {
+            Some((from, to)) => {
                 let lens: Vec<_> = pieces.iter().map(|piece| piece.len()).collect();
                 for (room, piece) in rooms.iter_mut().zip(&pieces) {
-                    room[..piece.len()].copy_from_slice(piece);
+                    room.resize(from.max(to) + piece.len() + 16, 0);
+                    room[from..][..piece.len()].copy_from_slice(piece);
                 }
                 let rooms = rooms.iter_mut().map(|room| &mut room[..]);
-                pipeline.update_in_place(rooms, &lens)?
+                pipeline.update_within(rooms, &lens, (from, to))?
             }
-            false => pipeline.update(&pieces, rooms.iter_mut().map(|room| &mut room[..]))?,
+            None => pipeline.update(&pieces, rooms.iter_mut().map(|room| &mut room[..]))?,
         };
         for ((output, room), &written) in outputs.iter_mut().zip(&rooms).zip(written) {
-            output.extend_from_slice(&room[..written]);
+            output.extend_from_slice(&room[to..][..written]);
         }
     }
     if manner.aead && !manner.encrypt {

@@ -54,7 +54,7 @@ fn wrong_tags(ours: &Cipher, default: &Cipher) {
         encrypt,
         aead: true,
         padding: true,
-        in_place: false,
+        within: None,
     };
     // One has no data, one has data in two pieces, the others have it in one.
     let content = |i: usize| Content {
@@ -264,10 +264,13 @@ fn pointers_to_nothing() {
         let mut pipeline = begun(cipher, true);
         // SAFETY: null, or 16 bytes.
         unsafe {
-            refused(pipeline.begin_with(None), "no iv set");
+            refused(pipeline.begin_with(None, 16), "no iv set");
             let mut ivs = [[0; 16].as_ptr(); PIPES];
+            for len in [129, 1 << 31, usize::MAX] {
+                refused(pipeline.begin_with(Some(&ivs), len), "invalid iv length");
+            }
             ivs[3] = std::ptr::null();
-            refused(pipeline.begin_with(Some(&ivs)), "no iv set");
+            refused(pipeline.begin_with(Some(&ivs), 16), "no iv set");
         }
         // What was begun before goes on.
         give(&mut pipeline, &[0; 20], 36).unwrap();

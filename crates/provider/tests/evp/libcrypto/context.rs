@@ -1,210 +1,19 @@
-//! libcrypto with a library context that has the provider, or only the default one.
+//! A cipher's context, with calls as programs make them.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
+use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::LazyLock;
 
-use libloading::Library;
-
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        /// As OpenSSL's headers declare them.
-        #[allow(non_snake_case)]
-        struct Functions {
-            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
-            _library: Library,
-        }
-
-        static LIBCRYPTO: LazyLock<Functions> = LazyLock::new(|| {
-            let expected = "libcrypto.so.3 is installed by scripts/needs test";
-            // SAFETY: libcrypto may be loaded, and its functions have these types.
-            unsafe {
-                let library = Library::new("libcrypto.so.3").expect(expected);
-                Functions {
-                    $($name: *library.get(stringify!($name)).unwrap(),)*
-                    _library: library,
-                }
-            }
-        });
-    };
-}
-
-functions! {
-    OSSL_LIB_CTX_new: fn() -> *mut c_void;
-    OSSL_LIB_CTX_free: fn(*mut c_void);
-    OSSL_PROVIDER_add_builtin: fn(*mut c_void, *const c_char, *const c_void) -> c_int;
-    OSSL_PROVIDER_load: fn(*mut c_void, *const c_char) -> *mut c_void;
-    OSSL_PROVIDER_unload: fn(*mut c_void) -> c_int;
-    EVP_CIPHER_fetch: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
-    EVP_CIPHER_free: fn(*mut c_void);
-    EVP_CIPHER_get_key_length: fn(*const c_void) -> c_int;
-    EVP_CIPHER_get_iv_length: fn(*const c_void) -> c_int;
-    EVP_CIPHER_get_flags: fn(*const c_void) -> c_ulong;
-    EVP_CIPHER_CTX_new: fn() -> *mut c_void;
-    EVP_CIPHER_CTX_free: fn(*mut c_void);
-    EVP_CIPHER_CTX_copy: fn(*mut c_void, *const c_void) -> c_int;
-    EVP_CIPHER_CTX_ctrl: fn(*mut c_void, c_int, c_int, *mut c_void) -> c_int;
-    EVP_CIPHER_CTX_get_block_size: fn(*const c_void) -> c_int;
-    EVP_CIPHER_CTX_get_updated_iv: fn(*mut c_void, *mut u8, usize) -> c_int;
-    EVP_CIPHER_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
-    EVP_CIPHER_CTX_get_params: fn(*mut c_void, *mut Param) -> c_int;
-    EVP_CIPHER_CTX_set_padding: fn(*mut c_void, c_int) -> c_int;
-    EVP_CIPHER_CTX_set_key_length: fn(*mut c_void, c_int) -> c_int;
-    EVP_Cipher: fn(*mut c_void, *mut u8, *const u8, c_uint) -> c_int;
-    EVP_CipherInit_ex2: fn(*mut c_void, *const c_void, *const u8, *const u8, c_int, *const c_void) -> c_int;
-    EVP_CipherUpdate: fn(*mut c_void, *mut u8, *mut c_int, *const u8, c_int) -> c_int;
-    EVP_CipherFinal_ex: fn(*mut c_void, *mut u8, *mut c_int) -> c_int;
-    ERR_clear_error: fn();
-    ERR_peek_last_error: fn() -> u64;
-    ERR_error_string_n: fn(u64, *mut c_char, usize);
-}
+use super::{LIBCRYPTO, params};
 
 const SET_IV_LENGTH: c_int = 0x9;
 const GET_TAG: c_int = 0x10;
 const SET_TAG: c_int = 0x11;
 const SET_FIXED_IV: c_int = 0x12;
+const GENERATE_IV: c_int = 0x13;
 const SET_TLS_HEADER: c_int = 0x16;
-
-/// `OSSL_PARAM`
-#[repr(C)]
-struct Param {
-    key: *const c_char,
-    data_type: c_uint,
-    data: *mut c_void,
-    data_size: usize,
-    return_size: usize,
-}
 
 const NUMBER: c_uint = 2;
 const TEXT: c_uint = 4;
-
-/// An array of one parameter, and its end.
-fn params(key: &CStr, data_type: c_uint, data: &mut [u8]) -> [Param; 2] {
-    let end = Param {
-        key: null(),
-        data_type: 0,
-        data: null_mut(),
-        data_size: 0,
-        return_size: 0,
-    };
-    let param = Param {
-        key: key.as_ptr(),
-        data_type,
-        data: data.as_mut_ptr().cast(),
-        data_size: data.len(),
-        return_size: usize::MAX,
-    };
-    [param, end]
-}
-
-/// A library context, which threads share.
-pub(crate) struct Lib {
-    raw: *mut c_void,
-    providers: Vec<*mut c_void>,
-}
-
-// SAFETY: OpenSSL's library contexts may be used from any number of threads at once.
-unsafe impl Send for Lib {}
-// SAFETY: as above.
-unsafe impl Sync for Lib {}
-
-impl Lib {
-    fn with(names: &[&CStr]) -> Lib {
-        // SAFETY: the provider's function has the type that OpenSSL wants.
-        unsafe {
-            let raw = (LIBCRYPTO.OSSL_LIB_CTX_new)();
-            let init = cipherlane_provider::OSSL_provider_init as *const c_void;
-            assert_eq!(
-                (LIBCRYPTO.OSSL_PROVIDER_add_builtin)(raw, c"cipherlane".as_ptr(), init),
-                1
-            );
-            let load = |name: &&CStr| (LIBCRYPTO.OSSL_PROVIDER_load)(raw, name.as_ptr());
-            let providers: Vec<_> = names.iter().map(load).collect();
-            assert!(providers.iter().all(|provider| !provider.is_null()));
-            Lib { raw, providers }
-        }
-    }
-
-    /// One that has nothing but the provider.
-    pub(crate) fn ours() -> Lib {
-        Lib::with(&[c"cipherlane"])
-    }
-
-    pub(crate) fn default() -> Lib {
-        Lib::with(&[c"default"])
-    }
-
-    pub(crate) fn cipher(&self, name: &str) -> Cipher {
-        let name = CString::new(name).unwrap();
-        // SAFETY: the context lives; the name is a string.
-        let raw = unsafe { (LIBCRYPTO.EVP_CIPHER_fetch)(self.raw, name.as_ptr(), null()) };
-        assert!(!raw.is_null(), "{name:?}");
-        Cipher { raw }
-    }
-}
-
-/// For tests that need many contexts: OpenSSL has numbers for the errors of a hundred
-/// providers, and after that no words.
-pub(crate) static OURS: LazyLock<Lib> = LazyLock::new(Lib::ours);
-pub(crate) static DEFAULT: LazyLock<Lib> = LazyLock::new(Lib::default);
-
-impl Drop for Lib {
-    fn drop(&mut self) {
-        // SAFETY: the providers and the context are ours; ciphers hold on to what they need.
-        unsafe {
-            for &provider in &self.providers {
-                (LIBCRYPTO.OSSL_PROVIDER_unload)(provider);
-            }
-            (LIBCRYPTO.OSSL_LIB_CTX_free)(self.raw);
-        }
-    }
-}
-
-pub(crate) struct Cipher {
-    raw: *mut c_void,
-}
-
-// SAFETY: fetched ciphers do not change.
-unsafe impl Send for Cipher {}
-// SAFETY: as above.
-unsafe impl Sync for Cipher {}
-
-impl Cipher {
-    pub(crate) fn key_len(&self) -> usize {
-        // SAFETY: a fetched cipher.
-        unsafe { (LIBCRYPTO.EVP_CIPHER_get_key_length)(self.raw) as usize }
-    }
-
-    pub(crate) fn iv_len(&self) -> usize {
-        // SAFETY: a fetched cipher.
-        unsafe { (LIBCRYPTO.EVP_CIPHER_get_iv_length)(self.raw) as usize }
-    }
-
-    /// `EVP_CIPH_*`
-    pub(crate) fn flags(&self) -> u64 {
-        // SAFETY: a fetched cipher.
-        unsafe { (LIBCRYPTO.EVP_CIPHER_get_flags)(self.raw) }
-    }
-
-    /// A context with the cipher, and nothing set.
-    pub(crate) fn context(&self) -> Context {
-        // SAFETY: a fetched cipher; neither key nor IV.
-        unsafe {
-            let raw = (LIBCRYPTO.EVP_CIPHER_CTX_new)();
-            assert!(!raw.is_null());
-            let init = LIBCRYPTO.EVP_CipherInit_ex2;
-            assert_eq!(init(raw, self.raw, null(), null(), 1, null()), 1);
-            Context { raw }
-        }
-    }
-}
-
-impl Drop for Cipher {
-    fn drop(&mut self) {
-        // SAFETY: fetched, and freed once.
-        unsafe { (LIBCRYPTO.EVP_CIPHER_free)(self.raw) };
-    }
-}
 
 /// What was refused, in the words of OpenSSL's error queue; empty if it has none.
 #[derive(Debug, PartialEq, Eq)]
@@ -214,12 +23,12 @@ pub(crate) type Done = Result<Vec<u8>, Refused>;
 
 /// `EVP_CIPHER_CTX`.
 pub(crate) struct Context {
-    raw: *mut c_void,
+    pub(super) raw: *mut c_void,
 }
 
 impl Context {
     /// Runs a call, with the error queue empty before it.
-    fn call(&mut self, work: impl FnOnce(*mut c_void) -> c_int) -> Result<(), Refused> {
+    pub(super) fn call(&mut self, work: impl FnOnce(*mut c_void) -> c_int) -> Result<(), Refused> {
         // SAFETY: no preconditions.
         unsafe { (LIBCRYPTO.ERR_clear_error)() };
         match work(self.raw) {
@@ -273,7 +82,7 @@ impl Context {
     }
 
     /// What EVP allows an output to have beyond its input, and no byte more.
-    fn block(&self) -> usize {
+    pub(super) fn block(&self) -> usize {
         // SAFETY: the context has a cipher.
         match unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_get_block_size)(self.raw) } {
             ..=1 => 0,
@@ -351,10 +160,20 @@ impl Context {
     }
 
     fn control(&mut self, what: c_int, len: usize, at: *mut u8) -> Result<(), Refused> {
-        // SAFETY: callers give memory as long as they say.
-        self.call(|raw| unsafe {
-            (LIBCRYPTO.EVP_CIPHER_CTX_ctrl)(raw, what, len as c_int, at.cast())
-        })
+        self.control_with(what, len as c_int, at)
+    }
+
+    fn control_with(&mut self, what: c_int, len: c_int, at: *mut u8) -> Result<(), Refused> {
+        // SAFETY: callers give memory as long as they say, or as the cipher's IV.
+        self.call(|raw| unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_ctrl)(raw, what, len, at.cast()) })
+    }
+
+    /// `EVP_Cipher` without output: additional data, or with nothing the end.
+    pub(crate) fn once_aside(&mut self, aad: Option<&[u8]>) -> Result<(), Refused> {
+        let from = aad.map_or(null(), <[u8]>::as_ptr);
+        let len = aad.map_or(0, <[u8]>::len) as c_uint;
+        // SAFETY: no output is what tells additional data.
+        self.call(|raw| unsafe { 1 + (LIBCRYPTO.EVP_Cipher)(raw, null_mut(), from, len) })
     }
 
     pub(crate) fn set_iv_length(&mut self, len: usize) -> Result<(), Refused> {
@@ -363,11 +182,6 @@ impl Context {
 
     pub(crate) fn set_tag(&mut self, tag: &[u8]) -> Result<(), Refused> {
         self.control(SET_TAG, tag.len(), tag.to_vec().as_mut_ptr())
-    }
-
-    /// The length of a tag that is not given.
-    pub(crate) fn set_tag_length(&mut self, len: usize) -> Result<(), Refused> {
-        self.control(SET_TAG, len, null_mut())
     }
 
     pub(crate) fn tag(&mut self, len: usize) -> Done {
@@ -379,6 +193,23 @@ impl Context {
     /// The part of an IV that all records of a connection have.
     pub(crate) fn set_fixed_iv(&mut self, iv: &[u8]) -> Result<(), Refused> {
         self.control(SET_FIXED_IV, iv.len(), iv.to_vec().as_mut_ptr())
+    }
+
+    /// The IV that the next message counts on from: a length of -1 says that it is all of it.
+    pub(crate) fn restore_iv(&mut self, iv: &[u8]) -> Result<(), Refused> {
+        self.control_with(SET_FIXED_IV, -1, iv.to_vec().as_mut_ptr())
+    }
+
+    /// A length of -1 for a header, with memory for a whole one.
+    pub(crate) fn announce_without_length(&mut self) -> Result<(), Refused> {
+        self.control_with(SET_TLS_HEADER, -1, [0; 13].as_mut_ptr())
+    }
+
+    /// The end of the IV of a message that begins, or with a length of -1 all of it.
+    pub(crate) fn generate_iv(&mut self, len: c_int) -> Done {
+        let mut iv = vec![0; 128];
+        self.control_with(GENERATE_IV, len, iv.as_mut_ptr())?;
+        Ok(iv)
     }
 
     /// The header of the record of TLS that comes next.

@@ -18,7 +18,7 @@ use cipherlane_kernels::xts::{self, XtsKey};
 use cipherlane_kernels::{cbc, cpu, ctr, ecb, mgm, naive, sha2};
 use inout::InOutBuf;
 
-use crate::memcheck::{publish, secret};
+use crate::watch::{self, kernel, publish, secret};
 
 /// Around the blocks of every cipher and hash, and the vectors and strides of the kernels.
 const LENGTHS: [usize; 27] = [
@@ -41,17 +41,19 @@ pub(crate) fn run() {
 }
 
 fn block_modes() {
-    let cipher = |fit, run: fn(&mut [CipherJob<'_, AesKey>]), expected: Reference| {
+    #[track_caller]
+    fn cipher(fit: fn(usize) -> bool, run: fn(&mut [CipherJob<'_, AesKey>]), expected: Reference) {
         check(
             &messages(&[16, 24, 32], fit),
             AesKey::new,
             expected,
             |hidden| {
-                run(&mut jobs(hidden, Hidden::cipher));
+                let mut jobs = jobs(hidden, Hidden::cipher);
+                kernel(|| run(&mut jobs));
                 Vec::new()
             },
         );
-    };
+    }
     cipher(
         blocks,
         |jobs| ecb::crypt(Encrypt, jobs),
@@ -85,7 +87,8 @@ fn xts_units() {
     for (dir, expected) in directions {
         let units = messages(&[32, 48, 64], |len| len >= 16);
         check(&units, XtsKey::new, expected, |hidden| {
-            xts::crypt(dir, &mut jobs(hidden, Hidden::cipher));
+            let mut jobs = jobs(hidden, Hidden::cipher);
+            kernel(|| xts::crypt(dir, &mut jobs));
             Vec::new()
         });
         // In two parts, the second of which begins with a tweak made for it.
@@ -95,7 +98,8 @@ fn xts_units() {
                 let CipherJob { key, iv, data } = hidden.cipher();
                 let (first, second) = data.split_at(208);
                 for (data, block) in [(first, 0), (second, 13)] {
-                    xts::crypt_from(dir, &mut CipherJob { key, iv, data }, block);
+                    let mut job = CipherJob { key, iv, data };
+                    kernel(|| xts::crypt_from(dir, &mut job, block));
                 }
             }
             Vec::new()
@@ -145,11 +149,11 @@ fn split(dir: Direction, hidden: &mut Hidden<GcmKey>) -> Vec<u8> {
     while !data.is_empty() {
         let len = data.len().min(16 * [1, 20, 50][parts.len() % 3]);
         let (piece, rest) = data.split_at(len);
-        parts.push(gcm::part(dir, key, nonce, block, piece));
+        parts.push(kernel(|| gcm::part(dir, key, nonce, block, piece)));
         block += (len / 16) as u32;
         data = rest;
     }
-    gcm::join(key, nonce, aad, &parts).to_vec()
+    kernel(|| gcm::join(key, nonce, aad, &parts)).to_vec()
 }
 
 /// A message in pieces of any length.
@@ -162,17 +166,17 @@ fn stream(dir: Direction, hidden: &mut Hidden<GcmKey>) -> Vec<u8> {
         ..
     } = hidden.aead();
     let mut stream = GcmStream::new(dir, key, &iv[..12]);
-    aad.chunks(7).for_each(|aad| stream.aad(aad));
+    aad.chunks(7).for_each(|aad| kernel(|| stream.aad(aad)));
     for len in [5, 300, 11, 1, 16, 77].into_iter().cycle() {
         let len = len.min(data.len());
         let (piece, rest) = data.split_at(len);
-        stream.update(piece);
+        kernel(|| stream.update(piece));
         data = rest;
         if data.is_empty() {
             break;
         }
     }
-    stream.finish().to_vec()
+    kernel(|| stream.finish()).to_vec()
 }
 
 fn other_aeads() {
@@ -224,7 +228,8 @@ const KNOWN: [u8; 20] = [0x17; 20];
 
 fn seal(hidden: &mut [Hidden<CbcHmac>]) -> Vec<Vec<u8>> {
     let mut tags = vec![vec![0; 32]; hidden.len()];
-    authenc::seal(&mut authencs(hidden, &mut tags));
+    let mut jobs = authencs(hidden, &mut tags);
+    kernel(|| authenc::seal(&mut jobs));
     tags
 }
 
@@ -236,8 +241,8 @@ fn open(hidden: &mut [Hidden<CbcHmac>]) -> Vec<Vec<u8>> {
     };
     let mut tags: Vec<_> = hidden.iter_mut().map(tag).collect();
     let mut jobs = authencs(hidden, &mut tags);
-    authenc::open(&mut jobs);
-    assert!(jobs.iter().all(|job| job.right));
+    kernel(|| authenc::open(&mut jobs));
+    assert!(jobs.iter().all(|job| *job.right));
     Vec::new()
 }
 
@@ -252,7 +257,7 @@ fn authencs<'h>(
         data: buffer(&mut hidden.data, &mut hidden.output),
         suffix: &[],
         tag,
-        right: false,
+        right: &mut hidden.right,
     };
     hidden.iter_mut().zip(tags).map(job).collect()
 }
@@ -270,20 +275,24 @@ fn gost34() {
             let [encrypt, decrypt, ctr, seal, open]: [Reference; 5] = $naive;
             for (dir, expected) in [(Encrypt, encrypt), (Decrypt, decrypt)] {
                 check(&messages(&[32], blocks), <$key>::new, expected, |hidden| {
-                    $module::ecb(dir, &mut jobs(hidden, Hidden::cipher));
+                    let mut jobs = jobs(hidden, Hidden::cipher);
+                    kernel(|| $module::ecb(dir, &mut jobs));
                     Vec::new()
                 });
             }
-            let messages = messages(&[32], any);
+            let mut messages = messages(&[32], any);
             check(&messages, <$key>::new, ctr, |hidden| {
-                $module::ctr(&mut jobs(hidden, Hidden::cipher));
+                let mut jobs = jobs(hidden, Hidden::cipher);
+                kernel(|| $module::ctr(&mut jobs));
                 Vec::new()
             });
+            // MGM's nonces have no first bit.
+            messages.iter_mut().for_each(|m| m.iv[0] &= 0x7f);
             check(&messages, <$key>::new, seal, |hidden| {
-                aead(hidden, $len, mgm::seal)
+                aead(hidden, $len, |jobs| mgm::seal(jobs).expect("right nonces"))
             });
             check(&messages, <$key>::new, open, |hidden| {
-                aead(hidden, $len, mgm::open)
+                aead(hidden, $len, |jobs| mgm::open(jobs).expect("right nonces"))
             });
         }};
     }
@@ -363,7 +372,8 @@ fn gost28147_modes() {
     let any_messages = messages(&[32], any);
     let cipher = |run: fn(&mut [CipherJob<'_, GostKey>]), expected: Reference| {
         check(&any_messages, key, expected, |hidden| {
-            run(&mut jobs(hidden, Hidden::cipher));
+            let mut jobs = jobs(hidden, Hidden::cipher);
+            kernel(|| run(&mut jobs));
             Vec::new()
         });
     };
@@ -388,7 +398,8 @@ fn gost28147_modes() {
             (naive::gost28147_ecb_decrypt(&rows, &m.key, &m.data), vec![])
         },
         |hidden| {
-            gost28147::ecb::decrypt(&mut jobs(hidden, Hidden::cipher));
+            let mut jobs = jobs(hidden, Hidden::cipher);
+            kernel(|| gost28147::ecb::decrypt(&mut jobs));
             Vec::new()
         },
     );
@@ -410,14 +421,19 @@ fn gost28147_modes() {
     check(&any_messages, key, derived, |hidden| {
         hidden.iter_mut().for_each(|hidden| hidden.output = None);
         let d = |hidden: &Hidden<GostKey>| hidden.iv[..8].try_into().expect("8 bytes");
+        let mut derived: Vec<_> = hidden.iter().map(|hidden| hidden.key.clone()).collect();
         let jobs = hidden
             .iter()
-            .map(|hidden| Diversify::new(&hidden.key, d(hidden)));
+            .zip(&mut derived)
+            .map(|(hidden, derived)| Diversify {
+                key: &hidden.key,
+                d: d(hidden),
+                derived,
+            });
         let mut jobs: Vec<_> = jobs.collect();
-        divers(&mut jobs);
-        jobs.iter()
-            .map(|job| job.derived.bytes().to_vec())
-            .collect()
+        kernel(|| divers(&mut jobs));
+        drop(jobs);
+        derived.iter().map(|key| key.bytes().to_vec()).collect()
     });
 }
 
@@ -471,12 +487,23 @@ fn messages(key_lengths: &[usize], fit: fn(usize) -> bool) -> Vec<Message> {
         .zip(key_lengths.iter().cycle())
         .enumerate()
         .map(|(i, (len, &key_len))| Message {
-            key: bytes(key_len, i),
+            key: unlike_data(key_len, i),
             iv: bytes(16, i + 1).try_into().expect("16 bytes"),
             aad: bytes([0, 8, 13, 20, 100][i % 5], i + 2),
             data: bytes(len, i + 3),
         })
         .collect()
+}
+
+/// Bytes in which no word is one of the IV or the data of any message (SplitMix64).
+fn unlike_data(len: usize, seed: usize) -> Vec<u8> {
+    let word = |i: usize| {
+        let mut x = ((seed * 64 + i + 1) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (x ^ x >> 31).to_le_bytes()
+    };
+    (0..len.div_ceil(8)).flat_map(word).take(len).collect()
 }
 
 /// A message with its key and its data secret. Every other one has a place of its own
@@ -487,6 +514,8 @@ struct Hidden<K> {
     aad: Vec<u8>,
     data: Vec<u8>,
     output: Option<Vec<u8>>,
+    tag: Vec<u8>,
+    right: bool,
 }
 
 impl<K> Hidden<K> {
@@ -504,7 +533,7 @@ impl<K> Hidden<K> {
             iv: self.iv,
             aad: &self.aad,
             data: buffer(&mut self.data, &mut self.output),
-            tag: [0; 32],
+            tag: &mut self.tag,
         }
     }
 
@@ -514,7 +543,7 @@ impl<K> Hidden<K> {
             head: &self.aad,
             data: &self.data,
             suffix: &[],
-            mac: [0; 64],
+            mac: &mut self.tag,
         }
     }
 }
@@ -533,21 +562,29 @@ fn jobs<'h, K, J>(hidden: &'h mut [Hidden<K>], job: fn(&'h mut Hidden<K>) -> J) 
 
 /// Runs AEAD jobs and gives their tags.
 fn aead<K>(hidden: &mut [Hidden<K>], len: usize, run: Batch<K>) -> Vec<Vec<u8>> {
+    hidden
+        .iter_mut()
+        .for_each(|hidden| hidden.tag = vec![0; len]);
     let mut jobs = jobs(hidden, Hidden::aead);
-    run(&mut jobs);
-    jobs.iter().map(|job| job.tag[..len].to_vec()).collect()
+    kernel(|| run(&mut jobs));
+    drop(jobs);
+    hidden.iter().map(|hidden| hidden.tag.clone()).collect()
 }
 
 /// Runs MAC jobs and gives their MACs. The data is the output.
 fn mac<K>(hidden: &mut [Hidden<K>], len: usize, run: fn(&mut [MacJob<'_, K>])) -> Vec<Vec<u8>> {
-    hidden.iter_mut().for_each(|hidden| hidden.output = None);
+    for hidden in &mut *hidden {
+        (hidden.output, hidden.tag) = (None, vec![0; len]);
+    }
     let mut jobs = jobs(hidden, Hidden::mac);
-    run(&mut jobs);
-    jobs.iter().map(|job| job.mac[..len].to_vec()).collect()
+    kernel(|| run(&mut jobs));
+    drop(jobs);
+    hidden.iter().map(|hidden| hidden.tag.clone()).collect()
 }
 
 /// Hides the messages, has batches of each size of them run, and compares outputs and
 /// tags, if there are any, with the reference.
+#[track_caller]
 fn check<K>(
     messages: &[Message],
     key: impl Fn(&[u8]) -> Option<K>,
@@ -558,13 +595,21 @@ fn check<K>(
     for size in BATCHES {
         for (messages, expected) in messages.chunks(size).zip(expected.chunks(size)) {
             let hide = |(i, message): (usize, &Message)| Hidden {
-                key: key(&secret(&message.key)).expect("a key length of the mode"),
+                key: {
+                    // What is not initialised in a key shall not be data of another message.
+                    watch::clean();
+                    key(&secret(&message.key)).expect("a key length of the mode")
+                },
                 iv: message.iv,
                 aad: secret(&message.aad),
                 data: secret(&message.data),
                 output: (i % 2 == size % 2).then(|| vec![0; message.data.len()]),
+                tag: Vec::new(),
+                right: false,
             };
             let mut hidden: Vec<_> = messages.iter().enumerate().map(hide).collect();
+            let keys = hidden.iter().map(|hidden| &hidden.key).collect::<Vec<_>>();
+            watch::keys(&keys, messages.iter().map(|message| message.data.len()));
             let mut tags = run(&mut hidden);
             tags.resize(hidden.len(), Vec::new());
             for ((hidden, mut tag), (data, mac)) in hidden.into_iter().zip(tags).zip(expected) {

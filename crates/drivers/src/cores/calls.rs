@@ -1,0 +1,140 @@
+//! When a sleeping worker is called, decided from times alone.
+//!
+//! A worker that is called comes after tens of microseconds, and sleeps again when it has found
+//! nothing to do for [`Settings::spin`](super::Settings::spin). So a call pays at once for work
+//! that is longer than the wake-up, and for shorter work only if more such work follows before
+//! the worker sleeps again. What callers lose by working alone is added up while their calls
+//! follow one another closely, and a worker is called when the sum has reached the price of the
+//! wake-up: callers then lose at most twice what they would have lost by calling at once, and a
+//! caller that pauses after each call never wakes a worker in vain.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// The wake-up of a worker before one was measured, in nanoseconds.
+const FIRST_DELAY: u32 = 50_000;
+
+/// What is known of wake-ups, and what callers have lost since the last one. All times are
+/// nanoseconds on one clock.
+pub(super) struct Calls {
+    /// How long an idle worker looks for work before it sleeps.
+    spin: u64,
+    /// Learned time from a call to the worker's first look for work.
+    delay: AtomicU32,
+    /// What callers lost because all workers slept, since one was last called.
+    lost: AtomicU64,
+    /// When a caller last lost something.
+    last: AtomicU64,
+}
+
+impl Calls {
+    /// For workers that look for work for `spin` nanoseconds before they sleep.
+    pub(super) fn new(spin: u64) -> Self {
+        Calls {
+            spin,
+            delay: AtomicU32::new(FIRST_DELAY),
+            lost: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+        }
+    }
+
+    /// The learned wake-up.
+    #[inline]
+    pub(super) fn delay(&self) -> u32 {
+        self.delay.load(Ordering::Relaxed)
+    }
+
+    /// How many sleepers are worth their wake-up, `most` at most, for work that takes one core
+    /// `alone` nanoseconds.
+    pub(super) fn at_once(&self, most: u32, alone: u64) -> u32 {
+        (alone / u64::from(self.delay().max(1))).min(most.into()) as u32
+    }
+
+    /// A caller works alone since all workers sleep, and loses so much by it. Says whether to
+    /// call a worker now, for the calls that will follow.
+    pub(super) fn lose(&self, now: u64, lost: u32) -> bool {
+        let since = now.saturating_sub(self.last.swap(now, Ordering::Relaxed));
+        // The work itself takes about twice what one more worker would have saved.
+        let close = self.spin + 2 * u64::from(lost);
+        if since > close {
+            // A worker called by the last caller would be asleep again.
+            self.lost.store(lost.into(), Ordering::Relaxed);
+            return false;
+        }
+        let sum = self.lost.fetch_add(lost.into(), Ordering::Relaxed);
+        let calls = sum + u64::from(lost) > self.delay().into();
+        if calls {
+            self.called();
+        }
+        calls
+    }
+
+    /// Workers were called: what was lost before is paid for.
+    pub(super) fn called(&self) {
+        self.lost.store(0, Ordering::Relaxed);
+    }
+
+    /// Learns from one wake-up.
+    pub(super) fn learn(&self, seen: u64) {
+        let (seen, old) = (seen.min(10_000_000) as u32, self.delay());
+        // A shorter wake-up is believed at once: a longer one may be another program on the core.
+        let new = match seen < old {
+            true => (old + seen) / 2,
+            false => old + 1 + (seen - old).min(old) / 8,
+        };
+        self.delay.store(new, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_delay_follows_what_is_seen() {
+        let calls = Calls::new(50_000);
+        for _ in 0..40 {
+            calls.learn(3000);
+        }
+        assert!((2500..3500).contains(&calls.delay()), "{}", calls.delay());
+        // One interruption changes little; a lasting change is followed.
+        calls.learn(9_000_000);
+        assert!(calls.delay() < 4000, "{}", calls.delay());
+        for _ in 0..100 {
+            calls.learn(60_000);
+        }
+        let delay = calls.delay();
+        assert!((50_000..70_000).contains(&delay), "{delay}");
+        for _ in 0..100 {
+            calls.learn(0);
+        }
+        calls.learn(100);
+        assert!(calls.delay() > 0, "it can rise again");
+    }
+
+    #[test]
+    fn a_steady_caller_gets_a_worker_for_the_price_of_one_wake_up() {
+        let calls = Calls::new(50_000);
+        let (mut now, mut alone) = (1_000_000, 0);
+        while !calls.lose(now, 12_000) {
+            now += 24_000;
+            alone += 1;
+        }
+        assert!((4..6).contains(&alone), "{alone} calls without help");
+    }
+
+    #[test]
+    fn a_caller_that_pauses_wakes_nobody() {
+        let calls = Calls::new(50_000);
+        let mut now = 0;
+        for _ in 0..1000 {
+            now += 24_000 + 60_000;
+            assert!(!calls.lose(now, 12_000));
+        }
+        // Once it no longer pauses it is a steady caller.
+        let calls_one = (0..5).any(|_| {
+            now += 24_000;
+            calls.lose(now, 12_000)
+        });
+        assert!(calls_one);
+    }
+}

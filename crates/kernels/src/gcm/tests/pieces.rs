@@ -1,0 +1,225 @@
+//! Messages that come in pieces, and parts that are joined.
+
+use super::*;
+
+/// The data in pieces that end at each of `cuts`, taken modulo its length.
+fn pieces(len: usize, cuts: &[usize], multiple: usize) -> Vec<usize> {
+    let mut ends: Vec<_> = cuts
+        .iter()
+        .map(|cut| cut % (len + 1) / multiple * multiple)
+        .chain([len])
+        .collect();
+    ends.sort_unstable();
+    ends
+}
+
+fn dir() -> impl Strategy<Value = Direction> {
+    prop_oneof![Just(Direction::Encrypt), Just(Direction::Decrypt)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn streams_are_one_shots(
+        message in message(),
+        dir in dir(),
+        iv in proptest::collection::vec(any::<u8>(), 1..100),
+        cuts in proptest::collection::vec(any::<usize>(), 0..12),
+        aad_cuts in proptest::collection::vec(any::<usize>(), 0..5),
+    ) {
+        let expected = match dir {
+            Direction::Encrypt => naive::gcm_seal(&message.key, &iv, &message.aad, &message.data),
+            Direction::Decrypt => naive::gcm_open(&message.key, &iv, &message.aad, &message.data),
+        };
+        for backend in backends() {
+            let key = GcmKey::on(backend, &message.key).unwrap();
+            let mut stream = GcmStream::new(dir, &key, &iv);
+            let mut from = 0;
+            for to in pieces(message.aad.len(), &aad_cuts, 1) {
+                stream.aad(&message.aad[from..to]);
+                from = to;
+            }
+            let mut out = message.data.clone();
+            from = 0;
+            for to in pieces(out.len(), &cuts, 1) {
+                if message.in_place {
+                    stream.update(InOutBuf::from(&mut out[from..to]));
+                } else {
+                    let data = InOutBuf::new(&message.data[from..to], &mut out[from..to]);
+                    stream.update(data.unwrap());
+                }
+                from = to;
+            }
+            prop_assert_eq!((&out, stream.finish()), (&expected.0, expected.1));
+        }
+    }
+
+    #[test]
+    fn parts_of_a_stream_are_one_shots(
+        message in message(),
+        dir in dir(),
+        iv in proptest::collection::vec(any::<u8>(), 1..20),
+        head in any::<usize>(),
+        cuts in proptest::collection::vec(any::<usize>(), 0..6),
+    ) {
+        let expected = match dir {
+            Direction::Encrypt => naive::gcm_seal(&message.key, &iv, &message.aad, &message.data),
+            Direction::Decrypt => naive::gcm_open(&message.key, &iv, &message.aad, &message.data),
+        };
+        for backend in backends() {
+            let key = GcmKey::on(backend, &message.key).unwrap();
+            let mut state = GcmState::new(dir, &key, &iv);
+            state.aad(&key, &message.aad);
+            let mut out = message.data.clone();
+            let head = head % (out.len() / 16 + 1) * 16;
+            state.update(&key, InOutBuf::from(&mut out[..head]));
+            let middle = (out.len() - head) / 16 * 16;
+            let mut parts = Vec::new();
+            let mut from = head;
+            for to in pieces(middle, &cuts, 16) {
+                let data = InOutBuf::from(&mut out[from..head + to]);
+                parts.push(state.part(&key, ((from - head) / 16) as u32, data));
+                from = head + to;
+            }
+            state.join(&key, &parts);
+            state.update(&key, InOutBuf::from(&mut out[from..]));
+            prop_assert_eq!((&out, state.finish(&key)), (&expected.0, expected.1));
+        }
+    }
+
+    #[test]
+    fn a_message_done_whole_can_go_on(
+        message in message(),
+        dir in dir(),
+        cut in any::<usize>(),
+        more in proptest::collection::vec(any::<usize>(), 0..3),
+    ) {
+        let expected = message.naive(dir);
+        let cut = cut % (message.data.len() + 1);
+        for backend in backends() {
+            let key = GcmKey::on(backend, &message.key).unwrap();
+            let begun = Message { data: message.data[..cut].to_vec(), ..message.clone() };
+            let (mut out, tag) = run(backend, dir, &[begun]).pop().unwrap();
+            let done = Done {
+                aad_len: message.aad.len() as u64,
+                data_len: cut as u64,
+                tag: &tag,
+            };
+            let state = GcmState::new(dir, &key, &message.nonce);
+            let mut state = state.behind(&key, &InverseHashKey::new(&key), &done);
+            let mut rest = message.data[cut..].to_vec();
+            let mut from = 0;
+            for to in pieces(rest.len(), &more, 1) {
+                state.update(&key, InOutBuf::from(&mut rest[from..to]));
+                from = to;
+            }
+            out.extend(rest);
+            prop_assert_eq!((&out, state.finish(&key)), (&expected.0, expected.1));
+        }
+    }
+
+    #[test]
+    fn joined_parts_are_one_shots(
+        message in message(),
+        dir in dir(),
+        cuts in proptest::collection::vec(any::<usize>(), 0..12),
+    ) {
+        let expected = message.naive(dir);
+        for backend in backends() {
+            let key = GcmKey::on(backend, &message.key).unwrap();
+            let mut out = message.data.clone();
+            let mut from = 0;
+            let mut parts = Vec::new();
+            for to in pieces(out.len(), &cuts, 16) {
+                let data = InOutBuf::from(&mut out[from..to]);
+                parts.push(part(dir, &key, &message.nonce, (from / 16) as u32, data));
+                from = to;
+            }
+            let tag = join(&key, &message.nonce, &message.aad, &parts);
+            prop_assert_eq!((&out, tag), (&expected.0, expected.1));
+        }
+    }
+}
+
+/// J0 of a stream may end in any 32 bits, and only they wrap.
+#[test]
+fn counter_wraps_in_32_bits() {
+    let bytes_of_key = bytes(16, 9);
+    for backend in backends() {
+        let key = GcmKey::on(backend, &bytes_of_key).unwrap();
+        // H is invertible, so some IV of 16 bytes hashes to any J0: solve
+        // (iv H + lengths) H = j0 for iv, with 1/H = H^(2^128 - 2).
+        let (mut inverse, mut square) = (None, *key.hash_key());
+        for _ in 1..128 {
+            square = multiply(&key, &square, &square);
+            inverse = Some(match inverse {
+                None => square,
+                Some(product) => multiply(&key, &product, &square),
+            });
+        }
+        let inverse = inverse.unwrap();
+        for before in [0, 1, 3, 8, 17, 40] {
+            let mut j0 = [0xff; 16];
+            j0[12..].copy_from_slice(&(u32::MAX - before).to_be_bytes());
+            let iv = xor(&multiply(&key, &j0, &inverse), &lengths(0, 16));
+            let iv = multiply(&key, &iv, &inverse);
+            for len in [16, 64, 100, 1000, 1200] {
+                let data = bytes(len, 1);
+                let expected = naive::gcm_seal(&bytes_of_key, &iv, b"aad", &data);
+                let mut stream = GcmStream::new(Direction::Encrypt, &key, &iv);
+                assert_eq!(stream.first_counter(), j0);
+                stream.aad(b"aad");
+                let mut out = data;
+                stream.update(InOutBuf::from(&mut out[..]));
+                assert_eq!(
+                    (out, stream.finish()),
+                    expected,
+                    "{backend:?} {before} {len}"
+                );
+            }
+        }
+    }
+}
+
+/// A part may lie anywhere in the counter's range.
+#[test]
+fn parts_count_from_their_first_block() {
+    for backend in backends() {
+        let key = GcmKey::on(backend, &bytes(32, 2)).unwrap();
+        let nonce = [7; 12];
+        for first in [u32::MAX - 9, 1 << 31, 12345] {
+            let mut out = vec![0; 16 * 40];
+            part(
+                Direction::Encrypt,
+                &key,
+                &nonce,
+                first,
+                InOutBuf::from(&mut out[..]),
+            );
+            for (i, block) in out.chunks(16).enumerate() {
+                let counter =
+                    counter_from(&first_counter(&nonce), first.wrapping_add(i as u32 + 1));
+                assert_eq!(block, encrypt(&key, &counter), "{backend:?} {first} {i}");
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "before the data")]
+fn additional_data_after_data_panics() {
+    let key = GcmKey::new(&[0; 16]).unwrap();
+    let mut stream = GcmStream::new(Direction::Encrypt, &key, &[0; 12]);
+    stream.update(InOutBuf::from(&mut [0; 5][..]));
+    stream.aad(&[1]);
+}
+
+#[test]
+#[should_panic(expected = "where a block does")]
+fn parts_inside_a_block_panic() {
+    let key = GcmKey::new(&[0; 16]).unwrap();
+    let mut state = GcmState::new(Direction::Encrypt, &key, &[0; 12]);
+    state.update(&key, InOutBuf::from(&mut [0; 5][..]));
+    state.part(&key, 0, InOutBuf::from(&mut [0; 16][..]));
+}

@@ -1,0 +1,26 @@
+//! The sets of features that tests walk, each in a process of its own.
+
+/// Denies features to the kernels of builds for tests.
+pub(crate) const VARIABLE: &str = "CIPHERLANE_CPU_DISABLE";
+
+/// What is denied besides, for each kind of machine: nothing, AVX-512, VAES too (Haswell),
+/// AVX2 too (Westmere), and all there is.
+const DENIED: [&str; 5] = [
+    "",
+    "avx512,avx512vbmi",
+    "avx512,avx512vbmi,gfni,vaes,vpclmulqdq,sha_ni",
+    "avx512,avx512vbmi,gfni,vaes,vpclmulqdq,sha_ni,avx2",
+    "avx512,avx512vbmi,gfni,vaes,vpclmulqdq,sha_ni,avx2,aes,pclmulqdq",
+];
+
+/// A value of the variable for each kind of machine, the first for this one; a build that does
+/// not obey it has the first alone. What is denied outside stays denied.
+pub(crate) fn denials() -> impl Iterator<Item = String> {
+    let outside = cipherlane_kernels::environment::text(VARIABLE).unwrap_or_default();
+    let obeyed = cfg!(any(debug_assertions, cipherlane_cpu_disable));
+    let kinds = if obeyed { DENIED.len() } else { 1 };
+    DENIED
+        .into_iter()
+        .take(kinds)
+        .map(move |denied| format!("{outside},{denied}"))
+}

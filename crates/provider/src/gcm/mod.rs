@@ -1,0 +1,364 @@
+//! AES-GCM: messages in pieces, and in `records` what TLS 1.2 and SSH do otherwise. TLS 1.3
+//! needs nothing of its own.
+
+mod records;
+
+use cipherlane_kernels::gcm::{GcmKey, GcmState};
+use cipherlane_kernels::job::Direction;
+use inout::InOutBuf;
+
+use crate::aead::{TAG, TLS_AAD, Tag};
+use crate::buffers::Buffers;
+use crate::context::{Context, LONGEST_IV};
+use crate::error::Reason;
+use crate::ffi::Param;
+use crate::params::{Name, described};
+use crate::spec::Spec;
+use crate::split;
+
+/// The most data under one IV (SP 800-38D section 5.2.1.1).
+pub(crate) const LONGEST: u64 = (1 << 36) - 32;
+
+#[derive(Clone)]
+pub(crate) struct Gcm {
+    spec: &'static Spec,
+    key: Option<GcmKey>,
+    direction: Direction,
+    iv: [u8; LONGEST_IV],
+    iv_len: usize,
+    stage: Stage,
+    /// How much data the message has had.
+    data: u64,
+    tag: Tag,
+    /// The IV ends with a counter that messages ask for.
+    counts: bool,
+    /// A message was begun under the IV as it stands.
+    used: bool,
+    /// All or part of an IV was made here.
+    random: bool,
+    /// Additional data of a record of TLS 1.2, when one comes.
+    tls_aad: Option<[u8; TLS_AAD]>,
+    tls_aad_pad: usize,
+}
+
+/// Where a message is.
+#[derive(Clone)]
+// The state is the common case, and lives inside a context that is boxed anyway.
+#[allow(clippy::large_enum_variant)]
+enum Stage {
+    /// No IV yet.
+    Bare,
+    /// An IV that no message has used.
+    Ready,
+    /// In a message.
+    Open { state: GcmState, in_data: bool },
+    /// Ended: its IV must not be used again.
+    Ended,
+}
+
+impl Gcm {
+    fn set_iv(&mut self, iv: &[u8]) -> Result<(), Reason> {
+        if iv.is_empty() || iv.len() > LONGEST_IV {
+            return Err(Reason::InvalidIvLength);
+        }
+        self.iv_len = iv.len();
+        self.iv[..iv.len()].copy_from_slice(iv);
+        self.ready();
+        Ok(())
+    }
+
+    /// The IV is a new one.
+    fn ready(&mut self) {
+        self.stage = Stage::Ready;
+        self.used = false;
+    }
+
+    fn nonce(&self) -> &[u8] {
+        &self.iv[..self.iv_len]
+    }
+
+    /// Begins a message where there is none.
+    fn begin(&mut self) -> Result<(), Reason> {
+        if matches!(self.stage, Stage::Open { .. }) {
+            return Ok(());
+        }
+        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
+        match self.stage {
+            // A program that encrypts without an IV gets a random one, and asks for it
+            // later (SP 800-38D section 8.2.2).
+            Stage::Bare if self.direction == Direction::Encrypt && self.iv_len >= 12 => {
+                let iv_len = self.iv_len;
+                getrandom::fill(&mut self.iv[..iv_len]).map_err(|_| Reason::NoIvSet)?;
+                self.random = true;
+            }
+            Stage::Bare | Stage::Ended => return Err(Reason::NoIvSet),
+            Stage::Ready | Stage::Open { .. } => {}
+        }
+        self.stage = Stage::Open {
+            state: GcmState::new(self.direction, key, &self.iv[..self.iv_len]),
+            in_data: false,
+        };
+        self.used = true;
+        self.data = 0;
+        Ok(())
+    }
+
+    /// Additional data, or data.
+    fn piece(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
+        self.begin()?;
+        let len = buffers.len();
+        let (Some(key), Stage::Open { state, in_data }) = (&self.key, &mut self.stage) else {
+            return Err(Reason::NoKeySet);
+        };
+        if !buffers.has_output() {
+            if *in_data {
+                return Err(Reason::CipherOperationFailed);
+            }
+            state.aad(key, buffers.read(len));
+            return Ok(len);
+        }
+        if len as u64 > LONGEST - self.data {
+            return Err(Reason::CipherOperationFailed);
+        }
+        let data = buffers.work(len)?;
+        *in_data |= len > 0;
+        if len == 0 {
+            return Ok(0);
+        }
+        if split::takes(len) {
+            self.shared(data.into())?;
+        } else {
+            state.update(key, data.into());
+        }
+        self.data += len as u64;
+        Ok(len)
+    }
+
+    /// A large piece of data. If that fails the message has ended: some of its keystream may
+    /// have been used.
+    #[cold]
+    fn shared(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
+        let begun = std::mem::replace(&mut self.stage, Stage::Ended);
+        let (Some(key), Stage::Open { state, .. }) = (&self.key, begun) else {
+            return Err(Reason::NoKeySet);
+        };
+        let state = split::gcm(self.spec, self.direction, key, state, self.data, data)?;
+        self.stage = Stage::Open {
+            state,
+            in_data: true,
+        };
+        Ok(())
+    }
+}
+
+impl Context for Gcm {
+    const GETTABLE: &'static [Param] = &described![
+        KeyLength,
+        IvLength,
+        TagLength,
+        Iv,
+        UpdatedIv,
+        Tag,
+        PipelineTag,
+        TlsAadPad,
+        TlsIvGenerated,
+        IvGenerated
+    ];
+    const SETTABLE: &'static [Param] = &described![
+        IvLength,
+        Tag,
+        PipelineTag,
+        TlsAad,
+        TlsIvFixed,
+        TlsIvInvocation
+    ];
+
+    fn new(spec: &'static Spec) -> Self {
+        Gcm {
+            spec,
+            key: None,
+            direction: Direction::Encrypt,
+            iv: [0; LONGEST_IV],
+            iv_len: spec.iv_len,
+            stage: Stage::Bare,
+            data: 0,
+            tag: Tag::default(),
+            counts: false,
+            used: false,
+            random: false,
+            tls_aad: None,
+            tls_aad_pad: 0,
+        }
+    }
+
+    fn spec(&self) -> &'static Spec {
+        self.spec
+    }
+
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason> {
+        let turned = direction != self.direction;
+        self.direction = direction;
+        if let Some(iv) = iv {
+            self.set_iv(iv)?;
+        }
+        if let Some(key) = key {
+            self.spec.fits(key)?;
+            match &mut self.key {
+                Some(old) => old.rekey(key).ok_or(Reason::InvalidKeyLength)?,
+                None => self.key = GcmKey::new(key),
+            }
+        }
+        // What was begun under another key, or the other way, cannot go on.
+        if (turned || key.is_some()) && matches!(self.stage, Stage::Open { .. }) {
+            self.stage = Stage::Ended;
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
+        if buffers.is_empty() {
+            return Ok(0);
+        }
+        match self.tls_aad.take() {
+            Some(aad) => self.tls_record(&aad, buffers),
+            None => self.piece(buffers),
+        }
+    }
+
+    fn finish(&mut self, _: Buffers<'_>) -> Result<usize, Reason> {
+        if self.tls_aad.take().is_some() {
+            // A record that was announced has no end of its own.
+            self.stage = Stage::Ended;
+            return Err(Reason::CipherOperationFailed);
+        }
+        if self.direction == Direction::Decrypt && self.tag.len() == 0 {
+            return Err(Reason::InvalidTag);
+        }
+        self.begin()?;
+        let Stage::Open { state, .. } = std::mem::replace(&mut self.stage, Stage::Ended) else {
+            return Err(Reason::NoIvSet);
+        };
+        let found = state.finish(self.key.as_ref().ok_or(Reason::NoKeySet)?);
+        match self.direction {
+            Direction::Encrypt => self.tag.computed(found),
+            Direction::Decrypt => self.tag.judge(found)?,
+        }
+        Ok(0)
+    }
+
+    fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
+        if !buffers.has_input() {
+            return self.finish(buffers);
+        }
+        let len = buffers.len();
+        match self.tls_aad.take() {
+            Some(aad) => self.tls_record(&aad, buffers)?,
+            None => self.piece(buffers)?,
+        };
+        // Of a record too, the length that it had.
+        Ok(len)
+    }
+
+    fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason> {
+        match name {
+            Name::KeyLength => param.give_usize(self.spec.key_len),
+            Name::IvLength => param.give_usize(self.iv_len),
+            Name::TagLength => param.give_usize(match self.tag.len() {
+                0 => TAG,
+                len => len,
+            }),
+            Name::Iv | Name::UpdatedIv if matches!(self.stage, Stage::Bare) => Err(Reason::NoIvSet),
+            Name::Iv | Name::UpdatedIv if param.data_size < self.iv_len => {
+                Err(Reason::InvalidIvLength)
+            }
+            Name::Iv | Name::UpdatedIv => param.give_octets_or_pointer(self.nonce()),
+            Name::IvGenerated => param.give_u32(self.random.into()),
+            Name::Tag => self.tag.get(self.direction, param),
+            Name::TlsAadPad => param.give_usize(self.tls_aad_pad),
+            Name::TlsIvGenerated => {
+                let mut explicit = [0; LONGEST_IV];
+                // Without a size a program asks for all of it.
+                let len = match param.data_size {
+                    0 => self.iv_len,
+                    len => len.min(self.iv_len),
+                };
+                if !param.takes_octets() {
+                    return Err(Reason::FailedToSetParameter);
+                }
+                self.generated(&mut explicit[..len])?;
+                self.stage = Stage::Ready;
+                self.begin()?;
+                self.count_on();
+                param.give_all_octets(&explicit[..len]);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
+        match name {
+            Name::IvLength => {
+                let len = param.as_usize()?;
+                if len == 0 || len > LONGEST_IV {
+                    return Err(Reason::InvalidIvLength);
+                }
+                if len != self.iv_len {
+                    self.iv_len = len;
+                    // What there was is none of this length.
+                    if !matches!(self.stage, Stage::Bare) {
+                        self.stage = Stage::Ended;
+                    }
+                }
+                Ok(())
+            }
+            Name::Tag => self.tag.expect(self.direction, param),
+            Name::TlsAad => self.announce(param.octets(TLS_AAD)?),
+            Name::TlsIvFixed => {
+                if let Some(iv) = param.all_octets(self.iv_len) {
+                    self.restore(iv);
+                    return Ok(());
+                }
+                self.fix(param.octets(LONGEST_IV)?)
+            }
+            // The message begins here: under another key it does not go on.
+            Name::TlsIvInvocation => {
+                self.invert(param.octets(LONGEST_IV)?)?;
+                self.begin()
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::SPECS;
+    use crate::split::fault;
+
+    /// A large call that failed has used some of the keystream, which nothing may use again.
+    #[test]
+    fn a_message_of_which_a_piece_failed_has_ended() {
+        let spec = SPECS.iter().find(|spec| spec.name == "AES-128-GCM");
+        let mut gcm = Gcm::new(spec.expect("it is on offer"));
+        gcm.init(Direction::Encrypt, Some(&[1; 16]), Some(&[2; 12]))
+            .unwrap();
+        let mut data = vec![0; 64];
+        let at = data.as_mut_ptr();
+        // SAFETY: the data outlives the calls, of which each has it alone.
+        let update = |gcm: &mut Gcm| unsafe { gcm.update(Buffers::new(at, 64, at, 64)?) };
+        assert_eq!(update(&mut gcm), Ok(64));
+        fault::FAILS.set(true);
+        assert_eq!(update(&mut gcm), Err(Reason::InternalError));
+        fault::FAILS.set(false);
+        assert_eq!(update(&mut gcm), Err(Reason::NoIvSet));
+        gcm.init(Direction::Encrypt, None, Some(&[3; 12])).unwrap();
+        assert_eq!(update(&mut gcm), Ok(64));
+    }
+}
