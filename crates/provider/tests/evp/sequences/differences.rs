@@ -28,7 +28,7 @@ impl Past {
                 anew: true, param, ..
             } => param
                 .as_ref()
-                .is_some_and(|given| self.leaves_out_set(given)),
+                .is_some_and(|given| Past::new(self.kind).leaves_out_set(given)),
             _ if self.broken => true,
             Call::Init {
                 direction,

@@ -124,6 +124,8 @@ impl Past {
 
     /// `iv_len` is what the context says of itself now.
     pub(super) fn note(&mut self, call: &Call, reply: &Reply, iv_len: usize) {
+        // An IV of another length is none: both providers wait for the next.
+        self.open &= iv_len == self.iv_len;
         self.iv_len = iv_len;
         let done = reply.succeeded();
         match call {
@@ -276,8 +278,6 @@ impl Past {
                 self.new_iv();
                 self.open = true;
             }
-            // An IV of another length is none: both providers wait for the next.
-            b"ivlen" => self.open = false,
             b"tls-version" => {
                 let len = given.size.min(given.memory.len());
                 self.tls_version = given.memory[..len].iter().any(|&byte| byte != 0);
