@@ -235,13 +235,10 @@ impl InboundSa {
     #[cold]
     #[inline(never)]
     fn open_and_try(&self, group: &mut [Packet<'_>], halves: u64) {
-        let mut copy = [0; resynchronization::LONGEST];
-        let mut fit = group.iter();
-        let fit = fit.position(|packet| packet.is_pending() && packet.len() <= copy.len());
-        if let Some(place) = fit {
-            let received = group[place].content();
-            copy[..received.len()].copy_from_slice(received);
-        }
+        let mut copy: ArrayVec<u8, { resynchronization::LONGEST }> = ArrayVec::new();
+        let fit = group.iter().position(|packet| {
+            packet.is_pending() && copy.try_extend_from_slice(packet.content()).is_ok()
+        });
         self.protection.open(group);
         let Some(packet) = fit.map(|place| &mut group[place]) else {
             return;
@@ -254,8 +251,7 @@ impl InboundSa {
         if !is_forged(refused) {
             return;
         }
-        let len = packet.len();
-        packet.content_mut().copy_from_slice(&copy[..len]);
+        packet.content_mut().copy_from_slice(&copy);
         packet.set_verdict(Verdict::Pending);
         packet.set_sequence(leapt);
         self.protection.open(std::slice::from_mut(packet));

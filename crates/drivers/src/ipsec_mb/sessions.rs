@@ -28,14 +28,6 @@ fn in_groups(
     }
 }
 
-/// The IVs of a group, which stay in place while its jobs run.
-#[inline(always)]
-fn ivs(group: &[Request<'_>]) -> ArrayVec<[u8; 16], FLIGHT> {
-    let mut ivs = ArrayVec::new();
-    ivs.extend(group.iter().map(Request::iv_block));
-    ivs
-}
-
 /// AES in ECB, CBC and CTR.
 pub(super) struct Cipher {
     pub(super) library: Arc<LibIpsecMb>,
@@ -76,7 +68,9 @@ fn cipher(
         Mode::Cbc => CIPHER_CBC,
         Mode::Ctr => CIPHER_CNTR,
     };
-    let ivs = ivs(group);
+    // The IVs stay in place while the jobs run.
+    let mut ivs: ArrayVec<_, FLIGHT> = ArrayVec::new();
+    ivs.extend(group.iter().map(Request::iv_block));
     let mut jobs = Jobs::new();
     for (of, (request, iv)) in group.iter_mut().zip(&ivs).enumerate() {
         if request.status() != Status::Pending {
@@ -98,7 +92,7 @@ fn cipher(
     }
     let mut outcomes: ArrayVec<_, FLIGHT> = ArrayVec::new();
     outcomes.extend(jobs.outcomes());
-    for (of, done) in outcomes {
+    for &(of, done) in &outcomes {
         group[of].set_status(if done { Status::Done } else { Status::Failed });
     }
 }
@@ -169,7 +163,9 @@ pub(super) struct ChaCha {
 impl Transform for ChaCha {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         in_groups(&self.library, requests, |manager, group| {
-            let nonces = ivs(group);
+            // The nonces stay in place while the jobs run.
+            let mut nonces: ArrayVec<_, FLIGHT> = ArrayVec::new();
+            nonces.extend(group.iter().map(Request::iv_block));
             let mut tags: ArrayVec<[u8; 16], FLIGHT> = ArrayVec::new();
             tags.extend(group.iter().map(|_| [0; 16]));
             let mut jobs = Jobs::new();
@@ -223,7 +219,7 @@ impl Transform for Hmac {
             manager.hash_burst(self.key.hash, &mut jobs);
             let mut outcomes: ArrayVec<_, FLIGHT> = ArrayVec::new();
             outcomes.extend(jobs.outcomes());
-            for (of, done) in outcomes {
+            for &(of, done) in &outcomes {
                 match done {
                     true => group[of].finish_tag(direction, &macs[of]),
                     false => group[of].set_status(Status::Untouched),
