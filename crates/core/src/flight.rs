@@ -97,10 +97,11 @@ impl Landing {
 }
 
 impl Flight {
-    /// Arms `owned` for a driver; requests that break a rule are not shown to it.
+    /// Arms `owned` for a driver, submitted at the time `started`; requests that break a rule
+    /// are not shown to it.
     pub(crate) fn new(
         session: &Arc<Inner>,
-        leg: Leg,
+        (leg, started): (Leg, u64),
         direction: Direction,
         mut owned: Vec<OwnedRequest>,
     ) -> (Flight, Ticket) {
@@ -136,7 +137,7 @@ impl Flight {
             places,
             owned,
             leg,
-            started: session.now(),
+            started,
             depth,
             session: session.clone(),
             landing: landing.clone(),

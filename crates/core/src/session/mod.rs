@@ -139,7 +139,7 @@ impl Session {
         let transform = inner.transform(driver);
         let owned = take_front(batch, transform.room())?;
         let nothing = || {
-            let (empty, ticket) = Flight::new(inner, Leg::home(), direction, Vec::new());
+            let (empty, ticket) = Flight::new(inner, (Leg::home(), now), direction, Vec::new());
             empty.finish();
             ticket
         };
@@ -147,7 +147,7 @@ impl Session {
             return Ok(nothing());
         }
         let leg = inner.depart(driver, explored, shape, owned.len(), now);
-        let (flight, ticket) = Flight::new(inner, leg, direction, owned);
+        let (flight, ticket) = Flight::new(inner, (leg, now), direction, owned);
         // Another flight than this one is none that can be given back: dropped, it is finished
         // in software.
         if let Err(flight) = transform.submit(direction, flight)
