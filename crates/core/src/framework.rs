@@ -294,6 +294,12 @@ impl Framework {
         config.auto.iter().any(|n| n == name) || config.force.as_deref() == Some(name)
     }
 
+    /// Whether a driver works, by name.
+    pub fn health(&self, driver: &str) -> Result<Health, Error> {
+        let index = self.driver_index(driver)?;
+        Ok(self.shared.entries[index].breaker.health())
+    }
+
     /// Statistics of a driver, by name and CryptoAPI name.
     pub fn statistics(&self, driver: &str, algorithm: &str) -> Result<Totals, Error> {
         let index = self.driver_index(driver)?;

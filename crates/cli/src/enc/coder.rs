@@ -1,9 +1,10 @@
 //! What happens to one chunk: its IV, the cipher, and the padding of the last one.
 
-use cipherlane::{Direction, Request, Session};
+use cipherlane::{Direction, Request};
 
 use super::buffer::Buffer;
 use super::cipher::{BLOCK, Cipher, Mode, padded, padding};
+use super::driver::Driver;
 use super::source::Chunk;
 use super::turn::Turn;
 use crate::failure::Failure;
@@ -11,7 +12,7 @@ use crate::failure::Failure;
 /// Encrypts or decrypts chunks, from any number of threads.
 #[derive(Debug)]
 pub(super) struct Coder {
-    session: Session,
+    driver: Driver,
     cipher: Cipher,
     direction: Direction,
     iv: [u8; BLOCK],
@@ -22,7 +23,7 @@ pub(super) struct Coder {
 
 impl Coder {
     pub(super) fn new(
-        session: Session,
+        driver: Driver,
         cipher: Cipher,
         direction: Direction,
         iv: [u8; BLOCK],
@@ -30,7 +31,7 @@ impl Coder {
     ) -> Coder {
         let chained = cipher.mode == Mode::Cbc && direction == Direction::Encrypt;
         Coder {
-            session,
+            driver,
             cipher,
             direction,
             iv,
@@ -93,7 +94,15 @@ impl Coder {
     fn process(&self, data: &mut [u8], iv: &[u8; BLOCK]) -> Result<(), Failure> {
         let iv = &iv[..self.cipher.iv_len()];
         let request = Request::in_place(data).iv(iv);
-        Ok(self.session.process(self.direction, &mut [request])?)
+        Ok(self
+            .driver
+            .session()?
+            .process(self.direction, &mut [request])?)
+    }
+
+    /// Waits until what is to be verified is. An error if the driver was wrong.
+    pub(super) fn verify(&self) -> Result<(), Failure> {
+        self.driver.verify()
     }
 
     /// The IV of a chunk that needs no other chunk's result.

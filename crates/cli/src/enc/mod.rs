@@ -6,12 +6,14 @@
 //! | `cipher`, `key` | names, hexadecimal keys, padding; the places a key can be read from |
 //! | `source`, `sink` | input; output |
 //! | `coder` | what happens to one chunk |
+//! | `driver` | who encrypts, and what is done when that fails |
 //! | `pipeline`, `turn`, `buffer` | the workers, their order, their memory |
 
 pub(crate) mod arguments;
 mod buffer;
 mod cipher;
 mod coder;
+mod driver;
 mod key;
 mod pipeline;
 mod sink;
@@ -35,6 +37,7 @@ use zeroize::Zeroizing;
 
 use self::cipher::{BLOCK, Cipher, Mode, NAMES};
 use self::coder::Coder;
+use self::driver::Driver;
 use self::pipeline::Pipeline;
 use self::sink::Sink;
 use self::source::Source;
@@ -146,14 +149,13 @@ pub(crate) fn run(args: &EncArgs, key: Option<Secret>, mut config: Config) -> Re
     let mut workers = workers(&mut config)?;
     let forced = config.force.clone();
     let framework = framework(config)?;
-    let driver = forced.unwrap_or_else(|| framework.driver_names()[0].to_owned());
-    // The key schedule is as secret as the key.
-    let session = secret::scope(|| framework.session(cipher.algorithm(), &key)?.open())?;
+    let name = forced.unwrap_or_else(|| framework.driver_names()[0].to_owned());
+    let driver = Driver::new(framework, name.clone(), cipher.algorithm(), &key)?;
     drop(key);
     if let Some(note) = secret::note().filter(|_| args.verbose) {
         eprintln!("cipherlane: note: {note}");
     }
-    let coder = Coder::new(session, cipher, direction, iv, args.nopad);
+    let coder = Coder::new(driver, cipher, direction, iv, args.nopad);
 
     let chunk = (MEMORY / workers.len()).min(CHUNK) / BLOCK * BLOCK;
     let file = |path: &Option<PathBuf>| path.clone().filter(|path| path != Path::new("-"));
@@ -186,7 +188,7 @@ pub(crate) fn run(args: &EncArgs, key: Option<Secret>, mut config: Config) -> Re
             algorithm: cipher.algorithm(),
             key_bits: cipher.key_bits,
             direction: if args.decrypt { "decrypt" } else { "encrypt" },
-            driver,
+            driver: name,
             workers: workers.len(),
             bytes,
             seconds,

@@ -71,6 +71,7 @@ impl Pipeline {
             }
         }
         pipeline.source.check()?;
+        pipeline.coder.verify()?;
         pipeline.sink.commit(written)?;
         Ok(written)
     }

@@ -2,6 +2,7 @@
 
 mod check;
 mod enc;
+mod enc_devices;
 mod enc_failures;
 mod esp_perf;
 mod files;

@@ -20,7 +20,8 @@ use crate::{Direction, Flight, Framework, Split, Transform};
 
 /// One in so many requests, unless the settings say otherwise.
 pub(crate) const EVERY: u64 = 4096;
-/// Requests that wait to be verified at most; more are let go.
+/// Requests that wait to be verified at most. More are let go, unless each one is to be
+/// verified: then whoever has one more waits.
 const MOST_WAITING: usize = 64;
 /// The thread ends when there was nothing to do for so long.
 const IDLE: Duration = Duration::from_secs(5);
@@ -40,6 +41,11 @@ impl Sampler {
             every,
             left: AtomicI64::new(every),
         }
+    }
+
+    /// Whether each is to be verified.
+    fn is_for_all(&self) -> bool {
+        self.every == 1
     }
 
     /// Which of the next `requests` is to be verified, if one is. Threads that ask at the
@@ -184,9 +190,16 @@ impl Verifier {
 
     fn push(self: &Arc<Self>, job: Job) {
         let process = std::process::id();
+        let waits = job.watch.entry().sampler.is_for_all();
         let mut queue = self.queue();
-        if queue.jobs.len() >= MOST_WAITING {
-            return;
+        while queue.jobs.len() >= MOST_WAITING {
+            if !waits || queue.thread != Some(process) {
+                return;
+            }
+            queue = self
+                .bell
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         queue.jobs.push_back(job);
         if queue.thread != Some(process) {
