@@ -5,6 +5,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use crate::algorithms;
 use crate::failure::Failure;
 use crate::options::start_learning;
 use crate::output::{self, JsonFlag};
@@ -57,12 +58,12 @@ struct Range {
 }
 
 pub(crate) fn run(args: &CalibrateArgs, mut config: Config) -> Result<(), Failure> {
-    let algorithms = match args.algorithms.as_slice() {
+    let algorithms: Vec<_> = match args.algorithms.as_slice() {
         [] => Algorithm::all().to_vec(),
         names => names
             .iter()
-            .map(|name| Algorithm::find(name))
-            .collect::<Result<_, _>>()?,
+            .map(|name| Ok(algorithms::find(name, None)?.algorithm))
+            .collect::<Result<_, Failure>>()?,
     };
     config.calibration_seconds = args.seconds.or(config.calibration_seconds);
     let framework = start_learning(config.clone())?;

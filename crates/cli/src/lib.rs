@@ -13,6 +13,7 @@
 //!
 //! It is a library so that the fuzz targets reach those parsers; the program is [`main`].
 
+mod algorithms;
 mod calibrate;
 mod capture;
 mod check;

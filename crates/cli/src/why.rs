@@ -1,8 +1,9 @@
 //! `cipherlane why`: who serves a request, and why not another.
 
-use cipherlane::{Algorithm, Config, Direction, Mode, Question, Why};
+use cipherlane::{Config, Direction, Mode, Question, Why};
 use clap::Args;
 
+use crate::algorithms::{self, Choice};
 use crate::calibrate::calibrate;
 use crate::failure::Failure;
 use crate::options::start;
@@ -15,7 +16,7 @@ const CALIBRATION_SECONDS: f64 = 2.0;
 /// Say which driver serves a request, what each would cost, and why the others are not used
 #[derive(Args, Debug)]
 pub(crate) struct WhyArgs {
-    /// Linux CryptoAPI name, such as 'gcm(aes)'
+    /// Linux CryptoAPI name, such as 'gcm(aes)', or OpenSSL's, such as aes-128-gcm
     #[arg(value_name = "ALG")]
     algorithm: String,
     /// Bytes of a request, such as 1400 or 64K
@@ -45,10 +46,12 @@ fn batch(text: &str) -> Result<usize, String> {
 }
 
 pub(crate) fn run(args: &WhyArgs, mut config: Config) -> Result<(), Failure> {
-    let algorithm = Algorithm::find(&args.algorithm)?;
+    let choice = algorithms::find(&args.algorithm, args.keybits)?;
+    check_length(choice)?;
+    let Choice { algorithm, key_len } = choice;
     let question = Question {
         algorithm,
-        key_len: key_len(algorithm, args.keybits)?,
+        key_len,
         goal: config.goal,
         mode: if args.submit {
             Mode::Submit
@@ -86,24 +89,22 @@ pub(crate) fn run(args: &WhyArgs, mut config: Config) -> Result<(), Failure> {
     }
 }
 
-fn key_len(algorithm: &Algorithm, bits: Option<u32>) -> Result<usize, Failure> {
+/// Refuses lengths that are not measured: an algorithm that takes any key costs the same with
+/// all of them.
+fn check_length(choice: Choice) -> Result<(), Failure> {
+    let algorithm = choice.algorithm;
     let lengths = algorithm.key_lengths();
-    let Some(bits) = bits else {
-        return Ok(lengths[0]);
-    };
-    // Only lengths that are measured: an algorithm that takes any key costs the same with all.
-    let known = lengths.iter().map(|&len| algorithm.key_bits(len));
-    algorithm
-        .key_len(bits)
-        .filter(|len| lengths.contains(len))
-        .ok_or_else(|| {
-            let known: Vec<_> = known.map(|bits| bits.to_string()).collect();
-            Failure::Usage(format!(
-                "{}: no key of {bits} bits; use --keybits {}",
-                algorithm.name,
-                known.join(" or ")
-            ))
-        })
+    if lengths.contains(&choice.key_len) {
+        return Ok(());
+    }
+    let bits = |&len: &usize| algorithm.key_bits(len).to_string();
+    let known: Vec<_> = lengths.iter().map(bits).collect();
+    Err(Failure::Usage(format!(
+        "{}: no key of {} bits; use --keybits {}",
+        algorithm.name,
+        bits(&choice.key_len),
+        known.join(" or ")
+    )))
 }
 
 fn text(why: &Why, direction: Direction) -> String {

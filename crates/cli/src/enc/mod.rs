@@ -20,6 +20,7 @@ mod sink;
 mod source;
 mod turn;
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,8 +30,9 @@ use std::time::Instant;
 use cipherlane::{Config, Direction, Framework};
 use cipherlane_drivers::cores::Settings;
 use cipherlane_drivers::software::Software;
-use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Command};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -104,14 +106,48 @@ pub(crate) struct EncArgs {
 }
 
 fn ciphers() -> impl TypedValueParser<Value = Cipher> {
-    let names = NAMES.into_iter().map(clap::builder::PossibleValue::new);
+    let names = NAMES.into_iter().map(PossibleValue::new);
     let names = names.map(|name| match name.get_name() {
         "aes-128-cbc" => name.alias("aes128"),
         "aes-192-cbc" => name.alias("aes192"),
         "aes-256-cbc" => name.alias("aes256"),
         _ => name,
     });
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<Cipher>())
+    Ciphers(PossibleValuesParser::new(names))
+}
+
+/// Names of ciphers. One that is authenticated is refused with what does it.
+#[derive(Clone)]
+struct Ciphers(PossibleValuesParser);
+
+impl TypedValueParser for Ciphers {
+    type Value = Cipher;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Cipher, clap::Error> {
+        let name = value.to_string_lossy().to_ascii_lowercase();
+        let authenticated = ["gcm", "ccm", "ocb", "siv", "poly1305", "mgm"];
+        if authenticated.iter().any(|mode| name.contains(mode)) {
+            let words = format!(
+                "'{name}' is an authenticated cipher, and enc has none, as 'openssl enc' has \
+                 none: a file needs a format for the tag. 'age' and 'openssl cms -encrypt \
+                 -aes-256-gcm' have one.\n"
+            );
+            return Err(clap::Error::raw(ErrorKind::InvalidValue, words).with_cmd(command));
+        }
+        let name = self.0.parse_ref(command, argument, value)?;
+        name.parse().map_err(|error| {
+            clap::Error::raw(ErrorKind::InvalidValue, format!("{error}\n")).with_cmd(command)
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 /// What was done, for `--json`.

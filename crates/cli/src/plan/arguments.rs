@@ -8,9 +8,10 @@ use cipherlane_measure::record::Case;
 use clap::Args;
 
 use super::workload::Workload;
+use crate::algorithms::{Choice, find};
 use crate::failure::Failure;
 use crate::output::JsonFlag;
-use crate::speed::{Choice, Work, find};
+use crate::speed::Work;
 use crate::units;
 
 /// Requests of a batch, and batches under way, at most.

@@ -11,8 +11,9 @@ use cipherlane_measure::latency::Latency;
 use cipherlane_measure::run::{Bill, Block, Run};
 use cipherlane_measure::subject::Subject;
 
+use crate::algorithms::Choice;
 use crate::failure::Failure;
-use crate::speed::{Choice, Submitting, Waiting, Work, key};
+use crate::speed::{Submitting, Waiting, Work, key};
 
 /// Payload that a prediction goes through, and batches, within limits.
 const BYTES: usize = 8 << 20;

@@ -8,8 +8,9 @@ use cipherlane_measure::run::Measurement;
 use cipherlane_measure::stats::FEWEST_PAIRS;
 use cipherlane_measure::subject::Candidate;
 
+use crate::algorithms::Choice;
 use crate::failure::Failure;
-use crate::speed::{Choice, Submitting, Waiting, Work, key};
+use crate::speed::{Submitting, Waiting, Work, key};
 
 /// What the accelerator is compared with.
 pub(super) const BASE: &str = "software";

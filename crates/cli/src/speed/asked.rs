@@ -6,7 +6,7 @@ use cipherlane::{Algorithm, Direction};
 use cipherlane_measure::interleave::MOST_THREADS;
 
 use super::arguments::{Definition, SpeedArgs};
-use super::names::{self, Choice};
+use crate::algorithms::{self, Choice};
 use crate::failure::Failure;
 
 /// Measured when no algorithm is named.
@@ -69,7 +69,7 @@ impl Asked {
         let named = first_given([&args.algorithms, &definition.algorithms]);
         let choices = match named {
             Some(named) => {
-                let found = named.iter().map(|name| names::find(name, keybits));
+                let found = named.iter().map(|name| algorithms::find(name, keybits));
                 found.collect::<Result<Vec<_>, _>>()?
             }
             None => default_choices(keybits)?,
@@ -149,7 +149,7 @@ fn default_choices(keybits: Option<u32>) -> Result<Vec<Choice>, Failure> {
     let all = all.collect::<Result<Vec<_>, _>>()?;
     let taken: Vec<_> = all
         .into_iter()
-        .filter_map(|algorithm| names::with_bits(algorithm, keybits))
+        .filter_map(|algorithm| algorithms::with_bits(algorithm, keybits))
         .collect();
     match (taken.is_empty(), keybits) {
         (true, Some(bits)) => Err(Failure::Usage(format!(

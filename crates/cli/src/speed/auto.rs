@@ -7,8 +7,8 @@ use cipherlane_measure::stats::Interval;
 
 use super::asked::{AUTO, Asked, BASE};
 use super::lineup::Lineup;
-use super::names::Choice;
 use super::work::Cell;
+use crate::algorithms::Choice;
 use crate::calibrate::calibrate_lengths;
 use crate::failure::Failure;
 

@@ -3,7 +3,6 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `arguments`, `asked` | options and definition files; what they come to |
-//! | `names` | algorithms by CryptoAPI and OpenSSL names |
 //! | `lineup` | drivers that can be measured, and why the others cannot |
 //! | `work`, `waiting`, `submitting` | what one operation is, and the two kinds of caller |
 //! | `memory` | a caller's memory, which all drivers use in turn |
@@ -15,7 +14,6 @@ mod asked;
 mod auto;
 mod lineup;
 mod memory;
-mod names;
 pub(crate) mod outputs;
 mod submitting;
 mod table;
@@ -37,7 +35,6 @@ use self::asked::Asked;
 use self::auto::Promise;
 use self::lineup::Lineup;
 pub(crate) use self::lineup::key;
-pub(crate) use self::names::{Choice, find};
 use self::outputs::Outputs;
 pub(crate) use self::submitting::Submitting;
 pub(crate) use self::waiting::Waiting;

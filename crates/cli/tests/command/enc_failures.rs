@@ -78,11 +78,15 @@ fn a_wrong_command_line_is_refused_by_name() {
             "enc -aes-128-ctr -K 00 -in in".to_owned(),
             &["iv undefined", "-iv"],
         ),
+        (
+            "enc -aes-128-gcm -K 00 -in in".to_owned(),
+            &["aes-128-gcm", "authenticated", "age"],
+        ),
         (format!("enc -aes-128-ctr {out}"), &["--K"]),
         (format!("enc -K 00 {out}"), &["--cipher"]),
         (
-            format!("enc -aes-128-gcm -K 00 {out}"),
-            &["aes-128-gcm", "aes-128-ctr"],
+            format!("enc -aes-128-cfb -K 00 {out}"),
+            &["aes-128-cfb", "aes-128-ctr"],
         ),
         (format!("enc -aes-128-cbc -k secret {out}"), &["-k"]),
         (

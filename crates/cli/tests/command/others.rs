@@ -143,7 +143,7 @@ fn what_does_not_exist_is_refused_by_name() {
     let place = Place::new();
     place.write("cut.toml", "force = 'soft");
     for (line, words) in [
-        ("why rot13 16", ["rot13", "ctr(aes)"].as_slice()),
+        ("why rot13 16", ["rot13", "gcm(aes)"].as_slice()),
         (
             "why ctr(aes) 16 --keybits 512",
             &["512", "128 or 192 or 256"],

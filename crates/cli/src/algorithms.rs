@@ -12,7 +12,7 @@ pub(crate) struct Choice {
     pub(crate) key_len: usize,
 }
 
-/// OpenSSL's modes of AES, and what CryptoAPI calls them.
+/// Modes of AES as OpenSSL calls them, and their CryptoAPI names.
 const AES_MODES: [(&str, &str); 6] = [
     ("ecb", "ecb(aes)"),
     ("cbc", "cbc(aes)"),
@@ -22,20 +22,25 @@ const AES_MODES: [(&str, &str); 6] = [
     ("cbc-hmac-sha256", "authenc(hmac(sha256),cbc(aes))"),
 ];
 
-/// OpenSSL's other names.
-const OTHERS: [(&str, &str); 3] = [
+/// Other names that are in use.
+const OTHERS: [(&str, &str); 10] = [
     ("chacha20-poly1305", "rfc7539(chacha20,poly1305)"),
+    ("chacha20poly1305", "rfc7539(chacha20,poly1305)"),
     ("hmac-sha256", "hmac(sha256)"),
     ("hmac-sha512", "hmac(sha512)"),
+    ("kuznyechik-ecb", "ecb(kuznyechik)"),
+    ("kuznyechik-ctr", "ctr(kuznyechik)"),
+    ("kuznyechik-mgm", "mgm(kuznyechik)"),
+    ("magma-ecb", "ecb(magma)"),
+    ("magma-ctr", "ctr(magma)"),
+    ("magma-mgm", "mgm(magma)"),
 ];
 
-/// The algorithm of that name, with a key of `bits`, or of those in an OpenSSL name, or else
-/// the shortest.
+/// The algorithm of that name, with a key of `bits`, or of those in the name, or else the
+/// shortest.
 pub(crate) fn find(name: &str, bits: Option<u32>) -> Result<Choice, Failure> {
     let (cryptoapi, bits_of_name) = translate(&name.to_ascii_lowercase()).unwrap_or((name, None));
-    let algorithm = Algorithm::find(cryptoapi).map_err(|error| {
-        Failure::Usage(format!("{error}; or an OpenSSL name, such as aes-128-gcm"))
-    })?;
+    let algorithm = Algorithm::find(cryptoapi).map_err(|_| unknown(name))?;
     if let (Some(bits), Some(of_name)) = (bits, bits_of_name)
         && bits != of_name
     {
@@ -58,8 +63,30 @@ pub(crate) fn find(name: &str, bits: Option<u32>) -> Result<Choice, Failure> {
     })
 }
 
-/// The algorithm with a key of so many bits, if it takes one.
-pub(super) fn with_bits(algorithm: &'static Algorithm, bits: Option<u32>) -> Option<Choice> {
+/// No algorithm has this name; a similar name is offered.
+fn unknown(name: &str) -> Failure {
+    let lower = name.to_ascii_lowercase();
+    let aes = AES_MODES.map(|(mode, _)| format!("aes-128-{mode}"));
+    let others = OTHERS.map(|(other, _)| other.to_owned());
+    let all = Algorithm::all().iter().map(|a| a.name.to_owned());
+    let similar = all
+        .chain(aes)
+        .chain(others)
+        .map(|known| (strsim::jaro_winkler(&lower, &known), known))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(likeness, _)| *likeness > 0.8);
+    let hint = match similar {
+        Some((_, known)) => format!("did you mean '{known}'? "),
+        None => String::new(),
+    };
+    Failure::Usage(format!(
+        "unknown algorithm '{name}': {hint}Names are those of the Linux CryptoAPI, such as \
+         'gcm(aes)', or of OpenSSL, such as aes-128-gcm; 'cipherlane drivers' lists all"
+    ))
+}
+
+/// The algorithm with a key of this length, if it takes one.
+pub(crate) fn with_bits(algorithm: &'static Algorithm, bits: Option<u32>) -> Option<Choice> {
     let key_len = match bits {
         None => algorithm.key_lengths()[0],
         Some(bits) => algorithm.key_len(bits)?,
@@ -67,13 +94,18 @@ pub(super) fn with_bits(algorithm: &'static Algorithm, bits: Option<u32>) -> Opt
     Some(Choice { algorithm, key_len })
 }
 
-/// CryptoAPI's name and the key bits for a name of OpenSSL's.
+/// CryptoAPI's name and the key bits for a name of OpenSSL's: `aes-128-gcm`, `aes-gcm`, `gcm`.
 fn translate(name: &str) -> Option<(&'static str, Option<u32>)> {
-    if let Some(&(_, cryptoapi)) = OTHERS.iter().find(|(openssl, _)| *openssl == name) {
+    if let Some(&(_, cryptoapi)) = OTHERS.iter().find(|(other, _)| *other == name) {
+        return Some((cryptoapi, None));
+    }
+    let rest = name.strip_prefix("aes-").unwrap_or(name);
+    let mode_of = |text: &str| AES_MODES.iter().find(|(mode, _)| *mode == text);
+    if let Some(&(_, cryptoapi)) = mode_of(rest) {
         return Some((cryptoapi, None));
     }
     let (bits, mode) = name.strip_prefix("aes-")?.split_once('-')?;
-    let &(_, cryptoapi) = AES_MODES.iter().find(|(openssl, _)| *openssl == mode)?;
+    let &(_, cryptoapi) = mode_of(mode)?;
     Some((cryptoapi, Some(bits.parse().ok()?)))
 }
 
@@ -90,6 +122,10 @@ mod tests {
             ("AES-256-GCM", Some(256), "gcm(aes)", 32),
             ("aes-128-xts", None, "xts(aes)", 32),
             ("chacha20-poly1305", None, "rfc7539(chacha20,poly1305)", 32),
+            ("gcm", None, "gcm(aes)", 16),
+            ("ctr", Some(192), "ctr(aes)", 24),
+            ("aes-xts", None, "xts(aes)", 32),
+            ("kuznyechik-mgm", None, "mgm(kuznyechik)", 32),
             ("hmac-sha512", Some(512), "hmac(sha512)", 64),
         ] {
             let choice = find(name, bits).unwrap();
@@ -106,6 +142,9 @@ mod tests {
         for (name, bits, said) in [
             ("rot13", None, "rot13"),
             ("aes-128-ocb", None, "aes-128-ocb"),
+            ("gmc(aes)", None, "did you mean 'gcm(aes)'"),
+            ("aes-128-gmc", None, "did you mean 'aes-128-gcm'"),
+            ("chacha20", None, "did you mean 'chacha20poly1305'"),
             ("aes-100-gcm", None, "100 bits"),
             ("gcm(aes)", Some(100), "128 or"),
             ("aes-128-gcm", Some(256), "leave one out"),
