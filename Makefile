@@ -44,6 +44,7 @@ run: build
 test:
 	scripts/needs build test
 	cargo test --workspace --no-fail-fast
+	scripts/examples
 	scripts/test-as zen3 --workspace --no-fail-fast $(PER_PROCESSOR)
 	$(MAKE) constant-time fuzz loom openssl-3.5
 

@@ -126,3 +126,8 @@ mod tests {
         Cli::command().debug_assert();
     }
 }
+
+/// The code on the front page is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

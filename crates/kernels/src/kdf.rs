@@ -1,11 +1,8 @@
-//! Key derivation by HMAC over Streebog (RFC 7836 sections 4.4 and 4.5).
-//!
-//! The hash is that of the `streebog` crate, which looks up tables by what it hashes:
-//! unlike all else here, it is **not constant time** on machines whose caches tell.
+//! Key derivation by HMAC over Streebog (RFC 7836 sections 4.4 and 4.5), in constant time.
 
-use hmac::{Hmac, KeyInit, Mac};
-use streebog::Streebog256;
 use zeroize::Zeroize;
+
+use crate::streebog::hmac_256;
 
 /// KDF_GOSTR3411_2012_256 of RFC 7836 section 4.5: 256 bits of key from a key of any
 /// length, a label and a seed.
@@ -21,18 +18,13 @@ pub fn gostr3411_2012_256(key: &[u8], label: &[u8], seed: &[u8]) -> [u8; 32] {
 /// # Panics
 /// If `derived` is longer than 255 times 32 bytes, which that byte can count.
 pub fn tree_gostr3411_2012_256(key: &[u8], label: &[u8], seed: &[u8], derived: &mut [u8]) {
-    let mac = Hmac::<Streebog256>::new_from_slice(key).expect("a key of any length");
     let count = derived.len().div_ceil(32);
     assert!(count <= 255, "at most 8160 bytes are derived");
     let bits = (8 * derived.len() as u32).to_be_bytes();
     // Without the zeros that it begins with.
     let bits = &bits[(bits.iter().take_while(|&&byte| byte == 0).count())..];
     for (number, part) in (1..=255).zip(derived.chunks_mut(32)) {
-        let mut mac = mac.clone();
-        for input in [&[number], label, &[0], seed, bits] {
-            mac.update(input);
-        }
-        let mut bytes = mac.finalize().into_bytes();
+        let mut bytes = hmac_256(key, &[&[number], label, &[0], seed, bits]);
         part.copy_from_slice(&bytes[..part.len()]);
         bytes.zeroize();
     }

@@ -13,7 +13,7 @@
 //! | [`chacha`] | ChaCha20-Poly1305, also in pieces |
 //! | [`gost28147`] | GOST 28147-89: cipher modes, MAC, key diversification |
 //! | [`kuznyechik`], [`magma`], [`mgm`] | the ciphers of GOST R 34.12-2015, and the AEAD mode over them |
-//! | [`kdf`] | key derivation of RFC 7836 |
+//! | [`kdf`], [`streebog`] | key derivation of RFC 7836, and the hash that it stands on |
 //! | [`naive`] | the reference that judges every kernel |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | [`environment`] | variables of the process, which a privileged program does not obey |
@@ -47,6 +47,7 @@ pub mod mgm;
 pub mod naive;
 pub mod sha2;
 pub mod soundness;
+pub mod streebog;
 mod wipe;
 pub mod xts;
 

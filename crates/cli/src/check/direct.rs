@@ -8,8 +8,7 @@ use cipherlane_esp::{
 use cipherlane_kernels::gost28147::{Key, Sbox, cfb, cnt, ecb, imit};
 use cipherlane_kernels::job::{CipherJob, MacJob};
 use cipherlane_kernels::kdf;
-use hmac::{Hmac, KeyInit, Mac};
-use streebog::{Digest, Streebog256, Streebog512};
+use cipherlane_kernels::streebog::{Streebog, hmac_256, hmac_512};
 
 use super::case::Case;
 use super::report::Report;
@@ -106,16 +105,15 @@ fn same(what: &str, given: &[u8], expected: &[u8]) -> Result<(), String> {
 }
 
 fn streebog(case: &Case, bits: u16, keyed: bool) -> Vec<u8> {
-    fn hmac<H: Mac + KeyInit>(case: &Case) -> Vec<u8> {
-        let mac = <H as KeyInit>::new_from_slice(&case.key).expect("a key of any length");
-        let mac = mac.chain_update(&case.plaintext);
-        mac.finalize().into_bytes().to_vec()
-    }
+    let digest = |mut hash: Streebog| {
+        hash.update(&case.plaintext);
+        hash.finish()
+    };
     match (bits, keyed) {
-        (256, false) => Streebog256::digest(&case.plaintext).to_vec(),
-        (256, true) => hmac::<Hmac<Streebog256>>(case),
-        (_, false) => Streebog512::digest(&case.plaintext).to_vec(),
-        (_, true) => hmac::<Hmac<Streebog512>>(case),
+        (256, false) => digest(Streebog::new_256())[32..].to_vec(),
+        (256, true) => hmac_256(&case.key, &[&case.plaintext]).to_vec(),
+        (_, false) => digest(Streebog::new_512()).to_vec(),
+        (_, true) => hmac_512(&case.key, &[&case.plaintext]).to_vec(),
     }
 }
 

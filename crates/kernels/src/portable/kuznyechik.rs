@@ -56,6 +56,13 @@ pub(crate) fn expand(key: &[u8; 32], rounds: &mut RoundKeys) {
     });
 }
 
+/// π of 64 bytes, which are the lanes of the S-box here. It is Streebog's too.
+pub(crate) fn substitute_64(bytes: &mut [u8; 64]) {
+    let (lanes, _) = bytes.as_chunks_mut::<1>();
+    let plane = substitute(pack(lanes)[0]);
+    unpack(&[plane], lanes);
+}
+
 /// L of one block: the products by all coefficients at once, bit by bit of them.
 fn mix_one(mut block: u128) -> u128 {
     const ONES: u128 = u128::MAX / 255;

@@ -3,6 +3,7 @@
 //!
 //! Lengths and IVs are public. Additional data is made secret too, though it need not be.
 
+use ::hmac::{Hmac, KeyInit, Mac};
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::authenc::{self, AuthencKey, CbcAes};
 use cipherlane_kernels::chacha::{self, ChaChaKey};
@@ -15,8 +16,9 @@ use cipherlane_kernels::job::{AeadJob, AuthencJob, CipherJob, MacJob};
 use cipherlane_kernels::kuznyechik::{self, KuznyechikKey};
 use cipherlane_kernels::magma::{self, MagmaKey};
 use cipherlane_kernels::xts::{self, XtsKey};
-use cipherlane_kernels::{cbc, cpu, ctr, ecb, mgm, naive, sha2};
+use cipherlane_kernels::{cbc, cpu, ctr, ecb, kdf, mgm, naive, sha2};
 use inout::InOutBuf;
+use streebog::Streebog256;
 
 use crate::watch::{self, kernel, publish, secret};
 
@@ -38,6 +40,7 @@ pub(crate) fn run() {
     gost34();
     macs();
     gost28147_modes();
+    key_derivation();
 }
 
 fn block_modes() {
@@ -366,6 +369,34 @@ fn macs() {
 }
 
 /// GOST 28147-89 with and without key meshing. The longest messages are meshed.
+/// KDF_TREE_GOSTR3411_2012_256: the data is the label, the IV the seed.
+fn key_derivation() {
+    const DERIVED: usize = 80;
+    let expected = |m: &Message| {
+        let part = |number: u8| {
+            let mut mac = Hmac::<Streebog256>::new_from_slice(&m.key).unwrap();
+            for input in [&[number], &m.data[..], &[0], &m.iv, &[2, 0x80]] {
+                mac.update(input);
+            }
+            mac.finalize().into_bytes().to_vec()
+        };
+        let mut derived = [part(1), part(2), part(3)].concat();
+        derived.truncate(DERIVED);
+        (m.data.clone(), derived)
+    };
+    let key = |key: &[u8]| <[u8; 32]>::try_from(key).ok();
+    check(&messages(&[32], any), key, expected, |hidden| {
+        let derive = |hidden: &mut Hidden<[u8; 32]>| {
+            hidden.output = None;
+            let mut derived = vec![0; DERIVED];
+            let Hidden { key, data, iv, .. } = hidden;
+            kernel(|| kdf::tree_gostr3411_2012_256(&*key, data, &*iv, &mut derived));
+            derived
+        };
+        hidden.iter_mut().map(derive).collect()
+    });
+}
+
 fn gost28147_modes() {
     let sbox = Sbox::param_z();
     let key = |key: &[u8]| GostKey::new(key, &sbox);

@@ -1,0 +1,56 @@
+//! A driver of one's own: registered, self-tested, and used where it is told to.
+//!
+//! `cargo run --example driver -p cipherlane-drivers`. `cipherlane::conformance` has one that
+//! takes submitted work, and the tests that every driver should pass.
+
+use std::sync::Arc;
+
+use cipherlane::{Algorithm, Config, Direction, Driver, Error, Framework, Request, Transform};
+use cipherlane_drivers::software::Software;
+
+/// An engine that is imagined: software does its work.
+struct Engine(Software);
+
+impl Driver for Engine {
+    fn name(&self) -> &str {
+        "engine"
+    }
+
+    fn version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+
+    fn priority(&self) -> i32 {
+        200
+    }
+
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+        match algorithm.name {
+            "ctr(aes)" => Ok(()),
+            _ => Err("the engine knows ctr(aes) only".to_owned()),
+        }
+    }
+
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        self.0.transform(algorithm, key)
+    }
+}
+
+fn main() -> Result<(), Error> {
+    let framework = Framework::builder(Arc::new(Software))
+        .driver(Arc::new(Engine(Software)))
+        .config(Config::default())
+        .build()?;
+    let session = framework.session("ctr(aes)", &[0x2b; 16])?;
+    let session = session.driver("engine").open()?;
+    let mut data = [0; 64];
+    let request = Request::in_place(&mut data).iv(&[0; 16]);
+    session.process(Direction::Encrypt, &mut [request])?;
+    let totals = framework.statistics("engine", "ctr(aes)")?;
+    println!("the engine served {} bytes", totals.bytes);
+    Ok(())
+}
