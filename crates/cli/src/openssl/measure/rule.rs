@@ -88,14 +88,10 @@ impl fmt::Display for Left<'_> {
         match self {
             Left::Problem(problem) => f.write_str(problem),
             Left::Behind(figure) => {
-                let behind = (1.0 - figure.ratio) * 100.0;
-                write!(
-                    f,
-                    "{behind:.0} % behind at {}",
-                    units::size(figure.bytes as u64)
-                )
+                let size = units::size(figure.bytes as u64);
+                write!(f, "{:.2} at {size}", figure.ratio)
             }
-            Left::NoGain => write!(f, "no gain from {} B", SPENT[0]),
+            Left::NoGain => write!(f, "even from {} B", SPENT[0]),
         }
     }
 }
@@ -186,7 +182,7 @@ mod tests {
         let fast = [1.1, 1.2, 1.5, 2.0, 3.0, 4.0];
         let slow = cipher(fast, [1.1, 0.94, 0.96, 2.0, 3.0, 4.0]);
         assert_eq!(slow.judge(), Err(Left::Behind(&slow.figures[7])));
-        assert_eq!(slow.judge().unwrap_err().to_string(), "6 % behind at 64 B");
+        assert_eq!(slow.judge().unwrap_err().to_string(), "0.94 at 64 B");
         let mut noisy = cipher(fast, [1.1, 0.94, 1.5, 2.0, 3.0, 4.0]);
         noisy.figures[7].high = 1.02;
         assert_eq!(noisy.judge(), Ok(()), "the noise explains it");
@@ -197,10 +193,7 @@ mod tests {
         let short = [1.5, 1.5, 1.3, 1.01, 1.0, 1.0];
         let short = cipher(short, short);
         assert_eq!(short.judge(), Err(Left::NoGain));
-        assert_eq!(
-            short.judge().unwrap_err().to_string(),
-            "no gain from 1400 B"
-        );
+        assert_eq!(short.judge().unwrap_err().to_string(), "even from 1400 B");
         let once = [1.0, 1.0, 1.0, 1.5, 1.0, 1.0];
         assert!(cipher(once, once).judge().is_err());
         let mut noisy = cipher([1.03; 6], [1.0; 6]);

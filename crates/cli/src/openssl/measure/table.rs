@@ -61,6 +61,6 @@ fn taken(cipher: &Cipher, offered: Option<&[String]>) -> String {
         (true, Ok(())) => "yes".to_owned(),
         (true, Err(reason)) => format!("yes, though {reason}"),
         (false, Ok(())) => "no, not listed".to_owned(),
-        (false, Err(reason)) => format!("no, {reason}"),
+        (false, Err(reason)) => format!("no: {reason}"),
     }
 }
