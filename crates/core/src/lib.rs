@@ -95,6 +95,6 @@ pub use process::Process;
 pub use request::{Request, Status};
 pub use session::{Session, SessionBuilder};
 pub use stats::Totals;
-pub use text_file::read_text;
+pub use text_file::{read_bounded, read_text};
 pub use verify::{Answer, Mismatch};
 pub use why::{Candidate, Question, Why};

@@ -11,9 +11,17 @@ use crate::Error;
 
 /// Reads a file of UTF-8 text of at most `max_len` bytes.
 ///
-/// [`Error::Config`] names a path that is no regular file, since a device or a pipe may never
-/// end; a longer file; and bytes that are no text. [`Error::Io`] says what the system refused.
+/// The errors are those of [`read_bounded`], and [`Error::Config`] for bytes that are no text.
 pub fn read_text(path: &Path, max_len: u64) -> Result<String, Error> {
+    String::from_utf8(read_bounded(path, max_len)?)
+        .map_err(|_| refused(path, "not text in UTF-8; name another file".to_owned()))
+}
+
+/// Reads a file of at most `max_len` bytes.
+///
+/// [`Error::Config`] names a path that is no regular file, since a device or a pipe may never
+/// end, and a longer file. [`Error::Io`] says what the system refused.
+pub fn read_bounded(path: &Path, max_len: u64) -> Result<Vec<u8>, Error> {
     let failed = |source| Error::Io {
         path: path.to_owned(),
         source,
@@ -32,8 +40,7 @@ pub fn read_text(path: &Path, max_len: u64) -> Result<String, Error> {
             format!("more than {max_len} bytes, too long for such a file; name another"),
         ));
     }
-    String::from_utf8(bytes)
-        .map_err(|_| refused(path, "not text in UTF-8; name another file".to_owned()))
+    Ok(bytes)
 }
 
 /// Does not wait, as opening a pipe would that came in the file's place.

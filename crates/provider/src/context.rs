@@ -12,6 +12,7 @@ use cipherlane_kernels::job::Direction;
 use crate::buffers::Buffers;
 use crate::error::{self, Core, Reason};
 use crate::ffi::{Dispatch, Function, Param, cipher};
+use crate::offered::Offered;
 use crate::params::{self, Name};
 use crate::spec::{self, Spec};
 use crate::statistics;
@@ -58,6 +59,9 @@ pub(crate) const LONGEST_IV: usize = 128;
 /// What OpenSSL holds: a cipher's context, and whom its errors are told.
 struct InUse<C> {
     core: Core,
+    /// A panic left something half done: every further call is refused, and the context is only
+    /// freed.
+    broken: bool,
     context: C,
 }
 
@@ -72,20 +76,29 @@ pub(crate) unsafe fn guarded<C>(
     work: impl FnOnce(&mut C) -> Result<(), Reason>,
 ) -> c_int {
     // SAFETY: promised by the caller.
-    let Some(InUse { core, context }) = (unsafe { context.cast::<InUse<C>>().as_mut() }) else {
+    let Some(used) = (unsafe { context.cast::<InUse<C>>().as_mut() }) else {
         return 0;
     };
-    // A context in which a panic left something half done is only dropped or begun anew by
-    // its program; nothing in it is unsafe to use.
-    match catch_unwind(AssertUnwindSafe(|| work(context))) {
-        Ok(Ok(())) => 1,
-        Ok(Err(reason)) => {
-            error::raise(*core, reason);
-            0
-        }
-        Err(_) => {
-            error::raise(*core, Reason::InternalError);
-            0
+    used.run(work)
+}
+
+impl<C> InUse<C> {
+    fn run(&mut self, work: impl FnOnce(&mut C) -> Result<(), Reason>) -> c_int {
+        let done = match self.broken {
+            true => Err(Reason::InternalError),
+            false => {
+                catch_unwind(AssertUnwindSafe(|| work(&mut self.context))).unwrap_or_else(|_| {
+                    self.broken = true;
+                    Err(Reason::InternalError)
+                })
+            }
+        };
+        match done {
+            Ok(()) => 1,
+            Err(reason) => {
+                error::raise(self.core, reason);
+                0
+            }
         }
     }
 }
@@ -97,11 +110,17 @@ fn boxed<C>(make: impl FnOnce() -> InUse<C>) -> *mut c_void {
     }
 }
 
-/// For `newctx`: a context of a provider, whose pointer is the core's handle.
-pub(crate) fn new<C: Context>(spec: &'static Spec, provider: *mut c_void) -> *mut c_void {
+/// For `newctx`.
+///
+/// # Safety
+/// As [`Offered::of`].
+pub(crate) unsafe fn new<C: Context>(spec: &'static Spec, provider: *mut c_void) -> *mut c_void {
     statistics::count_context(spec);
+    // SAFETY: promised by the caller.
+    let core = unsafe { Offered::of(provider) }.core;
     boxed(|| InUse {
-        core: Core(provider),
+        core,
+        broken: false,
         context: C::new(spec),
     })
 }
@@ -118,11 +137,12 @@ unsafe extern "C" fn freectx<C>(context: *mut c_void) {
 unsafe extern "C" fn dupctx<C: Context>(context: *mut c_void) -> *mut c_void {
     // SAFETY: OpenSSL's promise about contexts.
     match unsafe { context.cast::<InUse<C>>().as_ref() } {
-        Some(InUse { core, context }) => boxed(|| InUse {
-            core: *core,
-            context: context.clone(),
+        Some(used) if !used.broken => boxed(|| InUse {
+            core: used.core,
+            broken: false,
+            context: used.context.clone(),
         }),
-        None => std::ptr::null_mut(),
+        _ => std::ptr::null_mut(),
     }
 }
 
@@ -346,4 +366,27 @@ pub(crate) const fn functions<C: Context>(new: NewContext, params: GetParams) ->
         C::PIPELINE[3],
         Dispatch::END,
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_that_panicked_is_refused_from_then_on() {
+        let mut used = InUse {
+            core: Core(std::ptr::null()),
+            broken: false,
+            context: 0,
+        };
+        let add = |number: &mut i32| {
+            *number += 1;
+            Ok(())
+        };
+        assert_eq!(used.run(add), 1);
+        assert_eq!(used.run(|_| Err(Reason::InvalidData)), 0);
+        assert_eq!(used.run(add), 1, "an error is no panic");
+        assert_eq!(used.run(|_| panic!("on purpose")), 0);
+        assert_eq!((used.run(add), used.context), (0, 2));
+    }
 }

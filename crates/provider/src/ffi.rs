@@ -40,6 +40,7 @@ impl Dispatch {
 
 /// `OSSL_ALGORITHM`
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(crate) struct Offer {
     pub(crate) names: *const c_char,
     pub(crate) properties: *const c_char,
@@ -49,6 +50,16 @@ pub(crate) struct Offer {
 
 // SAFETY: all four point to constants.
 unsafe impl Sync for Offer {}
+
+impl Offer {
+    /// What ends every list.
+    pub(crate) const END: Offer = Offer {
+        names: std::ptr::null(),
+        properties: std::ptr::null(),
+        functions: std::ptr::null(),
+        description: std::ptr::null(),
+    };
+}
 
 /// `OSSL_ITEM`
 #[repr(C)]

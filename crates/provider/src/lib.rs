@@ -3,7 +3,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `lib.rs` | the one symbol that OpenSSL looks for, and what the provider says of itself |
-//! | `registry`, `spec` | the ciphers on offer, and their constants |
+//! | `registry`, `spec` | the ciphers, and their constants |
+//! | `offered` | those that the configuration has on offer |
 //! | `context` | the C functions of a cipher, over a trait |
 //! | `block`, `cts`, `ctr`, `gcm`, `xts`, `chacha` | that trait for each mode |
 //! | `keyed`, `aead` | what the modes without a tag do alike, and those with one |
@@ -64,6 +65,7 @@ mod error;
 mod ffi;
 mod gcm;
 mod keyed;
+mod offered;
 mod params;
 mod pipeline;
 mod registry;
@@ -76,7 +78,9 @@ mod xts;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use error::Core;
 use ffi::{Dispatch, Function, Item, Offer, Param, data_type, provider};
+use offered::Offered;
 use params::{Name, described};
 
 const NAME: &CStr = c"Cipherlane OpenSSL provider";
@@ -93,7 +97,7 @@ static FUNCTIONS: [Dispatch; 6] = {
     type Get = unsafe extern "C" fn(*mut c_void, *mut Param) -> c_int;
     type Query = unsafe extern "C" fn(*mut c_void, c_int, *mut c_int) -> *const Offer;
     type Reasons = extern "C" fn(*mut c_void) -> *const Item;
-    type Teardown = extern "C" fn(*mut c_void);
+    type Teardown = unsafe extern "C" fn(*mut c_void);
     // SAFETY: OpenSSL calls each by its number as the type that it has.
     unsafe {
         use std::mem::transmute;
@@ -138,16 +142,18 @@ pub unsafe extern "C" fn OSSL_provider_init(
         unsafe { error::listen(core) };
         statistics::start();
         // SAFETY: the core's own table and handle.
-        let cores = unsafe { configured(core, handle, c"cores") };
-        split::start(cores.as_deref());
+        let setting = |name| unsafe { configured(core, handle, name) };
+        let offered = Box::new(Offered::new(Core(handle), setting(c"ciphers").as_deref()));
+        split::start(setting(c"cores").as_deref());
+        offered
     });
-    if started.is_err() {
+    let Ok(offered) = started else {
         return 0;
-    }
-    // SAFETY: both have places. Nothing of ours hangs on the context but whom errors are told.
+    };
+    // SAFETY: both have places.
     unsafe {
         *functions = FUNCTIONS.as_ptr();
-        *context = handle.cast_mut();
+        *context = Box::into_raw(offered).cast();
     }
     1
 }
@@ -179,9 +185,12 @@ unsafe fn configured(
     }
 }
 
-extern "C" fn teardown(_: *mut c_void) {
+unsafe extern "C" fn teardown(provider: *mut c_void) {
     let _ = catch_unwind(statistics::report);
     let _ = catch_unwind(split::stop);
+    // SAFETY: it is what `OSSL_provider_init` gave, and this is the last call with it. OpenSSL
+    // keeps no list of a provider that it tears down.
+    drop(unsafe { Box::from_raw(provider.cast::<Offered>()) });
 }
 
 /// Runs when the library is unloaded, and at the latest when the process ends: a program that
@@ -213,7 +222,7 @@ unsafe extern "C" fn get_params(_: *mut c_void, params: *mut Param) -> c_int {
 }
 
 unsafe extern "C" fn query(
-    _: *mut c_void,
+    provider: *mut c_void,
     operation: c_int,
     uncacheable: *mut c_int,
 ) -> *const Offer {
@@ -224,7 +233,8 @@ unsafe extern "C" fn query(
         }
     }
     match operation {
-        provider::CIPHERS => registry::OFFERS.as_ptr(),
+        // SAFETY: OpenSSL's promise about providers.
+        provider::CIPHERS => unsafe { Offered::of(provider) }.ciphers(),
         _ => std::ptr::null(),
     }
 }

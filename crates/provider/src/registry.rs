@@ -1,4 +1,4 @@
-//! The ciphers on offer: names, constants and functions of each.
+//! The ciphers: names, constants and functions of each.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null;
@@ -41,7 +41,8 @@ macro_rules! ciphers {
                 properties: c"provider=cipherlane".as_ptr(),
                 functions: {
                     unsafe extern "C" fn new(provider: *mut c_void) -> *mut c_void {
-                        context::new::<$context>(&$id, provider)
+                        // SAFETY: OpenSSL's promise about providers.
+                        unsafe { context::new::<$context>(&$id, provider) }
                     }
                     unsafe extern "C" fn params(params: *mut Param) -> c_int {
                         // SAFETY: OpenSSL's promise about parameters.
@@ -53,7 +54,7 @@ macro_rules! ciphers {
                 },
                 description: null(),
             },)*
-            Offer { names: null(), properties: null(), functions: null(), description: null() },
+            Offer::END,
         ];
     };
 }

@@ -43,6 +43,9 @@ static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
 /// be whoever reads them.
 static PROBLEM: OnceLock<&str> = OnceLock::new();
 
+/// The same of the list of ciphers.
+static CIPHERS_PROBLEM: OnceLock<String> = OnceLock::new();
+
 /// Begins to count where the environment says so.
 pub(crate) fn start() {
     WANTED.get_or_init(|| {
@@ -110,6 +113,11 @@ pub(crate) fn note(problem: &'static str) {
     let _ = PROBLEM.set(problem);
 }
 
+/// Notes that not all of the list of ciphers was followed, as [`note`] does.
+pub(crate) fn note_ciphers(problem: String) {
+    let _ = CIPHERS_PROBLEM.set(problem);
+}
+
 /// Whether this process has told something, even that nothing was counted.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
@@ -159,6 +167,9 @@ pub(crate) fn report() {
     line.push('}');
     if let Some(problem) = PROBLEM.get() {
         let _ = write!(line, ",\"problem\":\"{problem}\"");
+    }
+    if let Some(problem) = CIPHERS_PROBLEM.get() {
+        let _ = write!(line, ",\"ciphers_problem\":\"{problem}\"");
     }
     line.push_str("}\n");
     // The program is about to end: where this cannot be written, nobody is left to tell.

@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::failure::Failure;
 use crate::openssl::cnf::Cnf;
 use crate::openssl::fips;
+use crate::openssl::measure::Measured;
 
 /// The name under which programs know the provider.
 pub(crate) const NAME: &str = "cipherlane";
@@ -15,8 +16,13 @@ pub(crate) const NAME: &str = "cipherlane";
 const BEGIN: &str = "# begin of cipherlane, written by 'cipherlane openssl'\n";
 const END: &str = "# end of cipherlane\n";
 
-/// The lines that make programs which read `base` prefer the provider in the file `module`.
-pub(crate) fn block(base: &Cnf, module: &Path) -> Result<String, Failure> {
+/// The lines that make programs which read `base` prefer the provider in the file `module`, for
+/// the ciphers that it takes by what was `measured`, or for all.
+pub(crate) fn block(
+    base: &Cnf,
+    module: &Path,
+    measured: Option<&Measured>,
+) -> Result<String, Failure> {
     let module = plain(module)?;
     let mut lines = String::from(BEGIN);
     // The name of the section that a setting points to. Where there is none, it is added.
@@ -50,14 +56,29 @@ pub(crate) fn block(base: &Cnf, module: &Path) -> Result<String, Failure> {
         Some(old) if !old.value.is_empty() => format!("{},{query}", old.value),
         _ => query,
     };
+    let ciphers = measured.map_or(String::new(), ciphers);
     lines.push_str(&format!(
         "[{providers}]\n{NAME} = cipherlane_provider\n\
          {default}\
          [cipherlane_provider]\nmodule = {module}\nactivate = 1\n\
+         {ciphers}\
          # '?': what this provider does not have comes from the others.\n\
          [{algorithms}]\ndefault_properties = {query}\n"
     ));
     Ok(lines + END)
+}
+
+/// The line that names the ciphers which the provider offers.
+fn ciphers(measured: &Measured) -> String {
+    let taken = measured.taken();
+    let names = match taken.is_empty() {
+        true => "none".to_owned(),
+        false => taken.join(", "),
+    };
+    format!(
+        "# Measured {}; 'cipherlane openssl status' has the figures.\nciphers = {names}\n",
+        measured.date
+    )
 }
 
 /// A configuration's text without our lines, and whether it had any.
@@ -94,7 +115,7 @@ mod tests {
 
     fn added(base: &str) -> Cnf {
         let path = Path::new("/x.cnf");
-        let block = block(&Cnf::parse(base, path), Path::new("/p.so")).unwrap();
+        let block = block(&Cnf::parse(base, path), Path::new("/p.so"), None).unwrap();
         let text = base.to_owned() + &block;
         assert_eq!(without(&text), (base.to_owned(), true));
         Cnf::parse(&text, path)
@@ -141,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_path_that_would_need_quoting_is_refused() {
-        let refused = block(&Cnf::default(), Path::new("/a b.so")).unwrap_err();
+        let refused = block(&Cnf::default(), Path::new("/a b.so"), None).unwrap_err();
         assert!(refused.to_string().contains("'/a b.so'"), "{refused}");
     }
 }

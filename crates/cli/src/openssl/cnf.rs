@@ -3,12 +3,18 @@
 
 use std::path::{Path, PathBuf};
 
-use cipherlane::environment;
+use cipherlane::{environment, read_bounded};
 
 use crate::failure::Failure;
 
 /// Files within files, before it must be a circle.
 const DEPTH: usize = 10;
+/// Files that one includes, over all.
+const FILES: usize = 1000;
+/// Bytes of the longest file.
+pub(crate) const MAX_FILE: u64 = 1 << 20;
+/// A configuration without settings, as many name it.
+const NULL: &str = "/dev/null";
 /// The section of what stands before the first heading.
 const DEFAULT: &str = "default";
 
@@ -16,6 +22,26 @@ const DEFAULT: &str = "default";
 #[derive(Debug, Default)]
 pub(crate) struct Cnf {
     settings: Vec<Setting>,
+    /// Files that were included.
+    included: usize,
+}
+
+/// A configuration's file, of limited size: whose path it is may be another's choice.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, cipherlane::Error> {
+    match path.as_os_str() == NULL {
+        true => Ok(Vec::new()),
+        false => read_bounded(path, MAX_FILE),
+    }
+}
+
+/// Why a configuration's file cannot be read.
+pub(crate) fn unreadable(path: &Path, error: cipherlane::Error) -> Failure {
+    match error {
+        cipherlane::Error::Io { source, .. } => {
+            Failure::path("read the configuration of OpenSSL in", path, &source)
+        }
+        error => Failure::from(error),
+    }
 }
 
 /// `name = value`, and where it stands.
@@ -24,7 +50,7 @@ pub(crate) struct Setting {
     section: String,
     pub(crate) name: String,
     pub(crate) value: String,
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     line: usize,
 }
 
@@ -43,8 +69,7 @@ impl Setting {
 impl Cnf {
     /// The file, with all that it includes.
     pub(crate) fn read(path: &Path) -> Result<Cnf, Failure> {
-        let bytes = std::fs::read(path)
-            .map_err(|error| Failure::path("read the configuration of OpenSSL in", path, &error))?;
+        let bytes = read(path).map_err(|error| unreadable(path, error))?;
         Ok(Cnf::parse(&String::from_utf8_lossy(&bytes), path))
     }
 
@@ -140,7 +165,11 @@ impl Cnf {
             files.sort();
         }
         for file in files {
-            if let Ok(bytes) = std::fs::read(&file) {
+            if self.included == FILES {
+                return;
+            }
+            self.included += 1;
+            if let Ok(bytes) = read(&file) {
                 self.add(&String::from_utf8_lossy(&bytes), &file, section, depth);
             }
         }

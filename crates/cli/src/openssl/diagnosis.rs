@@ -9,12 +9,30 @@ use crate::failure::Failure;
 use crate::openssl::block::NAME;
 use crate::openssl::cnf::{Cnf, Setting};
 use crate::openssl::fips;
+use crate::openssl::measure::{HeldFor, Measured};
 use crate::openssl::module::{self, FILE, TITLE};
 use crate::openssl::program::{self, Openssl};
 use crate::openssl::watch;
 
 const CONFIGURE: &str = "run eval \"$(cipherlane openssl env)\" for this shell, or 'cipherlane \
                          openssl install' for the whole system";
+
+/// Names of a list of ciphers, and characters of each, that are looked at.
+const MAX_NAMES: usize = 64;
+const MAX_NAME: usize = 64;
+
+/// Ciphers that `openssl enc` has, with the bytes of their keys: one that is offered is tried.
+const TRIED: [(&str, usize); 9] = [
+    ("AES-128-CTR", 16),
+    ("AES-256-CTR", 32),
+    ("AES-192-CTR", 24),
+    ("AES-128-CBC", 16),
+    ("AES-256-CBC", 32),
+    ("AES-192-CBC", 24),
+    ("AES-128-ECB", 16),
+    ("AES-256-ECB", 32),
+    ("AES-192-ECB", 24),
+];
 
 /// What there is, and what is wrong with it.
 #[derive(Debug, Serialize)]
@@ -27,8 +45,14 @@ pub(crate) struct Diagnosis {
     pub(crate) module: Option<PathBuf>,
     /// What the provider says.
     pub(crate) provider_version: Option<String>,
+    /// The ciphers that the configuration names for the provider; none: all are offered.
+    pub(crate) ciphers: Option<Vec<String>>,
+    /// What was measured for this configuration.
+    pub(crate) measured: Option<Measured>,
     /// Whether `openssl` really encrypted by it.
     pub(crate) used: bool,
+    /// Whether the ciphers that are offered can be tried by `openssl enc`.
+    pub(crate) triable: bool,
     /// None: all is well.
     pub(crate) problems: Vec<Problem>,
 }
@@ -44,16 +68,23 @@ impl Diagnosis {
     /// Looks at the present configuration, and tries it.
     pub(crate) fn make() -> Result<Diagnosis, Failure> {
         let openssl = Openssl::ask()?;
+        let mut cnf = Cnf::default();
         let mut diagnosis = Diagnosis {
             openssl_conf: openssl.present_cnf(),
-            openssl: openssl.version,
+            openssl: openssl.version.clone(),
             module: None,
             provider_version: None,
+            ciphers: None,
+            measured: None,
             used: false,
+            triable: true,
             problems: Vec::new(),
         };
         match Cnf::read(&diagnosis.openssl_conf) {
-            Ok(cnf) => diagnosis.read(&cnf, &openssl.modules)?,
+            Ok(read) => {
+                cnf = read;
+                diagnosis.read(&cnf, &openssl)?;
+            }
             Err(failure) => {
                 let remedy = match environment::variable("OPENSSL_CONF") {
                     Some(_) => "let OPENSSL_CONF name a file that is there, or unset it",
@@ -62,7 +93,7 @@ impl Diagnosis {
                 diagnosis.problem(failure.to_string(), remedy);
             }
         }
-        diagnosis.try_it()?;
+        diagnosis.try_it(&cnf)?;
         Ok(diagnosis)
     }
 
@@ -73,7 +104,7 @@ impl Diagnosis {
         });
     }
 
-    fn read(&mut self, cnf: &Cnf, modules: &Path) -> Result<(), Failure> {
+    fn read(&mut self, cnf: &Cnf, openssl: &Openssl) -> Result<(), Failure> {
         let file = self.openssl_conf.display().to_string();
         let Some(init) = cnf.top("openssl_conf") else {
             self.problem(
@@ -135,10 +166,42 @@ impl Diagnosis {
         self.query(cnf, &init.value, &entry.name);
         let module = match cnf.get(&entry.value, "module") {
             // Relative, it is looked for in the directory of modules; absolute, it replaces that.
-            Some(module) => modules.join(&module.value),
-            None => modules.join(format!("{}.so", entry.name)),
+            Some(module) => openssl.modules.join(&module.value),
+            None => openssl.modules.join(format!("{}.so", entry.name)),
         };
-        self.load(module)
+        self.load(module)?;
+        self.figures(cnf, entry, openssl)
+    }
+
+    /// Which ciphers are offered, and whether what was measured still holds.
+    fn figures(&mut self, cnf: &Cnf, entry: &Setting, openssl: &Openssl) -> Result<(), Failure> {
+        self.ciphers = list(cnf).map(|list| {
+            let names = list.value.split(',').map(str::trim).take(MAX_NAMES);
+            // Whoever wrote the file may not be whose terminal this is.
+            let shown = |name: &str| name.escape_debug().take(MAX_NAME).collect();
+            names.map(shown).collect()
+        });
+        // The lines and the figures were written together.
+        let lines = cnf
+            .get(&entry.value, "module")
+            .map_or(entry, |module| module);
+        let again = "measure again with 'cipherlane openssl env --measure', or, where it is \
+                     installed, 'cipherlane openssl install --measure'";
+        match Measured::read(&lines.file) {
+            Ok(measured) => self.measured = measured,
+            Err(reason) => {
+                self.problem(format!("what was measured cannot be read: {reason}"), again)
+            }
+        }
+        let module = self.module.as_ref().filter(|module| module.exists());
+        if let (Some(measured), Some(module), Some(_)) = (&self.measured, module, &self.ciphers) {
+            let now = HeldFor::now(&openssl.library, module)?;
+            if let Some(change) = measured.held_for.changed(&now) {
+                let what = format!("the ciphers were measured {change}: others may be ahead");
+                self.problem(what, again);
+            }
+        }
+        Ok(())
     }
 
     /// The query by which one of several providers of a cipher is chosen.
@@ -223,13 +286,26 @@ impl Diagnosis {
     }
 
     /// Whatever was read: is it used?
-    fn try_it(&mut self) -> Result<(), Failure> {
+    fn try_it(&mut self, cnf: &Cnf) -> Result<(), Failure> {
+        let offered = |(name, _): &(&str, usize)| {
+            let ciphers = self.ciphers.as_ref();
+            ciphers.is_none_or(|list| list.iter().any(|own| own.eq_ignore_ascii_case(name)))
+        };
+        let found = TRIED.into_iter().find(offered);
+        self.triable = found.is_some();
+        let (cipher, key_len) = found.unwrap_or(TRIED[0]);
         let place = watch::Statistics::new()?;
-        let output = program::use_cipher(&place.file())?;
+        let output = program::use_cipher(cipher, key_len, &place.file())?;
         let used = place.processes()?;
         self.used = used
             .iter()
-            .any(|process| process.ciphers.contains_key("AES-128-CTR"));
+            .any(|process| process.ciphers.contains_key(cipher));
+        let mut told = used
+            .iter()
+            .filter_map(|process| process.ciphers_problem.as_ref());
+        if let Some(what) = told.next() {
+            self.problems.push(watch::ciphers_problem(what, list(cnf)));
+        }
         if self.used || !self.problems.is_empty() {
             return Ok(());
         }
@@ -243,7 +319,7 @@ impl Diagnosis {
                 "OpenSSL does not load the provider, though it is configured",
                 "look for what 'openssl list -providers' says, and install it again",
             );
-        } else {
+        } else if self.triable {
             self.problem(
                 match fips::kernel() {
                     true => {
@@ -260,6 +336,13 @@ impl Diagnosis {
         }
         Ok(())
     }
+}
+
+/// The list of ciphers in the provider's section.
+fn list(cnf: &Cnf) -> Option<&Setting> {
+    let init = cnf.top("openssl_conf")?;
+    let providers = cnf.get(&init.value, "providers")?;
+    cnf.get(&entry(cnf, &providers.value)?.value, "ciphers")
 }
 
 /// The entry of our provider: by its name, or by its file's.

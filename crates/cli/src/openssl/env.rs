@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::openssl::block::{block, plain, without};
-use crate::openssl::cnf::Cnf;
+use crate::openssl::cnf::{self, Cnf};
 use crate::openssl::fips;
+use crate::openssl::measure::{Known, Measured, Measuring};
 use crate::openssl::module;
 use crate::openssl::program::Openssl;
 use crate::output::{self, JsonFlag};
@@ -17,7 +18,9 @@ use crate::output::{self, JsonFlag};
 /// Write a configuration for the programs of this shell: eval "$(cipherlane openssl env)"
 ///
 /// It includes the configuration that programs of this shell have now (OPENSSL_CONF, or else the
-/// system's), which stays as it is, and adds the provider to it.
+/// system's), which stays as it is, and adds the provider to it. Where it was not done for this
+/// libcrypto, processor and provider, each cipher is measured (some seconds), and the provider
+/// offers those that are ahead of OpenSSL's own; the figures are kept in FILE.measured.json.
 #[derive(Args, Debug)]
 pub(crate) struct EnvArgs {
     /// The provider [default: found beside this program, in ../lib, or in OpenSSL's directory]
@@ -27,6 +30,8 @@ pub(crate) struct EnvArgs {
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
+    measuring: Measuring,
+    #[command(flatten)]
     json: JsonFlag,
 }
 
@@ -34,6 +39,8 @@ pub(crate) struct EnvArgs {
 struct Written<'a> {
     openssl_conf: &'a Path,
     module: &'a Path,
+    /// The ciphers that the provider offers; none: all of them.
+    ciphers: Option<Vec<&'a str>>,
 }
 
 pub(crate) fn run(args: &EnvArgs) -> Result<(), Failure> {
@@ -56,17 +63,31 @@ pub(crate) fn run(args: &EnvArgs) -> Result<(), Failure> {
     if let Some(why) = fips::demanded(&base.cnf) {
         eprintln!("cipherlane: warning: {why}, so the provider will not be used");
     }
-    let text = base.text + &block(&base.cnf, &module)?;
+    let known = args.measuring.settle(&openssl, &module, &path)?;
+    let measured = known.measured();
+    let text = base.text + &block(&base.cnf, &module, measured)?;
     path.parent()
         .map_or(Ok(()), std::fs::create_dir_all)
+        .and_then(|()| keep(&known, &path))
         .and_then(|()| cipherlane_files::write(&path, text.as_bytes()))
         .map_err(|error| Failure::path("write the configuration", &path, &error))?;
     match args.json.json {
         true => output::json(&Written {
             openssl_conf: &path,
             module: &module,
+            ciphers: measured.map(Measured::taken),
         }),
         false => output::print(&format!("export OPENSSL_CONF={}\n", quoted(&path))),
+    }
+}
+
+/// Keeps what was measured beside the configuration, or takes away what holds no more.
+fn keep(known: &Known, cnf: &Path) -> std::io::Result<()> {
+    let file = Measured::file(cnf);
+    match known {
+        Known::New(measured) => cipherlane_files::write(&file, measured.to_json().as_bytes()),
+        Known::Unmeasured if file.exists() => std::fs::remove_file(file),
+        _ => Ok(()),
     }
 }
 
@@ -93,10 +114,8 @@ impl Base {
             }
             return Base::include(&named, output);
         }
-        let old = std::fs::read_to_string(output).map_err(|error| {
-            Failure::path("read the configuration of OpenSSL in", output, &error)
-        })?;
-        match without(&old) {
+        let old = cnf::read(output).map_err(|error| cnf::unreadable(output, error))?;
+        match without(&String::from_utf8_lossy(&old)) {
             (text, true) => Ok(Base {
                 cnf: Cnf::parse(&text, output),
                 text,

@@ -5,14 +5,16 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use cipherlane::read_text;
 use cipherlane_files::Destination;
 use clap::Args;
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::openssl::block::{block, without};
-use crate::openssl::cnf::Cnf;
+use crate::openssl::cnf::{self, Cnf, MAX_FILE};
 use crate::openssl::fips;
+use crate::openssl::measure::{Known, Measured, Measuring};
 use crate::openssl::module::{self, FILE};
 use crate::openssl::program::Openssl;
 use crate::openssl::way;
@@ -21,7 +23,10 @@ use crate::output::{self, JsonFlag};
 /// Install the provider for every program of this machine that uses OpenSSL
 ///
 /// Copies the provider into OpenSSL's directory of modules and adds a few lines at the end of
-/// its configuration, of which a backup is kept beside it. Done again, it renews both.
+/// its configuration, of which a backup is kept beside it. Done again, it renews both. Where it was
+/// not done for this libcrypto, processor and provider, each cipher is measured (some seconds), and
+/// the provider offers those that are ahead of OpenSSL's own; the figures are kept beside the
+/// configuration in openssl.cnf.measured.json.
 #[derive(Args, Debug)]
 pub(crate) struct InstallArgs {
     /// Only print what would be done
@@ -40,6 +45,8 @@ pub(crate) struct InstallArgs {
     #[arg(long, value_name = "FILE")]
     openssl_conf: Option<PathBuf>,
     #[command(flatten)]
+    measuring: Measuring,
+    #[command(flatten)]
     json: JsonFlag,
 }
 
@@ -47,11 +54,31 @@ pub(crate) struct InstallArgs {
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Step {
-    Copy { from: PathBuf, to: PathBuf },
-    Backup { from: PathBuf, to: PathBuf },
-    Append { to: PathBuf, lines: String },
-    RemoveLines { from: PathBuf },
-    Remove { file: PathBuf },
+    /// Only printed: what comes of it is not known before.
+    Measure,
+    Keep {
+        to: PathBuf,
+        #[serde(skip)]
+        json: String,
+    },
+    Copy {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Backup {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Append {
+        to: PathBuf,
+        lines: String,
+    },
+    RemoveLines {
+        from: PathBuf,
+    },
+    Remove {
+        file: PathBuf,
+    },
 }
 
 #[derive(Serialize)]
@@ -64,23 +91,24 @@ pub(crate) fn run(args: &InstallArgs) -> Result<(), Failure> {
     let openssl = Openssl::ask()?;
     // OPENSSL_MODULES is for programs that are started here, and not for all of this machine; and
     // with sudo it would be the choice of another user.
-    let modules = args.modules_dir.clone().unwrap_or(openssl.system_modules);
+    let modules = args
+        .modules_dir
+        .clone()
+        .unwrap_or_else(|| openssl.system_modules.clone());
     let modules = std::path::absolute(&modules)
         .map_err(|error| Failure::path("use the directory", &modules, &error))?;
-    let cnf = args.openssl_conf.clone().unwrap_or(openssl.system_cnf);
+    let cnf = args
+        .openssl_conf
+        .clone()
+        .unwrap_or_else(|| openssl.system_cnf.clone());
     // Distributions have a link there; what it points to is changed.
     let cnf = cnf.canonicalize().unwrap_or(cnf);
     let installed = modules.join(FILE);
-    let text = match fs::read_to_string(&cnf) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => {
-            return Err(Failure::path(
-                "read the configuration of OpenSSL in",
-                &cnf,
-                &error,
-            ));
+    let text = match read_text(&cnf, MAX_FILE) {
+        Err(cipherlane::Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            String::new()
         }
+        read => read.map_err(|error| cnf::unreadable(&cnf, error))?,
     };
     let (bare, had) = without(&text);
     let steps = match args.uninstall {
@@ -88,7 +116,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<(), Failure> {
             // First the lines: no program shall look for a file that is gone.
             let lines = had.then(|| Step::RemoveLines { from: cnf.clone() });
             let there = |file: PathBuf| file.exists().then_some(Step::Remove { file });
-            let files = [there(installed), there(backup(&cnf))];
+            let files = [installed, backup(&cnf), Measured::file(&cnf)].map(there);
             lines
                 .into_iter()
                 .chain(files.into_iter().flatten())
@@ -106,7 +134,11 @@ pub(crate) fn run(args: &InstallArgs) -> Result<(), Failure> {
             }
             let from = module::find(args.module.as_deref(), &modules)?;
             module::try_out(&from)?;
-            steps(from, installed, &cnf, &text, &bare)?
+            let known = match args.print {
+                true => args.measuring.look(&openssl, &from, &cnf)?,
+                false => args.measuring.settle(&openssl, &from, &cnf)?,
+            };
+            steps(from, installed, &cnf, &known, &text, &bare)?
         }
     };
     if !args.print {
@@ -129,13 +161,24 @@ fn steps(
     from: PathBuf,
     to: PathBuf,
     cnf: &Path,
+    known: &Known,
     text: &str,
     bare: &str,
 ) -> Result<Vec<Step>, Failure> {
-    let lines = block(&Cnf::parse(bare, cnf), &to)?;
+    let lines = block(&Cnf::parse(bare, cnf), &to, known.measured())?;
     let mut steps = Vec::new();
     if !same(&from, &to) {
         steps.push(Step::Copy { from, to });
+    }
+    let file = Measured::file(cnf);
+    match known {
+        Known::Wanted => steps.push(Step::Measure),
+        Known::New(measured) => steps.push(Step::Keep {
+            to: file,
+            json: measured.to_json(),
+        }),
+        Known::Unmeasured if file.exists() => steps.push(Step::Remove { file }),
+        Known::Unmeasured | Known::Kept(_) => {}
     }
     if text == joined(bare, &lines) {
         return Ok(steps);
@@ -178,6 +221,8 @@ fn joined(bare: &str, lines: &str) -> String {
 
 fn carry_out(step: &Step, bare: &str) -> Result<(), Failure> {
     match step {
+        Step::Measure => Ok(()),
+        Step::Keep { to, json } => replace(to, json.as_bytes(), 0o644),
         Step::Copy { from, to } => fs::read(from)
             .map_err(|error| Failure::path("read the provider", from, &error))
             .and_then(|bytes| replace(to, &bytes, 0o755)),
@@ -186,8 +231,9 @@ fn carry_out(step: &Step, bare: &str) -> Result<(), Failure> {
             .and_then(|bytes| replace(to, &bytes, 0o644)),
         Step::Append { to, lines } => replace(to, joined(bare, lines).as_bytes(), 0o644),
         Step::RemoveLines { from } => replace(from, bare.as_bytes(), 0o644),
-        Step::Remove { file } => fs::remove_file(file)
-            .map_err(|error| Failure::path("remove the provider", file, &error)),
+        Step::Remove { file } => {
+            fs::remove_file(file).map_err(|error| Failure::path("remove", file, &error))
+        }
     }
 }
 
@@ -217,6 +263,12 @@ fn sentences(report: &Report) -> String {
     }
     for step in &report.steps {
         text.push_str(&match step {
+            Step::Measure => {
+                "measure each cipher, and name in a line 'ciphers' of the lines below \
+                              those that are ahead of OpenSSL's own\n"
+                    .to_owned()
+            }
+            Step::Keep { to, .. } => format!("keep what was measured in '{}'\n", to.display()),
             Step::Copy { from, to } => {
                 format!("copy '{}' to '{}'\n", from.display(), to.display())
             }

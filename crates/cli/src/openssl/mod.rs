@@ -5,6 +5,7 @@
 //! | `env` | a configuration for one user or one shell |
 //! | `install` | the same for the whole system, and back |
 //! | `status`, `diagnosis` | what is wrong with the present configuration, and the remedies |
+//! | `measure/` | which ciphers are ahead of the default provider's, and are taken |
 //! | `watch` | a program run to see what it uses the provider for |
 //! | `cnf` | OpenSSL's configuration files, read |
 //! | `block` | the lines that we add to one |
@@ -19,6 +20,7 @@ mod diagnosis;
 mod env;
 mod fips;
 mod install;
+mod measure;
 mod module;
 mod program;
 mod status;
@@ -43,6 +45,8 @@ enum Action {
     Env(env::EnvArgs),
     Install(install::InstallArgs),
     Status(status::StatusArgs),
+    #[command(name = measure::HERE, hide = true)]
+    MeasureHere(measure::rounds::HereArgs),
 }
 
 pub(crate) fn run(args: &OpensslArgs) -> Result<ExitCode, Failure> {
@@ -50,6 +54,7 @@ pub(crate) fn run(args: &OpensslArgs) -> Result<ExitCode, Failure> {
         Action::Env(args) => env::run(args)?,
         Action::Install(args) => install::run(args)?,
         Action::Status(args) => return status::run(args),
+        Action::MeasureHere(args) => measure::rounds::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -16,6 +16,8 @@ use crate::failure::Failure;
 pub(crate) struct Openssl {
     /// Such as 3.0.19.
     pub(crate) version: String,
+    /// As its libcrypto calls itself, such as `OpenSSL 3.0.19 27 Jan 2026`.
+    pub(crate) library: String,
     /// Its configuration, where OPENSSL_CONF names no other.
     pub(crate) system_cnf: PathBuf,
     /// Where it looks for providers, when started here.
@@ -39,9 +41,12 @@ impl Openssl {
             let major: u32 = number.split('.').next()?.parse().ok()?;
             (major >= 3).then(|| number.to_owned())
         });
+        let library = first.split_once("(Library: ");
+        let library = library.map_or(first, |(_, library)| library.trim_end_matches(')'));
         match (version, directory("OPENSSLDIR:"), directory("MODULESDIR:")) {
             (Some(version), Some(dir), Some(modules)) => Ok(Openssl {
                 version,
+                library: library.to_owned(),
                 system_cnf: dir.join("openssl.cnf"),
                 modules: environment::variable("OPENSSL_MODULES")
                     .map_or(modules.clone(), PathBuf::from),
@@ -87,11 +92,17 @@ pub(crate) fn load(module: &Path) -> Result<Result<Provider, String>, Failure> {
     }))
 }
 
-/// Encrypts nothing by AES-CTR under the present configuration.
-pub(crate) fn use_cipher(statistics: &Path) -> Result<Output, Failure> {
-    let zeros = "0".repeat(32);
+/// Encrypts nothing by a cipher that has an IV or none, with a key of so many bytes, under the
+/// present configuration.
+pub(crate) fn use_cipher(
+    cipher: &str,
+    key_len: usize,
+    statistics: &Path,
+) -> Result<Output, Failure> {
+    let option = format!("-{}", cipher.to_ascii_lowercase());
+    let (key, iv) = ("0".repeat(2 * key_len), "0".repeat(32));
     run(Command::new("openssl")
-        .args(["enc", "-aes-128-ctr", "-K", &zeros, "-iv", &zeros])
+        .args(["enc", &option, "-K", &key, "-iv", &iv])
         .env("CIPHERLANE_OPENSSL_STATS", statistics))
 }
 

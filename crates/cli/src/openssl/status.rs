@@ -7,13 +7,15 @@ use clap::Args;
 
 use crate::failure::Failure;
 use crate::openssl::diagnosis::{Diagnosis, Problem};
+use crate::openssl::measure::table;
 use crate::openssl::watch;
 use crate::output::{self, JsonFlag};
 
 /// Say whether programs use the provider, for what, and if not, why not
 ///
 /// Alone, it looks at the present configuration: exit status 0 when the provider is used and
-/// nothing is wrong, else 1. With a program, it runs that and tells on standard error what it
+/// nothing is wrong, else 1; and it shows how fast each cipher was measured to be, which of them
+/// the provider takes, and why not the others. With a program, it runs that and tells on standard error what it
 /// used the provider for; the exit status is the program's.
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
@@ -49,11 +51,22 @@ fn text(diagnosis: &Diagnosis) -> String {
             module.display()
         ));
     }
-    text.push_str(match diagnosis.used {
-        true => "'openssl enc' encrypts by it.\n",
-        false => "'openssl enc' does not use it.\n",
+    text.push_str(match (diagnosis.used, diagnosis.triable) {
+        (true, _) => "'openssl enc' encrypts by it.\n",
+        (false, true) => "'openssl enc' does not use it.\n",
+        (false, false) => "It offers no cipher that 'openssl enc' has.\n",
     });
-    text + &problems(&diagnosis.problems)
+    text.push_str(&problems(&diagnosis.problems));
+    match (&diagnosis.measured, &diagnosis.ciphers) {
+        (Some(measured), ciphers) => text + &table::text(measured, ciphers.as_deref()),
+        (None, Some(ciphers)) => {
+            text + &output::wrap("", &format!("It offers {}.", ciphers.join(", ")))
+        }
+        (None, None) if diagnosis.provider_version.is_some() => {
+            text + "It offers every cipher, unmeasured; 'cipherlane openssl env --measure' measures.\n"
+        }
+        (None, None) => text,
+    }
 }
 
 /// Each problem with its remedy.

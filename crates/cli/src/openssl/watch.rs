@@ -15,6 +15,7 @@ use signal_hook::consts::{SIGINT, SIGQUIT};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
+use crate::openssl::cnf::Setting;
 use crate::openssl::diagnosis::{Diagnosis, Problem};
 use crate::openssl::status;
 use crate::output;
@@ -33,6 +34,9 @@ pub(crate) struct Process {
     /// A setting of the provider's that it did not follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+    /// The same of the list of ciphers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ciphers_problem: Option<String>,
 }
 
 /// How much it used of a cipher.
@@ -212,7 +216,8 @@ fn why_not(processes: &[Process], libcrypto: &[String], loader_spoke: bool) -> V
             add(
                 "the program loaded the provider, but used none of its ciphers",
                 "have it encrypt by AES in ECB, CBC, CTR, GCM or XTS, or by ChaCha20-Poly1305; 'openssl \
-             list -cipher-algorithms' lists the names",
+             list -cipher-algorithms' lists the names, 'cipherlane openssl status' those that are \
+             left to OpenSSL because it is faster",
             );
         }
     } else if !loader_spoke {
@@ -245,19 +250,34 @@ fn why_not(processes: &[Process], libcrypto: &[String], loader_spoke: bool) -> V
 
 /// Settings that the provider did not follow, each once.
 fn settings(processes: &[Process]) -> Vec<Problem> {
-    let mut told: Vec<_> = processes
-        .iter()
-        .filter_map(|p| p.problem.as_ref())
-        .collect();
-    told.sort();
-    told.dedup();
+    let once = |of: fn(&Process) -> Option<&String>| {
+        let mut told: Vec<_> = processes.iter().filter_map(of).collect();
+        told.sort();
+        told.dedup();
+        told
+    };
+    let cores = once(|process| process.problem.as_ref());
+    let ciphers = once(|process| process.ciphers_problem.as_ref());
     let problem = |what: &String| Problem {
         what: format!("large calls are not shared with other cores: {what}"),
         remedy: "correct CIPHERLANE_CORES, or 'cores' in the provider's section of the \
                  configuration, or take it out"
             .to_owned(),
     };
-    told.into_iter().map(problem).collect()
+    let ciphers = ciphers.into_iter().map(|what| ciphers_problem(what, None));
+    cores.into_iter().map(problem).chain(ciphers).collect()
+}
+
+/// What the provider told of its list of ciphers, and where that stands, if it is known.
+pub(crate) fn ciphers_problem(what: &str, setting: Option<&Setting>) -> Problem {
+    let place = setting.map_or(String::new(), |setting| format!(" of {}", setting.place()));
+    Problem {
+        what: format!("the setting 'ciphers'{place} {what}"),
+        remedy: "write names that 'openssl list -cipher-algorithms' has for the provider, with \
+                 commas between them, or 'none'; or let 'cipherlane openssl env --measure' or \
+                 'install --measure' write the line"
+            .to_owned(),
+    }
 }
 
 /// What is wrong with the configuration.

@@ -26,8 +26,8 @@ fn success(returned: c_int) -> Result<(), Refused> {
 /// libcrypto with a library context of its own: neither `openssl.cnf` nor providers that the
 /// program loads (Cipherlane's, for one) change what it fetches.
 pub(super) struct LibCrypto {
-    functions: Functions,
-    context: *mut LibContext,
+    pub(super) functions: Functions,
+    pub(super) context: *mut LibContext,
     pub(super) version: String,
 }
 
@@ -60,7 +60,7 @@ impl LibCrypto {
 
     /// Runs `f` and drops the errors that it leaves in the thread's queue, which belongs to
     /// the program around.
-    fn quietly<T>(&self, f: impl FnOnce(&Functions) -> T) -> T {
+    pub(super) fn quietly<T>(&self, f: impl FnOnce(&Functions) -> T) -> T {
         // SAFETY: no preconditions.
         unsafe { (self.functions.ERR_set_mark)() };
         let result = f(&self.functions);
@@ -71,10 +71,22 @@ impl LibCrypto {
 
     /// A cipher by OpenSSL's name.
     pub(super) fn cipher(self: &Arc<Self>, name: &str) -> Result<Cipher, String> {
+        self.cipher_of(name, None)
+    }
+
+    /// The same, with properties such as `provider=default`.
+    pub(super) fn cipher_of(
+        self: &Arc<Self>,
+        name: &str,
+        properties: Option<&CStr>,
+    ) -> Result<Cipher, String> {
         let c_name = CString::new(name).expect("names hold no zero");
-        // SAFETY: the context lives as long as `self`; the name is a C string.
-        let raw = self
-            .quietly(|f| unsafe { (f.EVP_CIPHER_fetch)(self.context, c_name.as_ptr(), null()) });
+        let properties = properties.map_or(null(), CStr::as_ptr);
+        // SAFETY: the context lives as long as `self`; the name is a C string, and so are the
+        // properties, if there are any.
+        let raw = self.quietly(|f| unsafe {
+            (f.EVP_CIPHER_fetch)(self.context, c_name.as_ptr(), properties)
+        });
         let Some(raw) = std::ptr::NonNull::new(raw) else {
             return Err(format!("{} has no {name}", self.version));
         };
@@ -121,11 +133,11 @@ impl Drop for LibCrypto {
 
 /// A fetched cipher.
 pub(super) struct Cipher {
-    library: Arc<LibCrypto>,
-    raw: *mut EvpCipher,
-    key_len: usize,
+    pub(super) library: Arc<LibCrypto>,
+    pub(super) raw: *mut EvpCipher,
+    pub(super) key_len: usize,
     iv_len: usize,
-    block: usize,
+    pub(super) block: usize,
 }
 
 // SAFETY: a fetched EVP_CIPHER is immutable and counts its references atomically.
@@ -190,7 +202,7 @@ impl CipherContext {
 
     /// Ends the message of an AEAD that encrypts, and takes its tag of 16 bytes.
     #[inline]
-    fn tag(&mut self) -> Result<[u8; 16], Refused> {
+    pub(super) fn tag(&mut self) -> Result<[u8; 16], Refused> {
         let mut tag = [0; 16];
         self.last()?;
         // SAFETY: a live context; the tag has room for the length given.
@@ -207,7 +219,7 @@ impl CipherContext {
 
     /// Ends the message of an AEAD that decrypts: whether its tag is right.
     #[inline]
-    fn verify(&mut self, tag: &mut [u8]) -> Result<bool, Refused> {
+    pub(super) fn verify(&mut self, tag: &mut [u8]) -> Result<bool, Refused> {
         let len = c_int::try_from(tag.len()).map_err(|_| Refused)?;
         // SAFETY: a live context; the tag is of the length given, and only read.
         success(unsafe {
@@ -223,7 +235,7 @@ impl CipherContext {
 
     /// Ends a message that leaves no bytes over.
     #[inline]
-    fn last(&mut self) -> Result<(), Refused> {
+    pub(super) fn last(&mut self) -> Result<(), Refused> {
         let (mut none, mut written) = ([0; 32], 0);
         // SAFETY: a live context; there is room for a block, though stream modes write none.
         success(unsafe {

@@ -1,11 +1,13 @@
 //! The functions of libcrypto 3 that the driver calls, as `openssl/evp.h` declares them.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 
 use crate::foreign::functions;
 
 /// `OSSL_LIB_CTX`.
 pub(super) enum LibContext {}
+/// `OSSL_PROVIDER`.
+pub(super) enum Provider {}
 /// `EVP_CIPHER`.
 pub(super) enum EvpCipher {}
 /// `EVP_CIPHER_CTX`.
@@ -27,6 +29,15 @@ pub(super) struct Param {
 
 /// `OSSL_PARAM_UTF8_STRING`.
 pub(super) const PARAM_UTF8_STRING: c_uint = 4;
+/// What `EVP_CIPHER_do_all_provided` calls.
+pub(super) type EachCipher = unsafe extern "C" fn(*mut EvpCipher, *mut c_void);
+
+/// `EVP_CIPH_FLAG_AEAD_CIPHER`.
+pub(super) const FLAG_AEAD: c_ulong = 0x20_0000;
+/// `EVP_CIPH_FLAG_CTS`.
+pub(super) const FLAG_CTS: c_ulong = 0x4000;
+/// `EVP_CIPH_XTS_MODE`.
+pub(super) const MODE_XTS: c_int = 0x10001;
 /// `OPENSSL_INIT_NO_ATEXIT`.
 pub(super) const INIT_NO_ATEXIT: u64 = 0x80000;
 /// `EVP_CTRL_AEAD_GET_TAG`.
@@ -43,11 +54,17 @@ functions! {
         OpenSSL_version: fn(c_int) -> *const c_char;
         OSSL_LIB_CTX_new: fn() -> *mut LibContext;
         OSSL_LIB_CTX_free: fn(*mut LibContext);
+        OSSL_PROVIDER_load: fn(*mut LibContext, *const c_char) -> *mut Provider;
+        OSSL_PROVIDER_unload: fn(*mut Provider) -> c_int;
         ERR_set_mark: fn() -> c_int;
         ERR_pop_to_mark: fn() -> c_int;
 
         EVP_CIPHER_fetch: fn(*mut LibContext, *const c_char, *const c_char) -> *mut EvpCipher;
         EVP_CIPHER_free: fn(*mut EvpCipher);
+        EVP_CIPHER_do_all_provided: fn(*mut LibContext, EachCipher, *mut c_void);
+        EVP_CIPHER_get0_name: fn(*const EvpCipher) -> *const c_char;
+        EVP_CIPHER_get_flags: fn(*const EvpCipher) -> c_ulong;
+        EVP_CIPHER_get_mode: fn(*const EvpCipher) -> c_int;
         EVP_CIPHER_get_key_length: fn(*const EvpCipher) -> c_int;
         EVP_CIPHER_get_iv_length: fn(*const EvpCipher) -> c_int;
         EVP_CIPHER_get_block_size: fn(*const EvpCipher) -> c_int;

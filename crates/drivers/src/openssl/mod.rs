@@ -15,10 +15,12 @@
 //! |---|---|
 //! | `ffi` | types and functions of libcrypto, as its headers have them |
 //! | `evp` | the same, safe to call |
+//! | [`rivals`] | the same cipher from two providers, for whoever measures them |
 //! | `xts192` | the one transform that is not like those of other libraries |
 
 mod evp;
 mod ffi;
+pub mod rivals;
 mod xts192;
 
 use std::collections::HashMap;

@@ -1,0 +1,278 @@
+//! The same cipher from OpenSSL's default provider and from another, side by side in one
+//! libcrypto: for whoever measures which of them is faster.
+//!
+//! Both are used through EVP as programs use them. The library context is of its own, so that
+//! neither `openssl.cnf` nor what it says of providers has a part.
+
+use std::ffi::{CStr, CString, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use cipherlane::Direction;
+use inout::InOutBuf;
+
+use super::evp::{Cipher, CipherContext, LibCrypto};
+use super::ffi::{EvpCipher, FLAG_AEAD, FLAG_CTS, MODE_XTS, Provider};
+use crate::foreign::{AeadContext, CipherContext as _, Context, Refused};
+
+/// The property by which the other provider's ciphers are told from the default one's.
+const OTHER: &CStr = c"provider=cipherlane";
+const DEFAULT: &CStr = c"provider=default";
+
+/// Additional data of each message: as long as a record's header of TLS 1.2.
+const AAD: [u8; 13] = [0x17; 13];
+const IV: [u8; 16] = [0x5a; 16];
+/// ChaCha20-Poly1305 has this as its block, and so have all that take data of any length.
+const ANY_LENGTH: usize = 1;
+
+/// libcrypto with both providers.
+pub struct Rivals {
+    library: Arc<LibCrypto>,
+    providers: Vec<*mut Provider>,
+    names: Vec<String>,
+}
+
+/// Whose cipher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// OpenSSL's default provider's.
+    Default,
+    /// The other provider's.
+    Other,
+}
+
+impl Rivals {
+    /// Loads the system's libcrypto, its default provider, and the provider in the file `module`,
+    /// whose ciphers have the property `provider=cipherlane`.
+    pub fn open(module: &Path) -> Result<Rivals, String> {
+        let library = Arc::new(LibCrypto::open(None)?);
+        let mut rivals = Rivals {
+            library,
+            providers: Vec::new(),
+            names: Vec::new(),
+        };
+        let path = CString::new(module.as_os_str().as_bytes())
+            .map_err(|_| "a path cannot hold a zero byte".to_owned())?;
+        rivals.load(&path)?;
+        // While no other provider is loaded, all ciphers are its own.
+        rivals.names = rivals.provided();
+        rivals.load(c"default")?;
+        Ok(rivals)
+    }
+
+    fn load(&mut self, name: &CStr) -> Result<(), String> {
+        // SAFETY: the context lives as long as the library; the name is a C string.
+        let provider = self
+            .library
+            .quietly(|f| unsafe { (f.OSSL_PROVIDER_load)(self.library.context, name.as_ptr()) });
+        if provider.is_null() {
+            let name = name.to_string_lossy();
+            return Err(format!("{} cannot load '{name}'", self.library.version));
+        }
+        self.providers.push(provider);
+        Ok(())
+    }
+
+    /// The names of all ciphers of the providers that are loaded.
+    fn provided(&self) -> Vec<String> {
+        struct Found<'a> {
+            library: &'a LibCrypto,
+            names: Vec<String>,
+        }
+        unsafe extern "C" fn take(cipher: *mut EvpCipher, found: *mut c_void) {
+            // SAFETY: it is what is handed over below, which nobody else uses meanwhile.
+            let found = unsafe { &mut *found.cast::<Found<'_>>() };
+            // SAFETY: a cipher that lives during this call; its name is a string or null.
+            unsafe {
+                let name = (found.library.functions.EVP_CIPHER_get0_name)(cipher);
+                if !name.is_null() {
+                    let name = CStr::from_ptr(name).to_string_lossy().into_owned();
+                    found.names.push(name);
+                }
+            }
+        }
+        let mut found = Found {
+            library: &self.library,
+            names: Vec::new(),
+        };
+        let argument = (&raw mut found).cast();
+        // SAFETY: `take` is called only before this returns, with the argument given.
+        self.library.quietly(|f| unsafe {
+            (f.EVP_CIPHER_do_all_provided)(self.library.context, take, argument)
+        });
+        found.names.sort();
+        found.names
+    }
+
+    /// What libcrypto says that it is, such as `OpenSSL 3.0.19 27 Jan 2026`.
+    pub fn version(&self) -> &str {
+        &self.library.version
+    }
+
+    /// The ciphers of the other provider, by name.
+    pub fn ciphers(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Messages of `len` bytes, of which ciphers of whole blocks take as many as fit, by both
+    /// providers. `Ok(None)`: the default provider does not have the cipher. `Err`: a provider
+    /// refuses the cipher, or both do not come to the same.
+    pub fn race(
+        &self,
+        name: &str,
+        direction: Direction,
+        len: usize,
+    ) -> Result<Option<Race>, String> {
+        let other = self.library.cipher_of(name, Some(OTHER))?;
+        let Ok(default) = self.library.cipher_of(name, Some(DEFAULT)) else {
+            return Ok(None);
+        };
+        let refused = |Refused| format!("{name}: a message is refused");
+        let (other, default) = (Arc::new(other), Arc::new(default));
+        let mut sealed = Message::new(&default, Direction::Encrypt, len).map_err(refused)?;
+        sealed.run().map_err(refused)?;
+        let message = |cipher| {
+            let mut message = Message::new(cipher, direction, len)?;
+            if direction == Direction::Decrypt {
+                message.input.copy_from_slice(&sealed.output);
+                message.tag = sealed.tag;
+            }
+            message.run()?;
+            Ok(message)
+        };
+        let race = Race {
+            default: message(&default).map_err(refused)?,
+            other: message(&other).map_err(refused)?,
+        };
+        let alike = race.default.output == race.other.output && race.default.tag == race.other.tag;
+        match alike {
+            true => Ok(Some(race)),
+            false => Err(format!("{name}: the result is not the default provider's")),
+        }
+    }
+}
+
+impl Drop for Rivals {
+    fn drop(&mut self) {
+        for &provider in &self.providers {
+            // SAFETY: loaded by us, and unloaded once; ciphers hold on to what they need.
+            unsafe { (self.library.functions.OSSL_PROVIDER_unload)(provider) };
+        }
+    }
+}
+
+/// The same messages by both providers.
+pub struct Race {
+    default: Message,
+    other: Message,
+}
+
+impl Race {
+    /// Processes `count` messages on one side.
+    pub fn run(&mut self, side: Side, count: u64) -> Result<(), String> {
+        let message = match side {
+            Side::Default => &mut self.default,
+            Side::Other => &mut self.other,
+        };
+        for _ in 0..count {
+            message
+                .run()
+                .map_err(|Refused| "a message is refused".to_owned())?;
+        }
+        Ok(())
+    }
+}
+
+/// How programs use a cipher.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Piece after piece of a stream: ECB, CBC, CTR.
+    Stream,
+    /// Each message has an IV and an end: XTS, CBC with ciphertext stealing.
+    Whole,
+    /// The same, with additional data and a tag.
+    Sealed,
+}
+
+/// A context with a key, and the memory of a message.
+struct Message {
+    context: CipherContext,
+    shape: Shape,
+    direction: Direction,
+    input: Vec<u8>,
+    output: Vec<u8>,
+    tag: [u8; 16],
+}
+
+impl Message {
+    fn new(cipher: &Arc<Cipher>, direction: Direction, len: usize) -> Result<Message, Refused> {
+        let functions = &cipher.library.functions;
+        // SAFETY: a fetched cipher.
+        let (flags, mode) = unsafe {
+            (
+                (functions.EVP_CIPHER_get_flags)(cipher.raw),
+                (functions.EVP_CIPHER_get_mode)(cipher.raw),
+            )
+        };
+        let shape = match () {
+            () if flags & FLAG_AEAD != 0 => Shape::Sealed,
+            () if flags & FLAG_CTS != 0 || mode == MODE_XTS => Shape::Whole,
+            () => Shape::Stream,
+        };
+        let len = match cipher.block {
+            ANY_LENGTH => len,
+            block => len / block * block,
+        };
+        // XTS wants two keys that differ.
+        let key: Vec<u8> = (0..cipher.key_len as u8).collect();
+        let mut context = CipherContext::new(cipher, direction, &key)?;
+        context.start(&IV)?;
+        Ok(Message {
+            context,
+            shape,
+            direction,
+            input: (0..len).map(|i| i as u8).collect(),
+            output: vec![0; len],
+            tag: [0; 16],
+        })
+    }
+
+    #[inline]
+    fn run(&mut self) -> Result<(), Refused> {
+        let context = &mut self.context;
+        if self.shape != Shape::Stream {
+            context.start(&IV)?;
+        }
+        if self.shape == Shape::Sealed {
+            context.aad(&AAD)?;
+        }
+        let data = InOutBuf::new(&self.input, &mut self.output).map_err(|_| Refused)?;
+        context.update(data)?;
+        match (self.shape, self.direction) {
+            (Shape::Stream, _) => Ok(()),
+            (Shape::Whole, _) => context.last(),
+            (Shape::Sealed, Direction::Encrypt) => context.tag().map(|tag| self.tag = tag),
+            (Shape::Sealed, Direction::Decrypt) => match context.verify(&mut self.tag)? {
+                true => Ok(()),
+                false => Err(Refused),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_provider_is_a_reason() {
+        let refused = Rivals::open(Path::new("/nowhere/provider.so"));
+        let reason = refused.err().unwrap();
+        // Where there is no libcrypto at all, its absence is the reason.
+        assert!(
+            reason.contains("provider.so") || reason.contains("libcrypto"),
+            "{reason}"
+        );
+    }
+}
