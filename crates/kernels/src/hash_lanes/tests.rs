@@ -82,15 +82,14 @@ fn cut(digests: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
 /// All means of this machine, from the plainest on.
 #[cfg(target_arch = "x86_64")]
 macro_rules! subsets {
-    ($means:ident { $first:ident: $first_token:ident, $second:ident: $second_token:ident }) => {{
-        use crate::cpu::{$first_token, $second_token};
-        let mut subsets = Vec::new();
-        for $first in [None, $first_token::new()] {
-            for $second in [None, $second_token::new()] {
-                subsets.push(crate::x86_64::sha2::$means { $first, $second });
+    ($means:ident { $($field:ident: $token:ident),* }) => {{
+        let fields = [$(stringify!($field)),*].len();
+        (0..1 << fields).map(move |set: u32| {
+            let mut bits = (0..fields).map(move |bit| set >> bit & 1 == 1);
+            crate::x86_64::sha2::$means {
+                $($field: bits.next().expect("a bit each").then(crate::cpu::$token::new).flatten()),*
             }
-        }
-        subsets
+        })
     }};
 }
 
@@ -116,6 +115,7 @@ fn check_512(cases: &[Case]) {
     #[cfg(target_arch = "x86_64")]
     for means in subsets!(Means512 {
         avx2: HaveAvx2,
+        bmi2: HaveBmi2,
         avx512: HaveAvx512
     }) {
         assert_eq!(digests!(Sha512, HmacSha512Key, 1, means, cases), expected);
@@ -160,14 +160,23 @@ fn ends_of_blocks() {
     }
 }
 
-/// A lone short message takes a way of its own.
+/// A lone message takes a way of its own.
 #[test]
 fn lone_messages() {
-    let data: Vec<u8> = (0..=130_u8).map(|i| i.wrapping_mul(3)).collect();
+    let data: Vec<u8> = (0..=400).map(|i: u32| (i * 3 >> 1) as u8).collect();
     let key = vec![0x77; 32];
     let (key_256, key_512) = (HmacSha256Key::new(&key), HmacSha512Key::new(&key));
-    for len in 0..=130 {
-        for (cut, suffix) in [(0, 0), (0, 4), (1, 0), (len / 2, 3), (len, 0)] {
+    for len in (0..=200).chain([255, 256, 257, 320, 384, 400]) {
+        let cuts = [
+            (0, 0),
+            (0, 4),
+            (1, 0),
+            (64, SUFFIX),
+            (len / 2, 3),
+            (len - len % 64, 2),
+            (len, 0),
+        ];
+        for (cut, suffix) in cuts {
             let (head, rest) = data[..len].split_at(cut.min(len));
             let suffix = suffix.min(rest.len());
             let (rest, end) = rest.split_at(rest.len() - suffix);

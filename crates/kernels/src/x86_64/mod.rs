@@ -6,7 +6,7 @@ pub(crate) mod chacha;
 pub(crate) mod gcm;
 pub(crate) mod ghash;
 pub(crate) mod gost28147;
-pub(crate) mod hmac_short;
+pub(crate) mod hmac_one;
 pub(crate) mod key;
 pub(crate) mod kuznyechik;
 pub(crate) mod mgm;
@@ -29,6 +29,7 @@ mod poly1305_lanes;
 mod rows;
 mod sha256;
 mod sha2_wide;
+mod sha512;
 mod short;
 mod xts;
 
