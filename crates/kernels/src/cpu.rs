@@ -82,7 +82,7 @@ fn present() -> u32 {
     [
         sse && has!("aes"),
         sse && has!("pclmulqdq"),
-        has!("avx2"),
+        has!("avx2") && has!("bmi2"),
         has!("vaes"),
         has!("vpclmulqdq"),
         avx512,
@@ -137,7 +137,7 @@ mod tokens {
         HaveAesNi = AES | PCLMULQDQ
     }
     token! {
-        /// AVX2.
+        /// AVX2, with BMI2, which nearly every processor with AVX2 has.
         HaveAvx2 = AVX2
     }
     token! {

@@ -112,6 +112,40 @@ mod tests {
         portable(dir, jobs);
     }
 
+    /// Every number of blocks, of bytes over, and of steps of the vectors.
+    #[test]
+    fn messages_of_every_length_agree_with_the_reference() {
+        let key = ChaChaKey([0x31; 32]);
+        let (iv, aad) = ([0x11; 16], [0xff; 33]);
+        let nonce = iv[..12].try_into().unwrap();
+        let bytes: Vec<u8> = (0..4200).map(|i| (i * 7 + i / 256) as u8).collect();
+        for len in (0..1300).chain((1300..4200).step_by(61)) {
+            let (data, aad) = (&bytes[..len], &aad[..len % 34]);
+            let sealed = naive::chacha20poly1305_seal(&key.0, nonce, aad, data);
+            let opened = naive::chacha20poly1305_open(&key.0, nonce, aad, data);
+            for means in 0..3 {
+                for (dir, expected) in
+                    [(Direction::Encrypt, &sealed), (Direction::Decrypt, &opened)]
+                {
+                    let (mut data, mut tag) = (data.to_vec(), [0; 16]);
+                    let job = AeadJob {
+                        key: &key,
+                        iv,
+                        aad,
+                        data: InOutBuf::from(&mut data[..]),
+                        tag: &mut tag,
+                    };
+                    crypt_by(means, dir, &mut [job]);
+                    assert_eq!(
+                        (&data, &tag),
+                        (&expected.0, &expected.1),
+                        "{len} by {means}"
+                    );
+                }
+            }
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]

@@ -1,5 +1,6 @@
-//! ChaCha20-Poly1305 over a batch: the blocks of key stream of all jobs, one
-//! after the other, fill the lanes, so a short job does not pay for a whole set.
+//! ChaCha20-Poly1305 over a batch. A long message has the vectors for itself; of short ones the
+//! blocks of key stream of all jobs, one after the other, fill the lanes, so that a short job
+//! does not pay for a whole set.
 
 use inout::InOutBuf;
 use zeroize::optimization_barrier;
@@ -8,11 +9,17 @@ use crate::chacha::ChaChaKey;
 use crate::cpu::{HaveAvx2, HaveAvx512};
 use crate::job::{AeadJob, Direction};
 use crate::x86_64::chacha_lanes::{self, Input, Pad};
+use crate::x86_64::chacha_long;
+use crate::x86_64::chacha_rows;
+use crate::x86_64::chacha_stream::{KeyStream, Narrow, Wide};
 use crate::x86_64::poly1305::Poly1305;
 use crate::x86_64::wipe;
 
 /// Bytes that the MAC takes at once: cipher and MAC find them in the first-level cache.
 const PIECE: usize = 8192;
+
+/// What the processor has.
+pub(super) type Tokens = (HaveAvx2, Option<HaveAvx512>);
 
 /// Encrypts or decrypts all jobs and computes their tags.
 #[inline(never)]
@@ -23,7 +30,53 @@ pub(crate) fn crypt(
     jobs: &mut [AeadJob<'_, ChaChaKey>],
 ) {
     let tokens = (avx2, avx512);
-    match avx512 {
+    match jobs {
+        [job] if job.data.len() <= 64 * (chacha_rows::MOST - 1) => short(tokens, dir, job),
+        _ => match avx512 {
+            Some(avx512) => batch::<Wide>(tokens, avx512, dir, jobs),
+            None => batch::<Narrow>(tokens, avx2, dir, jobs),
+        },
+    }
+    wipe::vectors(avx2, avx512);
+}
+
+/// Encrypts or decrypts a message of a few blocks.
+fn short(tokens: Tokens, dir: Direction, job: &mut AeadJob<'_, ChaChaKey>) {
+    let (nonce, _) = job.iv.split_first_chunk().expect("12 of 16 bytes");
+    let mut pads = chacha_rows::Pads::new();
+    let count = 1 + job.data.len().div_ceil(64);
+    let own = chacha_rows::blocks(tokens, count, (&job.key.0, nonce, 0), &mut pads);
+    let mut message = Message::new(tokens);
+    message.start(&own[0], job.aad);
+    message.crypt(dir, &mut job.data, &own[1..]);
+    let tag = message.mac.finish(tokens.0, job.aad.len(), job.data.len());
+    job.write_tag(&tag);
+    chacha_rows::wipe(own);
+}
+
+/// Encrypts or decrypts long messages one by one, and what is between them together.
+fn batch<S: KeyStream>(
+    tokens: Tokens,
+    token: S::Token,
+    dir: Direction,
+    jobs: &mut [AeadJob<'_, ChaChaKey>],
+) {
+    let is_long = |job: &AeadJob<'_, ChaChaKey>| job.data.len() >= S::LONG;
+    let mut mac = Poly1305::new();
+    for jobs in jobs.chunk_by_mut(|a, b| is_long(a) == is_long(b)) {
+        if jobs.len() == 1 || is_long(&jobs[0]) {
+            for job in jobs {
+                chacha_long::crypt::<S>(tokens, token, dir, &mut mac, job);
+            }
+        } else {
+            together(tokens, dir, jobs);
+        }
+    }
+}
+
+/// Encrypts or decrypts jobs whose blocks share the lanes.
+fn together(tokens: Tokens, dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+    match tokens.1 {
         Some(avx512) if few(jobs) => run(tokens, dir, jobs, |_, inputs, pads| {
             chacha_lanes::avx512_few(avx512, inputs, pads);
         }),
@@ -31,7 +84,7 @@ pub(crate) fn crypt(
             chacha_lanes::avx512(avx512, count, inputs, pads);
         }),
         None => run(tokens, dir, jobs, |_, inputs, pads| {
-            chacha_lanes::avx2(avx2, inputs, pads);
+            chacha_lanes::avx2(tokens.0, inputs, pads);
         }),
     }
 }
@@ -45,47 +98,19 @@ pub(crate) fn apply(
     first: u32,
     data: InOutBuf<'_, '_, u8>,
 ) {
-    let mut tail = [0; 16];
-    tail[4..].copy_from_slice(nonce);
-    let start = Input { key, tail };
-    match avx512 {
-        Some(avx512) if data.len() <= 8 * 64 => add(avx2, start, first, data, |_, inputs, pads| {
-            chacha_lanes::avx512_few(avx512, inputs, pads);
-        }),
-        Some(avx512) => add(avx2, start, first, data, |count, inputs, pads| {
-            chacha_lanes::avx512(avx512, count, inputs, pads);
-        }),
-        None => add(avx2, start, first, data, |_, inputs, pads| {
-            chacha_lanes::avx2(avx2, inputs, pads);
-        }),
+    if data.len() <= 64 * chacha_rows::MOST {
+        let mut pads = chacha_rows::Pads::new();
+        let count = data.len().div_ceil(64);
+        let own = chacha_rows::blocks((avx2, avx512), count, (key, nonce, first), &mut pads);
+        chacha_lanes::xor(avx2, data, own.as_flattened());
+        chacha_rows::wipe(own);
+    } else {
+        match avx512 {
+            Some(avx512) => chacha_long::apply(avx2, Wide::new(avx512, key, nonce, first), data),
+            None => chacha_long::apply(avx2, Narrow::new(avx2, key, nonce, first), data),
+        }
     }
     wipe::vectors(avx2, avx512);
-}
-
-#[inline(always)]
-fn add<const SETS: usize, const LANES: usize>(
-    avx2: HaveAvx2,
-    start: Input<'_>,
-    mut counter: u32,
-    mut data: InOutBuf<'_, '_, u8>,
-    blocks: impl Fn(usize, &[[Input<'_>; LANES]; SETS], &mut [[Pad; LANES]; SETS]),
-) {
-    let mut inputs = [[start; LANES]; SETS];
-    let mut pads = [[[0; 64]; LANES]; SETS];
-    while !data.is_empty() {
-        let count = (SETS * LANES).min(data.len().div_ceil(64));
-        for input in &mut inputs.as_flattened_mut()[..count] {
-            input.tail[..4].copy_from_slice(&counter.to_le_bytes());
-            counter = counter.wrapping_add(1);
-        }
-        blocks(count, &inputs, &mut pads);
-        let len = data.len().min(64 * count);
-        let (now, rest) = data.split_at(len);
-        chacha_lanes::xor(avx2, now, pads.as_flattened().as_flattened());
-        data = rest;
-    }
-    pads = [[[0; 64]; LANES]; SETS];
-    optimization_barrier(&pads);
 }
 
 /// Whether all blocks of all jobs fit eight lanes.
@@ -121,7 +146,7 @@ impl Cursor {
 
 #[inline(always)]
 fn run<const SETS: usize, const LANES: usize>(
-    tokens: (HaveAvx2, Option<HaveAvx512>),
+    tokens: Tokens,
     dir: Direction,
     jobs: &mut [AeadJob<'_, ChaChaKey>],
     blocks: impl Fn(usize, &[[Input<'_>; LANES]; SETS], &mut [[Pad; LANES]; SETS]),
@@ -165,19 +190,18 @@ fn run<const SETS: usize, const LANES: usize>(
             }
             message.crypt(dir, &mut job.data, own);
             if drained.block == 0 {
-                let tag = message.mac.finish(job.aad.len(), job.data.len());
+                let tag = message.mac.finish(tokens.0, job.aad.len(), job.data.len());
                 job.write_tag(&tag);
             }
         }
     }
     pads = [[[0; 64]; LANES]; SETS];
     optimization_barrier(&pads);
-    wipe::vectors(tokens.0, tokens.1);
 }
 
 /// The job that is under way.
 struct Message {
-    tokens: (HaveAvx2, Option<HaveAvx512>),
+    tokens: Tokens,
     mac: Poly1305,
     /// Bytes that went through the cipher, and through the MAC.
     crypted: usize,
@@ -186,7 +210,7 @@ struct Message {
 
 impl Message {
     #[inline(always)]
-    fn new(tokens: (HaveAvx2, Option<HaveAvx512>)) -> Self {
+    fn new(tokens: Tokens) -> Self {
         Message {
             tokens,
             mac: Poly1305::new(),

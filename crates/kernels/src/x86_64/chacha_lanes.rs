@@ -3,8 +3,10 @@
 //!
 //! A vector holds the same word of the state of every block.
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 use core::array::{from_mut, from_ref};
+use core::mem::MaybeUninit;
 
 use inout::InOutBuf;
 
@@ -23,7 +25,7 @@ pub(crate) struct Input<'k> {
 }
 
 /// "expand 32-byte k"
-const CONSTANTS: [u32; 4] = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574];
+pub(super) const CONSTANTS: [u32; 4] = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574];
 
 /// The blocks of the first `count` inputs, rounded up to 16 or 32.
 #[inline]
@@ -95,9 +97,23 @@ unsafe fn xor_bytes(from: *const u8, to: *mut u8, pad: *const u8, len: usize) {
     }
 }
 
+/// Makes the compiler align the frame of the function, and so what it keeps there for want of
+/// registers: it does not for that alone, and a vector across two cache lines costs twice.
+#[inline(always)]
+pub(super) fn aligned_frame() {
+    #[repr(align(64))]
+    #[allow(dead_code)] // Only its place matters.
+    struct Line([u8; 64]);
+    let line = MaybeUninit::<Line>::uninit();
+    // SAFETY: the statement is empty.
+    unsafe {
+        asm!("/* {0} */", in(reg) line.as_ptr(), options(readonly, nostack, preserves_flags));
+    }
+}
+
 /// Four quarter rounds of each set side by side.
 macro_rules! quarter_rounds {
-    ($sets:ident, $v:ident, $([$a:literal $b:literal $c:literal $d:literal])*) => {
+    ($sets:tt, $v:ident, $([$a:literal $b:literal $c:literal $d:literal])*) => {
         for v in 0..$sets {
             let v = &mut $v[v];
             $(
@@ -129,15 +145,18 @@ macro_rules! quarter_rounds {
     };
 }
 
+pub(super) use quarter_rounds;
+
 /// The block function over `SETS` times `$lanes` blocks. The operations are
 /// functions of the module.
 macro_rules! blocks {
-    ($features:literal, $lanes:literal, $load:ident, $store:ident) => {
+    ($features:literal, $lanes:literal, $load:ident, $write:ident, $store:ident) => {
         #[target_feature(enable = $features)]
         pub(super) fn blocks<const SETS: usize>(
             inputs: &[[Input<'_>; $lanes]; SETS],
             pads: &mut [[Pad; $lanes]; SETS],
         ) {
+            aligned_frame();
             let [c0, c1, c2, c3] = CONSTANTS;
             let mut start = [[splat(0); 16]; SETS];
             for set in 0..SETS {
@@ -164,149 +183,172 @@ macro_rules! blocks {
                 for i in 0..16 {
                     v[set][i] = add(v[set][i], start[set][i]);
                 }
-                $store(&mut pads[set], &v[set]);
+                let pads = pads[set].as_flattened_mut().as_mut_ptr();
+                $write(&v[set], |offset, pad| {
+                    // SAFETY: a part of a block of a set.
+                    unsafe { $store(pads.add(offset).cast(), pad) };
+                });
             }
         }
     };
 }
 
 /// 16 blocks a set.
-mod wide {
+pub(super) mod wide {
     use super::*;
 
-    blocks!("avx512f", 16, load16, store16);
+    blocks!("avx512f", 16, load16, blocks16, _mm512_storeu_si512);
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn add(x: __m512i, y: __m512i) -> __m512i {
+    pub(in crate::x86_64) fn add(x: __m512i, y: __m512i) -> __m512i {
         _mm512_add_epi32(x, y)
     }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn xor(x: __m512i, y: __m512i) -> __m512i {
+    pub(in crate::x86_64) fn xor(x: __m512i, y: __m512i) -> __m512i {
         _mm512_xor_si512(x, y)
     }
 
     /// To the left by `N`, which is to the right by `M`.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn rotate<const N: i32, const M: i32>(x: __m512i) -> __m512i {
+    pub(in crate::x86_64) fn rotate<const N: i32, const M: i32>(x: __m512i) -> __m512i {
         _mm512_rol_epi32::<N>(x)
     }
 
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn splat(x: u32) -> __m512i {
+    pub(in crate::x86_64) fn splat(x: u32) -> __m512i {
         _mm512_set1_epi32(x as i32)
-    }
-
-    /// Writes the words of all blocks, block by block.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn store16(pads: &mut [Pad; 16], words: &[__m512i; 16]) {
-        let mut rows = [[_mm512_setzero_si512(); 4]; 4];
-        for (quarter, rows) in rows.iter_mut().enumerate() {
-            let w = 4 * quarter;
-            *rows = transpose512([words[w], words[w + 1], words[w + 2], words[w + 3]]);
-        }
-        for r in 0..4 {
-            // Each has a quarter of the blocks r, r + 4, r + 8 and r + 12.
-            let [q0, q1, q2, q3] = [rows[0][r], rows[1][r], rows[2][r], rows[3][r]];
-            let first = _mm512_shuffle_i32x4::<0x44>(q0, q1);
-            let second = _mm512_shuffle_i32x4::<0x44>(q2, q3);
-            let third = _mm512_shuffle_i32x4::<0xee>(q0, q1);
-            let fourth = _mm512_shuffle_i32x4::<0xee>(q2, q3);
-            let blocks = [
-                _mm512_shuffle_i32x4::<0x88>(first, second),
-                _mm512_shuffle_i32x4::<0xdd>(first, second),
-                _mm512_shuffle_i32x4::<0x88>(third, fourth),
-                _mm512_shuffle_i32x4::<0xdd>(third, fourth),
-            ];
-            for (i, block) in blocks.into_iter().enumerate() {
-                // SAFETY: a store of 64 bytes to as many.
-                unsafe { _mm512_storeu_si512(pads[r + 4 * i].as_mut_ptr().cast(), block) };
-            }
-        }
     }
 }
 
 /// 8 blocks a set.
-mod narrow {
+pub(super) mod narrow {
     use super::*;
 
-    blocks!("avx2", 8, load8, store8);
+    use crate::x86_64::chacha_narrow::{BY_8, BY_16};
+
+    blocks!("avx2", 8, load8, blocks8, _mm256_storeu_si256);
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn add(x: __m256i, y: __m256i) -> __m256i {
+    pub(in crate::x86_64) fn add(x: __m256i, y: __m256i) -> __m256i {
         _mm256_add_epi32(x, y)
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn xor(x: __m256i, y: __m256i) -> __m256i {
+    pub(in crate::x86_64) fn xor(x: __m256i, y: __m256i) -> __m256i {
         _mm256_xor_si256(x, y)
     }
 
     /// To the left by `N`, which is to the right by `M`.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn rotate<const N: i32, const M: i32>(x: __m256i) -> __m256i {
-        let bytes = match N {
-            16 => _mm_set_epi64x(0x0d0c_0f0e_0908_0b0a, 0x0504_0706_0100_0302),
-            8 => _mm_set_epi64x(0x0e0d_0c0f_0a09_080b, 0x0605_0407_0201_0003),
+    pub(in crate::x86_64) fn rotate<const N: i32, const M: i32>(x: __m256i) -> __m256i {
+        let shuffled;
+        match N {
+            // A compiler that knows what these two do puts more instructions in their place: it
+            // takes two for the first, and moves the second to before the exclusive or.
+            // SAFETY: AVX2 is there, and the operands are of 32 bytes and aligned.
+            16 => unsafe {
+                asm!(
+                    "vpshufb {}, {}, ymmword ptr [rip + {}]",
+                    lateout(ymm_reg) shuffled, in(ymm_reg) x, sym BY_16,
+                    options(pure, readonly, nostack, preserves_flags),
+                );
+            },
+            // SAFETY: as above.
+            8 => unsafe {
+                asm!(
+                    "vpshufb {}, {}, ymmword ptr [rip + {}]",
+                    lateout(ymm_reg) shuffled, in(ymm_reg) x, sym BY_8,
+                    options(pure, readonly, nostack, preserves_flags),
+                );
+            },
             _ => {
                 let left = _mm256_slli_epi32::<N>(x);
-                return _mm256_or_si256(left, _mm256_srli_epi32::<M>(x));
+                shuffled = _mm256_or_si256(left, _mm256_srli_epi32::<M>(x));
             }
-        };
-        _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(bytes))
+        }
+        shuffled
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn splat(x: u32) -> __m256i {
+    pub(in crate::x86_64) fn splat(x: u32) -> __m256i {
         _mm256_set1_epi32(x as i32)
     }
 }
 
 /// 8 blocks a set, with the rotations and the 32 registers of AVX-512.
-mod half {
+pub(super) mod half {
     use super::*;
 
-    blocks!("avx512f,avx512vl", 8, load8, store8);
+    blocks!("avx512f,avx512vl", 8, load8, blocks8, _mm256_storeu_si256);
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn add(x: __m256i, y: __m256i) -> __m256i {
+    pub(in crate::x86_64) fn add(x: __m256i, y: __m256i) -> __m256i {
         _mm256_add_epi32(x, y)
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn xor(x: __m256i, y: __m256i) -> __m256i {
+    pub(in crate::x86_64) fn xor(x: __m256i, y: __m256i) -> __m256i {
         _mm256_xor_si256(x, y)
     }
 
     /// To the left by `N`, which is to the right by `M`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl")]
-    fn rotate<const N: i32, const M: i32>(x: __m256i) -> __m256i {
+    pub(in crate::x86_64) fn rotate<const N: i32, const M: i32>(x: __m256i) -> __m256i {
         _mm256_rol_epi32::<N>(x)
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn splat(x: u32) -> __m256i {
+    pub(in crate::x86_64) fn splat(x: u32) -> __m256i {
         _mm256_set1_epi32(x as i32)
     }
 }
 
-/// Writes the words of all blocks, block by block.
+/// Gives the key stream of 16 blocks, a block at a time, by its offset.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn blocks16(words: &[__m512i; 16], mut put: impl FnMut(usize, __m512i)) {
+    let mut rows = [[_mm512_setzero_si512(); 4]; 4];
+    for (quarter, rows) in rows.iter_mut().enumerate() {
+        let w = 4 * quarter;
+        *rows = transpose512([words[w], words[w + 1], words[w + 2], words[w + 3]]);
+    }
+    let [w0, w4, w8, w12] = rows;
+    for r in 0..4 {
+        // Each has a quarter of the blocks r, r + 4, r + 8 and r + 12.
+        let [q0, q1, q2, q3] = [w0[r], w4[r], w8[r], w12[r]];
+        let first = _mm512_shuffle_i32x4::<0x44>(q0, q1);
+        let second = _mm512_shuffle_i32x4::<0x44>(q2, q3);
+        let third = _mm512_shuffle_i32x4::<0xee>(q0, q1);
+        let fourth = _mm512_shuffle_i32x4::<0xee>(q2, q3);
+        let blocks = [
+            _mm512_shuffle_i32x4::<0x88>(first, second),
+            _mm512_shuffle_i32x4::<0xdd>(first, second),
+            _mm512_shuffle_i32x4::<0x88>(third, fourth),
+            _mm512_shuffle_i32x4::<0xdd>(third, fourth),
+        ];
+        for (i, block) in blocks.into_iter().enumerate() {
+            put(64 * (r + 4 * i), block);
+        }
+    }
+}
+
+/// Gives the key stream of 8 blocks, half a block at a time, by its offset.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn store8(pads: &mut [Pad; 8], words: &[__m256i; 16]) {
+pub(super) fn blocks8(words: &[__m256i; 16], mut put: impl FnMut(usize, __m256i)) {
     let mut rows = [[_mm256_setzero_si256(); 4]; 4];
     for (quarter, rows) in rows.iter_mut().enumerate() {
         let w = 4 * quarter;
@@ -316,16 +358,9 @@ fn store8(pads: &mut [Pad; 8], words: &[__m256i; 16]) {
     for r in 0..4 {
         // Each has a quarter of the blocks r and r + 4.
         let [q0, q1, q2, q3] = [first[r], second[r], third[r], fourth[r]];
-        let halves = [
-            (r, 0, _mm256_permute2x128_si256::<0x20>(q0, q1)),
-            (r, 32, _mm256_permute2x128_si256::<0x20>(q2, q3)),
-            (r + 4, 0, _mm256_permute2x128_si256::<0x31>(q0, q1)),
-            (r + 4, 32, _mm256_permute2x128_si256::<0x31>(q2, q3)),
-        ];
-        for (block, offset, half) in halves {
-            let pad = pads[block].as_mut_ptr();
-            // SAFETY: a store of 32 bytes to one half of 64.
-            unsafe { _mm256_storeu_si256(pad.add(offset).cast(), half) };
-        }
+        put(64 * r, _mm256_permute2x128_si256::<0x20>(q0, q1));
+        put(64 * r + 32, _mm256_permute2x128_si256::<0x20>(q2, q3));
+        put(64 * (r + 4), _mm256_permute2x128_si256::<0x31>(q0, q1));
+        put(64 * (r + 4) + 32, _mm256_permute2x128_si256::<0x31>(q2, q3));
     }
 }

@@ -1,17 +1,24 @@
-//! Poly1305 (RFC 8439, section 2.5): one block or two at a time in limbs of 44
-//! bits, long messages in vectors.
+//! Poly1305 (RFC 8439, section 2.5): in words of 64 bits, one block after the other or two
+//! parts of the message side by side, and long messages in vectors.
 
 use zeroize::optimization_barrier;
 
 use crate::cpu::{HaveAvx2, HaveAvx512};
 use crate::x86_64::poly1305_lanes::{self, Limbs26, Powers};
+use crate::x86_64::poly1305_words::{Halves, Multiplier, Sum};
 
 const MASK_44: u64 = (1 << 44) - 1;
 const MASK_26: u64 = (1 << 26) - 1;
 const MASK_42: u64 = (1 << 42) - 1;
 
 /// Bytes from which on vectors pay for the powers that they need.
-const WIDE: usize = 512;
+const WIDE: usize = 1024;
+
+/// Blocks from which on two parts pay for the power that they need.
+const TWO_PARTS: usize = 20;
+
+/// The most blocks of a half.
+pub(crate) const MOST_HALF: usize = 32;
 
 /// A number modulo 2^130 - 5 in limbs of 44, 44 and 42 bits; those of a carried
 /// number are at most a bit longer.
@@ -19,8 +26,6 @@ const WIDE: usize = 512;
 struct Limbs44([u64; 3]);
 
 impl Limbs44 {
-    const ZERO: Limbs44 = Limbs44([0; 3]);
-
     /// A number of 128 bits and `high` above them.
     #[inline(always)]
     fn new(n: u128, high: u64) -> Self {
@@ -31,10 +36,10 @@ impl Limbs44 {
         ])
     }
 
+    /// The same number as a sum.
     #[inline(always)]
-    fn plus(self, other: Limbs44) -> Limbs44 {
-        let ([a, b, c], [x, y, z]) = (self.0, other.0);
-        Limbs44([a + x, b + y, c + z])
+    fn of(sum: Sum) -> Self {
+        Limbs44::new(sum.low(), sum.high())
     }
 
     /// The product, not carried.
@@ -62,28 +67,12 @@ impl Limbs44 {
         ])
     }
 
-    /// The remainder's low 128 bits.
-    fn reduced(self) -> u128 {
-        let [mut a, mut b, mut c] = self.0;
-        // Twice, because the carry out of the top may ripple through once more.
-        for _ in 0..2 {
-            b += a >> 44;
-            c += b >> 44;
-            a = (a & MASK_44) + (c >> 42) * 5;
-            (b, c) = (b & MASK_44, c & MASK_42);
-        }
-        b += a >> 44;
-        c += b >> 44;
-        (a, b) = (a & MASK_44, b & MASK_44);
-        // Less the prime, if that is not negative.
-        let d = a + 5;
-        let e = b + (d >> 44);
-        let f = (c + (e >> 44)).wrapping_sub(1 << 42);
-        let keep = (f >> 63).wrapping_neg();
-        let a = (a & keep) | (d & MASK_44 & !keep);
-        let b = (b & keep) | (e & MASK_44 & !keep);
-        let c = (c & keep) | (f & !keep);
-        u128::from(a) | (u128::from(b) << 44) | (u128::from(c) << 88)
+    /// The same number; limbs as long as those of a carried number.
+    #[inline(always)]
+    fn sum(self) -> Sum {
+        let [a, b, c] = self.0.map(u128::from);
+        let (low, carry) = (a + (b << 44)).overflowing_add(c << 88);
+        Sum::new(low, (c >> 40) as u64 + u64::from(carry))
     }
 
     fn to_26(self) -> Limbs26 {
@@ -125,6 +114,11 @@ struct Factor {
 }
 
 impl Factor {
+    const ZERO: Factor = Factor {
+        limbs: Limbs44([0; 3]),
+        folded: [0; 2],
+    };
+
     fn new(limbs: Limbs44) -> Self {
         let [_, b, c] = limbs.0;
         Factor {
@@ -141,24 +135,34 @@ impl Factor {
 /// The state of a message.
 #[derive(Clone)]
 pub(crate) struct Poly1305 {
-    sum: Limbs44,
-    r: Factor,
-    r_2: Factor,
+    /// r, and the sum of all before the two parts in the place of the first. It stays here, since
+    /// a copy of words just written waits for them.
+    halves: Halves,
     /// The other half of the key, added at the end.
     s: u128,
+    /// r to the 2nd, 4th, 8th, 16th and 32nd, as many of them as were needed.
+    squares: [Factor; 5],
+    have_squares: usize,
+    /// What the first of the two parts is multiplied by, so that it stands before the second.
+    weight: Factor,
     /// For the vectors, once they were needed.
     powers: Powers,
     have_powers: bool,
+    /// Whether there is anything in `powers` to be wiped.
+    had_powers: bool,
 }
 
 impl Drop for Poly1305 {
     fn drop(&mut self) {
-        self.sum.0 = [0; 3];
-        self.r = Factor::new(Limbs44::ZERO);
-        self.r_2 = self.r;
+        self.halves.sums = [Sum::ZERO; 2];
+        self.halves.r = Multiplier::ZERO;
         self.s = 0;
-        self.powers.low = [[0; 5]; 8];
-        self.powers.step = [0; 5];
+        self.squares = [Factor::ZERO; 5];
+        self.weight = Factor::ZERO;
+        if self.had_powers {
+            self.powers.low = [[0; 5]; 8];
+            self.powers.step = [0; 5];
+        }
         optimization_barrier(self);
     }
 }
@@ -166,20 +170,22 @@ impl Drop for Poly1305 {
 impl Poly1305 {
     /// Without a key, to be started.
     pub(crate) const fn new() -> Self {
-        let zero = Factor {
-            limbs: Limbs44([0; 3]),
-            folded: [0; 2],
-        };
         Poly1305 {
-            sum: zero.limbs,
-            r: zero,
-            r_2: zero,
+            halves: Halves {
+                r: Multiplier::ZERO,
+                at: [core::ptr::null(); 2],
+                sums: [Sum::ZERO; 2],
+            },
             s: 0,
+            squares: [Factor::ZERO; 5],
+            have_squares: 0,
+            weight: Factor::ZERO,
             powers: Powers {
                 low: [[0; 5]; 8],
                 step: [0; 5],
             },
             have_powers: false,
+            had_powers: false,
         }
     }
 
@@ -188,11 +194,10 @@ impl Poly1305 {
     pub(crate) fn start(&mut self, key: &[u8; 32]) {
         const CLAMP: u128 = 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
         let (halves, _) = key.as_chunks::<16>();
-        let r = u128::from_le_bytes(halves[0]) & CLAMP;
-        self.sum = Limbs44::ZERO;
-        self.r = Factor::new(Limbs44::new(r, 0));
-        self.r_2 = self.r.times(&self.r);
+        self.halves.sums[0] = Sum::ZERO;
+        self.halves.r = Multiplier::new(u128::from_le_bytes(halves[0]) & CLAMP);
         self.s = u128::from_le_bytes(halves[1]);
+        self.have_squares = 0;
         self.have_powers = false;
     }
 
@@ -205,49 +210,106 @@ impl Poly1305 {
         if data.len() >= WIDE {
             data = self.update_wide(tokens, data);
         }
-        let (pairs, rest) = data.as_chunks::<32>();
-        for pair in pairs {
-            let (blocks, _) = pair.as_chunks::<16>();
-            self.two_blocks(&blocks[0], &blocks[1]);
+        let (mut blocks, rest) = data.as_chunks::<16>();
+        while blocks.len() >= TWO_PARTS {
+            let (now, later) = blocks.split_at(blocks.len().min(MOST_HALF * 2) & !1);
+            let half = now.len() / 2;
+            let halves = self.halves(now.as_ptr().cast(), half);
+            let [mut first, mut second] = halves.sums();
+            for _ in 0..half {
+                // SAFETY: BMI2 is there with the token, and as many blocks.
+                unsafe {
+                    halves.absorb_first(&mut first);
+                    halves.absorb_second(&mut second);
+                }
+            }
+            halves.set_sums([first, second]);
+            self.join_after(half);
+            blocks = later;
         }
-        let (blocks, rest) = rest.as_chunks::<16>();
         for block in blocks {
-            self.block(block);
+            self.halves.sums[0].absorb(tokens.0, block, &self.halves.r);
         }
         if !rest.is_empty() {
             let mut block = [0; 16];
             block[..rest.len()].copy_from_slice(rest);
-            self.block(&block);
+            self.halves.sums[0].absorb(tokens.0, &block, &self.halves.r);
         }
+    }
+
+    /// Two parts that come next, of `half` blocks each, at most [`MOST_HALF`].
+    #[inline(always)]
+    pub(crate) fn halves(&mut self, blocks: *const u8, half: usize) -> &mut Halves {
+        self.halves.at = [blocks, blocks.wrapping_add(16 * half)];
+        self.halves.sums[1] = Sum::ZERO;
+        // Before the sums, so that the processor has both under way.
+        self.weight = self.power(half);
+        &mut self.halves
+    }
+
+    /// Makes one sum of those of the two parts, if any blocks went into them.
+    #[inline(always)]
+    pub(crate) fn join_after(&mut self, blocks: usize) {
+        if blocks > 0 {
+            let [a, b, c] = Limbs44::of(self.halves.sums[0]).times(&self.weight);
+            let [x, y, z] = Limbs44::of(self.halves.sums[1]).0.map(u128::from);
+            self.halves.sums[0] = Limbs44::carried([a + x, b + y, c + z]).sum();
+        }
+    }
+
+    /// r to the power of `power`, which is from 1 to [`MOST_HALF`].
+    #[inline(always)]
+    fn power(&mut self, power: usize) -> Factor {
+        let mut rest = power;
+        let mut product = self.square(rest.trailing_zeros());
+        rest &= rest - 1;
+        while rest > 0 {
+            product = product.times(&self.square(rest.trailing_zeros()));
+            rest &= rest - 1;
+        }
+        product
+    }
+
+    /// r to the power of 2 to the `power`, which is from 0 to 5.
+    #[inline(always)]
+    fn square(&mut self, power: u32) -> Factor {
+        let power = power as usize;
+        if power == 0 {
+            return self.power_1();
+        }
+        while self.have_squares < power {
+            let root = match self.have_squares {
+                0 => self.power_1(),
+                i => self.squares[i - 1],
+            };
+            self.squares[self.have_squares] = root.times(&root);
+            self.have_squares += 1;
+        }
+        self.squares[power - 1]
+    }
+
+    /// r itself.
+    #[inline(always)]
+    fn power_1(&self) -> Factor {
+        let r = u128::from(self.halves.r.low) | u128::from(self.halves.r.high) << 64;
+        Factor::new(Limbs44::new(r, 0))
     }
 
     /// The tag of what was taken in and the lengths of its two parts.
     #[inline]
-    pub(crate) fn finish(&mut self, aad_len: usize, data_len: usize) -> [u8; 16] {
+    pub(crate) fn finish(&mut self, avx2: HaveAvx2, aad_len: usize, data_len: usize) -> [u8; 16] {
         let lengths = (aad_len as u128) | (data_len as u128) << 64;
-        self.block(&lengths.to_le_bytes());
+        self.halves.sums[0].absorb(avx2, &lengths.to_le_bytes(), &self.halves.r);
         self.tag()
     }
 
     /// The tag of all that was taken in.
     #[inline]
     pub(crate) fn tag(&self) -> [u8; 16] {
-        self.sum.reduced().wrapping_add(self.s).to_le_bytes()
-    }
-
-    #[inline(always)]
-    fn block(&mut self, block: &[u8; 16]) {
-        let sum = self.sum.plus(Limbs44::new(u128::from_le_bytes(*block), 1));
-        self.sum = Limbs44::carried(sum.times(&self.r));
-    }
-
-    /// Two products side by side: their latencies overlap.
-    #[inline(always)]
-    fn two_blocks(&mut self, first: &[u8; 16], second: &[u8; 16]) {
-        let sum = self.sum.plus(Limbs44::new(u128::from_le_bytes(*first), 1));
-        let [a, b, c] = sum.times(&self.r_2);
-        let [x, y, z] = Limbs44::new(u128::from_le_bytes(*second), 1).times(&self.r);
-        self.sum = Limbs44::carried([a + x, b + y, c + z]);
+        self.halves.sums[0]
+            .reduced()
+            .wrapping_add(self.s)
+            .to_le_bytes()
     }
 
     /// Takes in as much as fills the vectors and gives the rest.
@@ -257,25 +319,63 @@ impl Poly1305 {
         data: &'d [u8],
     ) -> &'d [u8] {
         if !self.have_powers {
-            let mut power = self.r;
+            let r = self.power_1();
+            let mut power = r;
             let lanes = if avx512.is_some() { 8 } else { 4 };
             for (limbs, i) in self.powers.low[..lanes].iter_mut().zip(1..) {
                 *limbs = power.limbs.to_26();
                 if i < lanes {
-                    power = power.times(&self.r);
+                    power = power.times(&r);
                 } else if avx512.is_some() {
                     power = power.times(&power);
                 }
             }
             self.powers.step = power.limbs.to_26();
-            self.have_powers = true;
+            (self.have_powers, self.had_powers) = (true, true);
         }
-        let sum = self.sum.to_26();
+        let sum = Limbs44::of(self.halves.sums[0]).to_26();
         let (sum, rest) = match avx512 {
             Some(token) => poly1305_lanes::x8(token, sum, &self.powers, data),
             None => poly1305_lanes::x4(avx2, sum, &self.powers, data),
         };
-        self.sum = Limbs44::from_26(sum);
+        self.halves.sums[0] = Limbs44::from_26(sum).sum();
         rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::naive;
+
+    /// Words of ones carry as far as any, and a sum can come to just below or above 2^130 - 5.
+    #[test]
+    fn sums_of_extreme_words_agree_with_the_reference() {
+        let Some(avx2) = HaveAvx2::new() else {
+            return;
+        };
+        for avx512 in [None, HaveAvx512::new()] {
+            for (r, s, byte) in [
+                (0xff, 0xff, 0xff),
+                (0xff, 0, 0xfe),
+                (0, 0xff, 0xff),
+                (2, 1, 0),
+            ] {
+                let mut key = [s; 32];
+                key[..16].fill(r);
+                for len in (0..100)
+                    .chain([127, 128, 1023, 1024, 1040, 2500])
+                    .map(|n| 16 * n)
+                {
+                    let mut message = vec![byte; len];
+                    let mut mac = Poly1305::new();
+                    mac.start(&key);
+                    mac.update_padded((avx2, avx512), &message);
+                    let tag = mac.finish(avx2, 0, len);
+                    message.extend((len as u128 * (1 << 64)).to_le_bytes());
+                    assert_eq!(tag, naive::poly1305(&key, &message), "{len} of {byte}");
+                }
+            }
+        }
     }
 }
