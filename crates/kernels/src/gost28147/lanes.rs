@@ -1,6 +1,10 @@
 //! Blocks each under a key of its own, for the modes of Magma, which is this cipher with
 //! the S-box `param_z` and all bytes the other way round.
 
+use core::iter::repeat_n;
+
+use arrayvec::ArrayVec;
+
 use super::engine::{Engine, MOST, Rounds};
 use super::packed::RegisterKeys;
 use super::{Block, Tables, Words, wipe};
@@ -11,43 +15,44 @@ use crate::x86_64::gost28147::{Planes, WideWords, byte_planes, wide_words};
 /// The keys of an engine's registers, kept from one call to the next, as long as the keys
 /// that they are of live where they do. When dropped they are wiped, and so is the stack
 /// below.
-#[derive(Default)]
-pub(crate) enum Kept {
-    #[default]
-    None,
-    Scalar(RegisterKeys<Scalar>),
+// A field for each engine: one value of several would be copied to its place when made. Only
+// those keys are initialised that were set.
+pub(crate) struct Kept {
+    scalar: RegisterKeys<Scalar>,
     #[cfg(target_arch = "x86_64")]
-    Planes(RegisterKeys<Planes>),
+    planes: RegisterKeys<Planes>,
     #[cfg(target_arch = "x86_64")]
-    Words(RegisterKeys<WideWords>),
+    words: RegisterKeys<WideWords>,
+    used: bool,
+}
+
+impl Default for Kept {
+    #[inline(always)]
+    fn default() -> Self {
+        Kept {
+            scalar: RegisterKeys::new(),
+            #[cfg(target_arch = "x86_64")]
+            planes: RegisterKeys::new(),
+            #[cfg(target_arch = "x86_64")]
+            words: RegisterKeys::new(),
+            used: false,
+        }
+    }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        match self {
-            Kept::None => return,
-            Kept::Scalar(bank) => bank.wipe(),
-            #[cfg(target_arch = "x86_64")]
-            Kept::Planes(bank) => bank.wipe(),
-            #[cfg(target_arch = "x86_64")]
-            Kept::Words(bank) => bank.wipe(),
+        if !self.used {
+            return;
         }
+        self.scalar.wipe();
         #[cfg(target_arch = "x86_64")]
-        crate::wipe::dead_stack::<{ 12 << 10 }>();
+        {
+            self.planes.wipe();
+            self.words.wipe();
+            crate::wipe::dead_stack::<{ 12 << 10 }>();
+        }
     }
-}
-
-/// The bank of an engine, made anew if there is none.
-macro_rules! bank {
-    ($kept:ident, $variant:ident) => {{
-        if !matches!($kept, Kept::$variant(_)) {
-            *$kept = Kept::$variant(RegisterKeys::new());
-        }
-        match $kept {
-            Kept::$variant(bank) => bank,
-            _ => unreachable!("made above"),
-        }
-    }};
 }
 
 /// Runs every block of Magma in place through the rounds, under the key of the same place.
@@ -58,10 +63,8 @@ pub(crate) fn crypt(
     keys: &[&Words],
     blocks: &mut [Block],
 ) {
+    kept.used = true;
     if let ([key], [block]) = (keys, &mut *blocks) {
-        if matches!(kept, Kept::None) {
-            *kept = Kept::Scalar(RegisterKeys::new());
-        }
         turn(block);
         *block = one(sbox, rounds, key, *block);
         turn(block);
@@ -71,13 +74,13 @@ pub(crate) fn crypt(
     {
         use crate::cpu;
         if let Some(token) = cpu::HaveAvx512Vbmi::new() {
-            return wide_words::lanes(token, sbox, bank!(kept, Words), rounds, keys, blocks);
+            return wide_words::lanes(token, sbox, &mut kept.words, rounds, keys, blocks);
         }
         if let Some(token) = cpu::HaveAvx2::new() {
-            return byte_planes::lanes(token, sbox, bank!(kept, Planes), rounds, keys, blocks);
+            return byte_planes::lanes(token, sbox, &mut kept.planes, rounds, keys, blocks);
         }
     }
-    apart(|| run(Scalar, sbox, bank!(kept, Scalar), rounds, keys, blocks));
+    apart(|| run(Scalar, sbox, &mut kept.scalar, rounds, keys, blocks));
 }
 
 #[inline(always)]
@@ -101,11 +104,11 @@ pub(crate) fn run<E: Engine>(
         if blocks.len() == registers * E::LANES {
             engine.crypt(sbox, rounds, blocks, keys);
         } else {
-            let mut padded = [[0; 8]; MOST];
-            padded[..blocks.len()].copy_from_slice(blocks);
-            let whole = &mut padded[..registers * E::LANES];
-            engine.crypt(sbox, rounds, whole, keys);
-            blocks.copy_from_slice(&whole[..blocks.len()]);
+            let mut padded: ArrayVec<Block, MOST> = ArrayVec::new();
+            padded.extend(blocks.iter().copied());
+            padded.extend(repeat_n([0; 8], registers * E::LANES - blocks.len()));
+            engine.crypt(sbox, rounds, &mut padded, keys);
+            blocks.copy_from_slice(&padded[..blocks.len()]);
             wipe(&mut padded);
         }
     }

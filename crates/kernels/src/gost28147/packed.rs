@@ -5,6 +5,8 @@
 //! blocks to its output. A register whose slots all have one key gets it splatted,
 //! otherwise the keys are gathered.
 
+use core::iter::repeat_n;
+
 use super::engine::{Engine, MOST, MOST_REGISTERS, Rounds};
 use super::{Block, Tables, Words, wipe};
 use crate::lane_modes::xor;
@@ -94,14 +96,18 @@ impl<'s, 'j, E: Engine> Packed<'s, 'j, E> {
             while self.runs[first].end <= start {
                 first += 1;
             }
-            let mut run = &self.runs[first..];
+            let runs = &self.runs[first..];
+            let mut run = runs;
             let lanes = (start..end).map(|slot| {
                 if run[0].end <= slot {
                     run = &run[1..];
                 }
                 run[0].key
             });
-            let one = self.runs[first].end >= end;
+            // Those of the register are the runs up to the one that reaches its end.
+            let mut others = runs.iter().take_while(|run| run.end < end);
+            let last = &runs[others.clone().count()];
+            let one = others.all(|run| core::ptr::eq(run.key, last.key));
             self.keys.set(self.engine, start / E::LANES, one, lanes);
         }
         let registers = self.filled.div_ceil(E::LANES);
@@ -168,13 +174,12 @@ impl<E: Engine> RegisterKeys<E> {
             }
             return;
         }
-        let mut all = [key; MOST];
-        let mut last = key;
-        for lane in &mut all[1..E::LANES] {
-            last = lanes.next().unwrap_or(last);
-            *lane = last;
-        }
-        engine.gather(&all[..E::LANES], keys);
+        let mut all: ArrayVec<&Words, MOST> = ArrayVec::new();
+        all.push(key);
+        all.extend(lanes.take(E::LANES - 1));
+        let last = all[all.len() - 1];
+        all.extend(repeat_n(last, E::LANES - all.len()));
+        engine.gather(&all, keys);
         self.splat[register] = core::ptr::null();
     }
 

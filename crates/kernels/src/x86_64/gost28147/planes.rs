@@ -9,7 +9,12 @@
 // Arrays of registers and of lanes are gone through together, by one number.
 #![allow(clippy::needless_range_loop)]
 
+mod alone;
+
+use core::arch::asm;
 use core::arch::x86_64::*;
+use core::array;
+use core::mem::MaybeUninit;
 
 use arrayvec::ArrayVec;
 
@@ -164,7 +169,7 @@ unsafe fn load<const G: usize>(blocks: &[Block]) -> Halves<G> {
 unsafe fn store<const G: usize>((first, second): Halves<G>, blocks: &mut [Block]) {
     let flip = _mm256_set1_epi8(-128);
     for g in 0..G {
-        let planes = core::array::from_fn(|j| {
+        let planes = array::from_fn(|j| {
             let half = if j < 4 { first[g] } else { second[g] };
             _mm256_xor_si256(half[j % 4], flip)
         });
@@ -174,6 +179,30 @@ unsafe fn store<const G: usize>((first, second): Halves<G>, blocks: &mut [Block]
                 _mm256_storeu_si256(blocks.as_mut_ptr().add(g * LANES + 4 * i).cast(), row);
             }
         }
+    }
+}
+
+/// The sums of a half and a subkey, byte by byte.
+///
+/// A byte carries either when it is added to the subkey's or when the carry of the byte before
+/// is added to that, never both times, so that the two are taken from the next byte one after
+/// the other, the earlier one ahead of time.
+///
+/// # Safety
+/// AVX2 is there, and the four planes of a subkey stand at `key`.
+#[inline(always)]
+unsafe fn sums(half: &Half, key: *const __m256i) -> Half {
+    // SAFETY: as for this function; rows of keys are as large as registers and aligned.
+    unsafe {
+        let bytes: Half =
+            array::from_fn(|j| _mm256_add_epi8(half[j], _mm256_load_si256(key.add(j))));
+        let carry = |j: usize| _mm256_cmpgt_epi8(half[j], bytes[j]);
+        let second = _mm256_sub_epi8(bytes[1], carry(0));
+        let late = _mm256_cmpgt_epi8(bytes[1], second);
+        let third = _mm256_sub_epi8(_mm256_sub_epi8(bytes[2], carry(1)), late);
+        let late = _mm256_cmpgt_epi8(bytes[2], third);
+        let fourth = _mm256_sub_epi8(_mm256_sub_epi8(bytes[3], carry(2)), late);
+        [bytes[0], second, third, fourth]
     }
 }
 
@@ -189,30 +218,12 @@ unsafe fn round<const G: usize>(
     half: &[Half; G],
     other: &mut [Half; G],
 ) {
-    // SAFETY: as for this function; rows of keys are as large as registers and aligned,
-    // and tables have 16 bytes.
+    // SAFETY: as for this function; tables have 16 bytes.
     unsafe {
         let nibble = _mm256_set1_epi8(15);
-        let most = _mm256_set1_epi8(127);
-        let mut sums = *half;
+        let mut all = *half;
         for g in 0..G {
-            let key = keys.as_ptr().add(g).cast::<__m256i>().offset(4 * i);
-            let mut carry = _mm256_setzero_si256();
-            for j in 0..4 {
-                let sum = _mm256_add_epi8(half[g][j], _mm256_load_si256(key.add(j)));
-                sums[g][j] = match j {
-                    0 => sum,
-                    _ => _mm256_sub_epi8(sum, carry),
-                };
-                let made = _mm256_cmpgt_epi8(half[g][j], sum);
-                carry = match j {
-                    0 => made,
-                    _ => {
-                        let passed = _mm256_and_si256(_mm256_cmpeq_epi8(sum, most), carry);
-                        _mm256_or_si256(made, passed)
-                    }
-                };
-            }
+            all[g] = sums(&half[g], subkey(keys, g, i));
         }
         for j in 0..4 {
             let [even, odd_front, odd_back] = [0, 1, 2].map(|i| {
@@ -221,8 +232,8 @@ unsafe fn round<const G: usize>(
             });
             let (p, q) = ((j + 1) % 4, (j + 2) % 4);
             for g in 0..G {
-                let low = _mm256_and_si256(sums[g][j], nibble);
-                let high = _mm256_and_si256(_mm256_srli_epi16::<4>(sums[g][j]), nibble);
+                let low = _mm256_and_si256(all[g][j], nibble);
+                let high = _mm256_and_si256(_mm256_srli_epi16::<4>(all[g][j]), nibble);
                 let front = _mm256_xor_si256(
                     _mm256_shuffle_epi8(even, low),
                     _mm256_shuffle_epi8(odd_front, high),
@@ -233,6 +244,16 @@ unsafe fn round<const G: usize>(
             }
         }
     }
+}
+
+/// The planes of subkey `i` of a group.
+///
+/// # Safety
+/// There are keys of that group, and `i` is from 0 to 7.
+#[inline(always)]
+unsafe fn subkey(keys: &[Keys], group: usize, i: isize) -> *const __m256i {
+    // SAFETY: as for this function.
+    unsafe { keys.get_unchecked(group).0.as_ptr().offset(i).cast() }
 }
 
 /// Eight rounds. Their number is even, so that the halves end in their places.
@@ -250,8 +271,13 @@ unsafe fn pass<const G: usize>(
     for _ in 0..4 {
         // SAFETY: as for this function; both are from 0 to 7.
         unsafe {
-            round::<G>(sbox, keys, i, a, b);
-            round::<G>(sbox, keys, i + step, b, a);
+            if let ([a], [b]) = (&mut a[..], &mut b[..]) {
+                let (first, second) = (subkey(keys, 0, i), subkey(keys, 0, i + step));
+                alone::two_rounds(sbox, first, second, a, b);
+            } else {
+                round::<G>(sbox, keys, i, a, b);
+                round::<G>(sbox, keys, i + step, b, a);
+            }
         }
         i += 2 * step;
     }
@@ -259,6 +285,7 @@ unsafe fn pass<const G: usize>(
 
 /// # Safety
 /// There are `G` groups of blocks and of keys.
+#[inline(never)]
 #[target_feature(enable = "avx2")]
 unsafe fn crypt<const G: usize>(
     sbox: &Tables,
@@ -266,8 +293,14 @@ unsafe fn crypt<const G: usize>(
     blocks: &mut [Block],
     keys: &[Keys],
 ) {
-    // SAFETY: as for this function.
+    // Two or three groups do not fit the registers. What the compiler puts on the stack instead
+    // stands across cache lines, unless something else makes it align the stack to registers:
+    // the rounds would take from a tenth to twice as long, by the depth of the call.
+    let aligned = MaybeUninit::<__m256i>::uninit();
+    // SAFETY: as for this function. The empty statement does nothing, but the compiler has to
+    // assume that it uses the address.
     unsafe {
+        asm!("/* {0} */", in(reg) aligned.as_ptr(), options(nostack, preserves_flags));
         let mut halves = load::<G>(blocks);
         for &forward in rounds.passes() {
             pass::<G>(sbox, forward, keys, &mut halves);

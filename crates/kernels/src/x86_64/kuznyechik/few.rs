@@ -3,6 +3,13 @@
 //! With AVX-512, byte `i` of eight blocks is a quarter of a quarter of two registers: 64 bits,
 //! so that the linear transformation is a product with a matrix of 16 by 16 matrices of bits
 //! (GF2P8AFFINEQB), a column of it for each byte. With AVX2 a block is a register.
+//!
+//! With AVX2 alone a lone short message is slower than with RustCrypto's crate: 64 bytes under
+//! MGM take about twice as long. They are twelve blocks in three calls that wait for each other,
+//! of two, nine and one. That crate looks up 16 bytes for each byte of a block in tables of 64
+//! KiB, by indices that are secret, which this project does not do; sums of bits and byte planes
+//! take the same time whatever the key, but more instructions a block, and planes take as long
+//! for nine blocks as for 32. With 32 such messages a batch, planes are ahead.
 
 use core::arch::x86_64::*;
 use core::array::from_fn;

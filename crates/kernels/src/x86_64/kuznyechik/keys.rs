@@ -47,7 +47,8 @@ impl Default for KeyPlanes {
     fn default() -> Self {
         KeyPlanes {
             planes: MaybeUninit::uninit(),
-            written: 0,
+            // Hidden from the compiler, which would otherwise fill all of it with zeros.
+            written: core::hint::black_box(0),
             of: [ptr::null(); 2],
         }
     }
