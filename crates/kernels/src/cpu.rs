@@ -15,7 +15,7 @@ use crate::environment;
 
 /// The features that kernels ask for, in the order of their bits, as
 /// [`features`] shows and `CIPHERLANE_CPU_DISABLE` takes them.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "aes",
     "pclmulqdq",
     "avx2",
@@ -25,6 +25,7 @@ const NAMES: [&str; 9] = [
     "sha_ni",
     "avx512vbmi",
     "gfni",
+    "bmi2",
 ];
 
 /// Set once detection has run, so that a machine without features is not asked again.
@@ -88,6 +89,7 @@ fn present() -> u32 {
         sse && has!("sha"),
         avx512 && has!("avx512vbmi"),
         has!("gfni"),
+        has!("bmi1") && has!("bmi2"),
     ]
     .iter()
     .enumerate()
@@ -96,7 +98,8 @@ fn present() -> u32 {
 
 #[cfg(target_arch = "x86_64")]
 pub use tokens::{
-    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveGfni512, HaveShaNi, HaveVaes, HaveVaes512,
+    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveBmi2, HaveGfni512, HaveShaNi, HaveVaes,
+    HaveVaes512,
 };
 
 #[cfg(target_arch = "x86_64")]
@@ -110,6 +113,7 @@ mod tokens {
     const SHA_NI: u32 = 1 << 6;
     const AVX512VBMI: u32 = 1 << 7;
     const GFNI: u32 = 1 << 8;
+    const BMI2: u32 = 1 << 9;
 
     macro_rules! token {
         ($(#[$doc:meta])* $name:ident = $($bit:ident)|+) => {
@@ -148,6 +152,10 @@ mod tokens {
     token! {
         /// The SHA-1 and SHA-256 instructions, with AVX2.
         HaveShaNi = AVX2 | SHA_NI
+    }
+    token! {
+        /// BMI1 and BMI2, with AVX2.
+        HaveBmi2 = AVX2 | BMI2
     }
     token! {
         /// AVX-512 F, BW, DQ and VL, with AVX2.

@@ -82,15 +82,14 @@ fn cut(digests: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
 /// All means of this machine, from the plainest on.
 #[cfg(target_arch = "x86_64")]
 macro_rules! subsets {
-    ($means:ident { $first:ident: $first_token:ident, $second:ident: $second_token:ident }) => {{
-        use crate::cpu::{$first_token, $second_token};
-        let mut subsets = Vec::new();
-        for $first in [None, $first_token::new()] {
-            for $second in [None, $second_token::new()] {
-                subsets.push(crate::x86_64::sha2::$means { $first, $second });
+    ($means:ident { $($field:ident: $token:ident),* }) => {{
+        let fields = [$(stringify!($field)),*].len();
+        (0..1 << fields).map(move |set: u32| {
+            let mut bits = (0..fields).map(move |bit| set >> bit & 1 == 1);
+            crate::x86_64::sha2::$means {
+                $($field: bits.next().expect("a bit each").then(crate::cpu::$token::new).flatten()),*
             }
-        }
-        subsets
+        })
     }};
 }
 
@@ -116,6 +115,7 @@ fn check_512(cases: &[Case]) {
     #[cfg(target_arch = "x86_64")]
     for means in subsets!(Means512 {
         avx2: HaveAvx2,
+        bmi2: HaveBmi2,
         avx512: HaveAvx512
     }) {
         assert_eq!(digests!(Sha512, HmacSha512Key, 1, means, cases), expected);

@@ -29,6 +29,7 @@ mod poly1305_lanes;
 mod rows;
 mod sha256;
 mod sha2_wide;
+mod sha512;
 mod short;
 mod xts;
 

@@ -1,9 +1,9 @@
 //! The choice among the SHA-2 kernels by the number of messages in flight.
 
-use crate::cpu::{HaveAvx2, HaveAvx512, HaveShaNi};
+use crate::cpu::{HaveAvx2, HaveAvx512, HaveBmi2, HaveShaNi};
 use crate::hash_lanes::{Compress, OneByOne};
 use crate::sha2::{Sha256, Sha512};
-use crate::x86_64::{sha2_wide, sha256, wipe};
+use crate::x86_64::{sha2_wide, sha256, sha512, wipe};
 
 /// Messages from which on 16 lanes of AVX-512 take less time than the SHA
 /// instructions, and than one message after the other.
@@ -11,8 +11,9 @@ const WIDE_256: usize = 9;
 const WIDE_256_WITHOUT_SHA_NI: usize = 3;
 
 /// Messages from which on vectors take less time than one message after the
-/// other: 8 lanes of AVX-512, and 4 of AVX2.
-const WIDE_512: usize = 2;
+/// other: 8 lanes of AVX-512, and 4 of AVX2. Without BMI2 the other way takes longer.
+const WIDE_512: usize = 3;
+const WIDE_512_WITHOUT_BMI2: usize = 2;
 const WIDE_512_AVX2: usize = 3;
 
 /// The means for SHA-256.
@@ -63,6 +64,7 @@ impl Compress<Sha256> for Means256 {
 #[derive(Clone, Copy)]
 pub(crate) struct Means512 {
     pub(crate) avx2: Option<HaveAvx2>,
+    pub(crate) bmi2: Option<HaveBmi2>,
     pub(crate) avx512: Option<HaveAvx512>,
 }
 
@@ -71,6 +73,7 @@ impl Means512 {
     pub(crate) fn new() -> Self {
         Means512 {
             avx2: HaveAvx2::new(),
+            bmi2: HaveBmi2::new(),
             avx512: HaveAvx512::new(),
         }
     }
@@ -80,7 +83,10 @@ impl Compress<Sha512> for Means512 {
     #[inline]
     fn compress(self, states: &mut [[u64; 8]], blocks: &[&[u8]]) {
         match (self.avx2, self.avx512) {
-            (_, Some(avx512)) if states.len() >= WIDE_512 => {
+            (_, Some(avx512))
+                if states.len() >= WIDE_512
+                    || self.bmi2.is_none() && states.len() >= WIDE_512_WITHOUT_BMI2 =>
+            {
                 sha2_wide::sha512_x8(avx512, states, blocks);
             }
             (Some(avx2), None) if states.len() >= WIDE_512_AVX2 => {
@@ -88,7 +94,14 @@ impl Compress<Sha512> for Means512 {
                     sha2_wide::sha512_x4(avx2, states, blocks);
                 }
             }
-            _ => Compress::<Sha512>::compress(OneByOne, states, blocks),
+            _ => match self.bmi2 {
+                Some(bmi2) => {
+                    for (state, blocks) in states.iter_mut().zip(blocks) {
+                        sha512::compress(bmi2, state, blocks);
+                    }
+                }
+                None => Compress::<Sha512>::compress(OneByOne, states, blocks),
+            },
         }
     }
 
