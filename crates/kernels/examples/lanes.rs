@@ -1,7 +1,8 @@
 //! Speed of the AES modes on this core, in GB/s by mode, request size and batch.
 //!
 //! `cargo run --release --example lanes [mode or size ...]` prints a table. Requests
-//! are in place in hot buffers, with one key or (`mixed`) a key each; those of the
+//! are in place in hot buffers, with one key or (`mixed`) a key each, apart so that they
+//! do not share sets of the cache, or (`paged`) all at one offset in their pages. Those of the
 //! column `imix` have the lengths of a simple Internet mix. A figure is the best of
 //! short slices of time, which leaves interruptions out.
 //!
@@ -96,9 +97,18 @@ fn main() {
 
 fn table<K>(mode: &Mode<K>, key_len: usize, sizes: &[usize], key: impl Fn(u8) -> K) {
     let keys: Vec<K> = (0..32).map(key).collect();
-    for (batch, mixed) in [(1, false), (4, false), (16, false), (16, true), (32, false)] {
+    let batches = [
+        (1, ""),
+        (4, ""),
+        (16, ""),
+        (16, " mixed"),
+        (16, " paged"),
+        (32, ""),
+    ];
+    for (batch, note) in batches {
+        let mixed = note == " mixed";
         let keys = if mixed { &keys[..batch] } else { &keys[..1] };
-        let note = if mixed { " mixed" } else { "" };
+        let unit = if note == " paged" { 4096 } else { 64 };
         print!(
             "{:28}",
             format!("{}-{} x{batch}{note}", mode.name, 8 * key_len)
@@ -106,7 +116,7 @@ fn table<K>(mode: &Mode<K>, key_len: usize, sizes: &[usize], key: impl Fn(u8) ->
         for size in sizes {
             print!(
                 "{:9.2}",
-                speed(mode, keys, &[size / mode.unit * mode.unit], batch)
+                speed(mode, keys, &[size / mode.unit * mode.unit], batch, unit)
             );
         }
         match batch {
@@ -117,20 +127,22 @@ fn table<K>(mode: &Mode<K>, key_len: usize, sizes: &[usize], key: impl Fn(u8) ->
                     mode,
                     keys,
                     &IMIX.map(|size| size / mode.unit * mode.unit),
-                    batch
+                    batch,
+                    unit
                 )
             ),
         }
     }
 }
 
-/// GB/s in the best slice, of a batch with these sizes in turn.
-fn speed<K>(mode: &Mode<K>, keys: &[K], sizes: &[usize], batch: usize) -> f64 {
-    // Buffers apart by more than their size, so that they do not share cache sets.
+/// GB/s in the best slice, of a batch with these sizes in turn, in buffers that begin at
+/// multiples of `unit`, a line of the cache or a page.
+fn speed<K>(mode: &Mode<K>, keys: &[K], sizes: &[usize], batch: usize, unit: usize) -> f64 {
+    // More than their size, so that with lines they do not share cache sets.
     let stride = sizes
         .iter()
         .max()
-        .map_or(0, |size| size.next_multiple_of(64) + 192);
+        .map_or(0, |size| (size + 192).next_multiple_of(unit));
     let bytes: usize = sizes.iter().cycle().take(batch).sum();
     let mut memory = vec![0u8; stride * batch];
     let mut jobs: Vec<CipherJob<'_, K>> = memory

@@ -102,6 +102,45 @@ mod tests {
         known(&key(SP_800_38A_KEYS[0]), IV, "00", encrypt);
     }
 
+    /// Lanes that would crowd a set of the cache begin one after the other.
+    #[test]
+    fn buffers_at_one_offset_in_their_pages() {
+        const PAGE: usize = 4096;
+        let keys = [[1; 16].as_slice(), &[2; 32], &[3; 16]].map(|key| AesKey::new(key).unwrap());
+        let plain: Vec<u8> = (0..45 * 2 * PAGE).map(|i| (i * 7 >> 3) as u8).collect();
+        let lengths: [fn(usize) -> usize; 3] = [
+            |_| 2 * PAGE,
+            |i| [1024, 1040, 16, 8000, 0, 1088][i % 6],
+            |i| 1024 + 16 * i,
+        ];
+        for (length, keys) in lengths
+            .iter()
+            .flat_map(|l| [(l, &keys[..1]), (l, &keys[..])])
+        {
+            let run = |encrypt: fn(&mut [CipherJob<'_, AesKey>])| {
+                let mut data = plain.clone();
+                let mut jobs: Vec<_> = data
+                    .chunks_mut(2 * PAGE)
+                    .zip(keys.iter().cycle())
+                    .enumerate()
+                    .map(|(i, (data, key))| CipherJob {
+                        key,
+                        iv: [i as u8; 16],
+                        data: InOutBuf::from(&mut data[..length(i)]),
+                    })
+                    .collect();
+                encrypt(&mut jobs);
+                let ivs: Vec<Block> = jobs.iter().map(|job| job.iv).collect();
+                drop(jobs);
+                (data, ivs)
+            };
+            let expected = run(one_by_one);
+            for tier in tiers() {
+                assert!(run(tier.cbc_encrypt) == expected, "{}", tier.name);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn batches_agree_with_the_naive_reference((bytes, requests) in batches(|len| len / 16 * 16)) {

@@ -22,6 +22,22 @@ use crate::job::CipherJob;
 /// The most lanes of any tier.
 const MOST: usize = 32;
 
+/// Bytes of a line of the cache, in blocks the steps that a lane takes over it.
+const LINE: usize = 64;
+
+/// Sets of the first-level cache: lines at one offset in their pages fall into one of them,
+/// which holds eight, or twelve on some processors.
+const SETS: usize = 4096 / LINE;
+
+/// Lines in a set up to which all lanes keep theirs until they are through with them.
+const ROOM: usize = 6;
+
+/// Lines of lanes that begin together where more would crowd a set.
+const TOGETHER: usize = 4;
+
+/// Bytes of a request from which on it is worth a look at where the lanes stand.
+const LONG: usize = 1024;
+
 /// # Safety
 /// The instructions of `T` are there.
 #[inline(always)]
@@ -117,6 +133,7 @@ pub(crate) struct Lanes {
 /// The instructions of `T` are there; unless `MIXED`, all jobs have one key.
 #[inline(always)]
 unsafe fn run<T: Tier, const MIXED: bool>(jobs: &mut [CipherJob<'_, AesKey>], rounds: usize) {
+    let together = together(jobs, T::LANES);
     let mut memory = MaybeUninit::<Memory>::uninit();
     let mut lanes = Lanes {
         memory: memory.as_mut_ptr(),
@@ -128,6 +145,8 @@ unsafe fn run<T: Tier, const MIXED: bool>(jobs: &mut [CipherJob<'_, AesKey>], ro
         .iter_mut()
         .filter(|job| job.data.len() >= 16 && (!MIXED || job.key.rounds() == rounds));
     let mut step = 0;
+    // How many more lanes begin beside the last one.
+    let mut beside = together;
     // The first step at which a lane falls free.
     let mut next = usize::MAX;
     // SAFETY: lanes below `active` are filled, and the jobs that they point into
@@ -137,6 +156,16 @@ unsafe fn run<T: Tier, const MIXED: bool>(jobs: &mut [CipherJob<'_, AesKey>], ro
             let Some(job) = queue.next() else { break };
             next = next.min(lanes.fill::<MIXED>(lanes.active, job, step));
             lanes.active += 1;
+            // The lanes so far get a line ahead of those to come, if none of them ends before.
+            beside -= 1;
+            if beside == 0 {
+                beside = together;
+                let ahead = step + LINE / 16;
+                if ahead <= next {
+                    T::cbc_segment::<MIXED>(&mut lanes, step, ahead);
+                    step = ahead;
+                }
+            }
         }
         // A segment fills its registers, where need be by lanes that repeat the first.
         let filled = lanes.active.next_multiple_of(8).min(T::LANES);
@@ -170,6 +199,33 @@ unsafe fn run<T: Tier, const MIXED: bool>(jobs: &mut [CipherJob<'_, AesKey>], ro
                 wipe::blocks::<T::V>(table.add(round * MOST), filled);
             }
         }
+    }
+}
+
+/// How many lanes begin together, of the first `lanes` jobs.
+///
+/// Where they stand at few offsets within their pages, lanes that go step by step at one
+/// pace would drive each other's lines out of the cache, and each line would be fetched anew
+/// for each of its blocks. Some lanes a line ahead of others do not.
+#[inline(always)]
+fn together(jobs: &mut [CipherJob<'_, AesKey>], lanes: usize) -> usize {
+    if jobs.len() <= TOGETHER || jobs[0].data.len() < LONG {
+        return usize::MAX;
+    }
+    let (mut lines, mut sets) = (0, 0u64);
+    let lanes = lanes.min(jobs.len());
+    for job in &mut jobs[..lanes] {
+        let at = Cursor::new(&mut job.data);
+        lines += 1;
+        sets |= 1 << (at.to.addr() / LINE % SETS);
+        if at.from != at.to.cast_const() {
+            lines += 1;
+            sets |= 1 << (at.from.addr() / LINE % SETS);
+        }
+    }
+    match lines > ROOM * sets.count_ones() as usize {
+        true => TOGETHER * lanes / lines,
+        false => usize::MAX,
     }
 }
 
