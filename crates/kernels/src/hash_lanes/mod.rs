@@ -13,7 +13,7 @@ use crate::job::SUFFIX;
 use crate::sha2::{Hash, Sha256, Sha512};
 use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::hmac_short;
+use crate::x86_64::hmac_one;
 
 /// A message to hash, in three pieces.
 pub(crate) struct Message<'j, H: Hash> {
@@ -72,9 +72,9 @@ pub(crate) fn sha256<'j>(mut messages: impl ExactSizeIterator<Item = Message<'j,
             };
             #[cfg(target_arch = "x86_64")]
             if let Some(sha_ni) = means.sha_ni
-                && hmac_short::takes(&message)
+                && hmac_one::takes(&message)
             {
-                return hmac_short::mac(sha_ni, message);
+                return hmac_one::mac(sha_ni, message);
             }
             run::<Sha256, _, 1>(means, core::iter::once(message));
         }

@@ -160,14 +160,23 @@ fn ends_of_blocks() {
     }
 }
 
-/// A lone short message takes a way of its own.
+/// A lone message takes a way of its own.
 #[test]
 fn lone_messages() {
-    let data: Vec<u8> = (0..=130_u8).map(|i| i.wrapping_mul(3)).collect();
+    let data: Vec<u8> = (0..=400).map(|i: u32| (i * 3 >> 1) as u8).collect();
     let key = vec![0x77; 32];
     let (key_256, key_512) = (HmacSha256Key::new(&key), HmacSha512Key::new(&key));
-    for len in 0..=130 {
-        for (cut, suffix) in [(0, 0), (0, 4), (1, 0), (len / 2, 3), (len, 0)] {
+    for len in (0..=200).chain([255, 256, 257, 320, 384, 400]) {
+        let cuts = [
+            (0, 0),
+            (0, 4),
+            (1, 0),
+            (64, SUFFIX),
+            (len / 2, 3),
+            (len - len % 64, 2),
+            (len, 0),
+        ];
+        for (cut, suffix) in cuts {
             let (head, rest) = data[..len].split_at(cut.min(len));
             let suffix = suffix.min(rest.len());
             let (rest, end) = rest.split_at(rest.len() - suffix);

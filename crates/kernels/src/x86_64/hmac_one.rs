@@ -1,28 +1,84 @@
-//! HMAC-SHA-256 of one short message without a detour through memory: padding,
-//! inner digest and outer block stay in registers. A block put together in memory
-//! from narrow stores costs a wide load tens of cycles.
+//! HMAC-SHA-256 of one message, whose end never goes through memory: padding, inner digest
+//! and outer block stay in registers. A block put together in memory from narrow stores
+//! costs a wide load tens of cycles.
 
 use core::arch::x86_64::*;
 
 use crate::cpu::{HaveAvx2, HaveShaNi};
 use crate::hash_lanes::{Message, copy_short};
 use crate::job::SUFFIX;
-use crate::sha2::Sha256;
+use crate::sha2::{Hash, Sha256};
 
 use crate::x86_64::{sha256, wipe};
 
-/// The longest message: two blocks with their padding.
-const MOST: usize = 128 - 9;
+/// The longest end of a message: two blocks with their padding.
+const MOST: usize = 2 * Sha256::BLOCK - 9;
+
+const _: () = assert!(Sha256::BLOCK - 1 + SUFFIX <= MOST);
 
 /// Whether [`mac`] takes a message.
 #[inline(always)]
 pub(crate) fn takes(message: &Message<'_, Sha256>) -> bool {
-    message.states.is_some() && message.len() <= MOST && message.suffix.len() <= SUFFIX
+    message.states.is_some() && message.suffix.len() <= SUFFIX
 }
 
 /// The MAC of a message that [`takes`] says yes to.
 #[inline]
-pub(crate) fn mac(_: HaveShaNi, message: Message<'_, Sha256>) {
+pub(crate) fn mac(sha_ni: HaveShaNi, message: Message<'_, Sha256>) {
+    if message.len() <= MOST {
+        return end_of_message(sha_ni, message);
+    }
+    let Message {
+        states: Some((inner, outer)),
+        mut before,
+        mut head,
+        mut data,
+        suffix,
+        digest,
+    } = message
+    else {
+        panic!("a message without a key");
+    };
+    let mut state = *inner;
+    let mut compress = |blocks: &[u8]| {
+        before += blocks.len();
+        sha256::compress(sha_ni, core::slice::from_mut(&mut state), &[blocks]);
+    };
+    if head.len() >= Sha256::BLOCK {
+        let blocks;
+        (blocks, head) = head.split_at(head.len() - head.len() % Sha256::BLOCK);
+        compress(blocks);
+    }
+    if !head.is_empty() && head.len() + data.len() >= Sha256::BLOCK {
+        let mut meeting = [0; Sha256::BLOCK];
+        let (to_head, to_data) = meeting.split_at_mut(head.len());
+        let first;
+        (first, data) = data.split_at(to_data.len());
+        to_head.copy_from_slice(head);
+        to_data.copy_from_slice(first);
+        head = &[];
+        compress(&meeting);
+    }
+    if data.len() >= Sha256::BLOCK {
+        let blocks;
+        (blocks, data) = data.split_at(data.len() - data.len() % Sha256::BLOCK);
+        compress(blocks);
+    }
+    let rest = Message {
+        states: Some((&state, outer)),
+        before,
+        head,
+        data,
+        suffix,
+        digest,
+    };
+    end_of_message(sha_ni, rest);
+    crate::wipe::wipe(&mut state, [0; 8]);
+}
+
+/// The MAC of a message of at most [`MOST`] bytes, or of what is left of a longer one.
+#[inline]
+fn end_of_message(_: HaveShaNi, message: Message<'_, Sha256>) {
     let len = message.len();
     let Message {
         states: Some((inner, outer)),
