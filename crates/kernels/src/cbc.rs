@@ -107,7 +107,7 @@ mod tests {
     fn buffers_at_one_offset_in_their_pages() {
         const PAGE: usize = 4096;
         let keys = [[1; 16].as_slice(), &[2; 32], &[3; 16]].map(|key| AesKey::new(key).unwrap());
-        let plain: Vec<u8> = (0..45 * 2 * PAGE).map(|i| (i * 7 >> 3) as u8).collect();
+        let plain: Vec<u8> = (0..45 * 2 * PAGE).map(|i| ((i * 7) >> 3) as u8).collect();
         let lengths: [fn(usize) -> usize; 3] = [
             |_| 2 * PAGE,
             |i| [1024, 1040, 16, 8000, 0, 1088][i % 6],

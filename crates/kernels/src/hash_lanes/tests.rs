@@ -85,7 +85,7 @@ macro_rules! subsets {
     ($means:ident { $($field:ident: $token:ident),* }) => {{
         let fields = [$(stringify!($field)),*].len();
         (0..1 << fields).map(move |set: u32| {
-            let mut bits = (0..fields).map(move |bit| set >> bit & 1 == 1);
+            let mut bits = (0..fields).map(move |bit| (set >> bit) & 1 == 1);
             crate::x86_64::sha2::$means {
                 $($field: bits.next().expect("a bit each").then(crate::cpu::$token::new).flatten()),*
             }
@@ -163,7 +163,7 @@ fn ends_of_blocks() {
 /// A lone message takes a way of its own.
 #[test]
 fn lone_messages() {
-    let data: Vec<u8> = (0..=400).map(|i: u32| (i * 3 >> 1) as u8).collect();
+    let data: Vec<u8> = (0..=400).map(|i: u32| ((i * 3) >> 1) as u8).collect();
     let key = vec![0x77; 32];
     let (key_256, key_512) = (HmacSha256Key::new(&key), HmacSha512Key::new(&key));
     for len in (0..=200).chain([255, 256, 257, 320, 384, 400]) {
