@@ -107,6 +107,10 @@ pub(crate) fn run(driver: &dyn Driver, algorithm: &'static Algorithm) -> Result<
         }
         known_answer(driver, algorithm, answer)
             .map_err(|problem| format!("self-test: {}: {problem}", answer.source))?;
+        // Miri, which interprets every instruction, is for the paths and not for the arithmetic.
+        if cfg!(miri) {
+            return Ok(());
+        }
     }
     for (i, key_len) in algorithm.key_lengths().into_iter().enumerate() {
         if !taken(&key_len) {

@@ -14,7 +14,7 @@ use cipherlane::{
     Algorithm, Batch, Direction, Driver, Flight, Framework, OwnedRequest, Payload, PieceState,
     Request, Session, Status, Transform,
 };
-use common::Base;
+use common::{AEAD, AEAD_KEY, Base};
 
 const DIRECTIONS: [Direction; 2] = [Direction::Encrypt, Direction::Decrypt];
 
@@ -300,7 +300,7 @@ fn a_driver_that_lies_harms_nobodys_memory() {
         };
         let framework = Framework::builder(Arc::new(Base)).driver(Arc::new(hostile));
         let framework = framework.build().unwrap();
-        let session = framework.session("gcm(aes)", &[5; 16]).unwrap();
+        let session = framework.session(AEAD, AEAD_KEY).unwrap();
         let session = Arc::new(session.driver("hostile").open().unwrap());
         if trick == Trick::Reenters {
             let _ = shared.session.set(session.clone());
@@ -347,7 +347,7 @@ fn a_flight_that_is_given_back_must_be_the_one_that_was_given() {
     };
     let framework = Framework::builder(Arc::new(Base)).driver(Arc::new(hostile));
     let framework = framework.build().unwrap();
-    let session = framework.session("gcm(aes)", &[5; 16]).unwrap();
+    let session = framework.session(AEAD, AEAD_KEY).unwrap();
     let session = session.driver("hostile").open().unwrap();
     shared.armed.store(true, Ordering::Relaxed);
     let (mut one, mut other) = (batch(3), batch(5));

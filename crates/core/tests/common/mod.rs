@@ -6,8 +6,8 @@
     reason = "each test file uses a part of it"
 )]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use cipherlane::{Algorithm, Direction, Driver, Flight, Framework, Request, Status, Transform};
 
@@ -36,6 +36,23 @@ impl Driver for Base {
 pub fn framework() -> Framework {
     Framework::builder(Arc::new(Base)).build().unwrap()
 }
+
+/// One framework for all tests of a program that do not look at its statistics: an algorithm
+/// is admitted once.
+pub fn shared_framework() -> Framework {
+    static SHARED: LazyLock<Framework> = LazyLock::new(framework);
+    SHARED.clone()
+}
+
+/// An AEAD with an IV of 12 bytes and a tag of 16, where it matters not which; Miri, which
+/// interprets every instruction, takes the one that has the fewest.
+pub const AEAD: &str = match cfg!(miri) {
+    true => "rfc7539(chacha20,poly1305)",
+    false => "gcm(aes)",
+};
+
+/// A key of [`AEAD`].
+pub const AEAD_KEY: &[u8] = &[5; if cfg!(miri) { 32 } else { 16 }];
 
 /// What a [`Rogue`] does to requests once it is armed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -21,13 +21,10 @@ const fn s_box() -> [u8; 256] {
     let mut table = [0; 256];
     let mut x = 0;
     while x < 256 {
+        // Zero has none, and stands for its own.
         let mut inverse = 0;
-        let mut candidate = 1;
-        while candidate < 256 {
-            if multiply(x as u8, candidate as u8) == 1 {
-                inverse = candidate as u8;
-            }
-            candidate += 1;
+        while x != 0 && multiply(x as u8, inverse) != 1 {
+            inverse += 1;
         }
         table[x] = inverse
             ^ inverse.rotate_left(1)
@@ -41,11 +38,10 @@ const fn s_box() -> [u8; 256] {
 }
 
 const fn inverse_s_box() -> [u8; 256] {
-    let forward = s_box();
     let mut table = [0; 256];
     let mut x = 0;
     while x < 256 {
-        table[forward[x] as usize] = x as u8;
+        table[S_BOX[x] as usize] = x as u8;
         x += 1;
     }
     table
