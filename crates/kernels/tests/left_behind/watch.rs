@@ -154,7 +154,7 @@ fn allocation(memory: &File, address: u64) -> Option<(usize, usize)> {
     let len = usize::from_ne_bytes(len) & !7;
     (32..4096)
         .contains(&len)
-        .then_some((address as usize, len - 8))
+        .then(|| (address as usize, len - 8))
 }
 
 /// Neither a small number nor paint, which padding has.
