@@ -113,6 +113,7 @@ lint:
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	scripts/deny
+	$(MAKE) large-moves
 
 # Copies and clears of more than 512 bytes on the data path, in the build that "make run" has made.
 large-moves: build

@@ -195,7 +195,7 @@ fn run<const SETS: usize, const LANES: usize>(
             }
         }
     }
-    pads = [[[0; 64]; LANES]; SETS];
+    pads.as_flattened_mut().fill([0; 64]);
     optimization_barrier(&pads);
 }
 

@@ -159,6 +159,7 @@ macro_rules! blocks {
             aligned_frame();
             let [c0, c1, c2, c3] = CONSTANTS;
             let mut start = [[splat(0); 16]; SETS];
+            let mut v = start;
             for set in 0..SETS {
                 let mut keys = [core::ptr::null::<u8>(); $lanes];
                 let mut tails = [core::ptr::null::<u8>(); $lanes];
@@ -173,8 +174,8 @@ macro_rules! blocks {
                     splat(c0), splat(c1), splat(c2), splat(c3),
                     k0, k1, k2, k3, k4, k5, k6, k7, t0, t1, t2, t3,
                 ];
+                v[set] = start[set];
             }
-            let mut v = start;
             for _ in 0..10 {
                 quarter_rounds!(SETS, v, [0 4 8 12] [1 5 9 13] [2 6 10 14] [3 7 11 15]);
                 quarter_rounds!(SETS, v, [0 5 10 15] [1 6 11 12] [2 7 8 13] [3 4 9 14]);
