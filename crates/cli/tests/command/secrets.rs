@@ -232,7 +232,7 @@ fn a_key_at_work_is_only_where_it_is_safe() {
             assert!(!shown.contains(&text[..30]), "{option}: {shown}");
         }
         // It would dump its core, were it allowed.
-        kill_process(Pid::from_child(&child), Signal::QUIT).unwrap();
+        kill_process(Pid::from_child(&child), Signal::ABORT).unwrap();
         let status = child.wait().unwrap();
         assert!(
             status.signal().is_some() && !status.core_dumped(),
