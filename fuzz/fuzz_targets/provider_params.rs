@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
-use std::ptr::{null, null_mut};
+use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
@@ -66,6 +66,8 @@ type Set = unsafe extern "C" fn(*mut c_void, *const Param) -> c_int;
 
 /// A cipher's functions.
 struct Cipher {
+    /// The address of the provider, for `new`.
+    provider: usize,
     new: NewContext,
     init: [Init; 2],
     update: Update,
@@ -97,7 +99,7 @@ static CIPHERS: LazyLock<Vec<Cipher>> = LazyLock::new(|| {
         function: None,
     }];
     // SAFETY: the function has this type, as core_dispatch.h says; a core may offer nothing.
-    let mut offers = unsafe {
+    let (mut offers, provider) = unsafe {
         let initialise = cipherlane_provider::OSSL_provider_init as *const c_void;
         let initialise = transmute::<*const c_void, Initialise>(initialise);
         let (mut functions, mut context) = (null(), null_mut());
@@ -106,7 +108,7 @@ static CIPHERS: LazyLock<Vec<Cipher>> = LazyLock::new(|| {
             1
         );
         let query: Query = transmute(find(functions, QUERY));
-        query(context, 2, &mut 0)
+        (query(context, 2, &mut 0), context.expose_provenance())
     };
     let mut ciphers = Vec::new();
     // SAFETY: the list has its end, and the functions of these numbers have these types.
@@ -114,6 +116,7 @@ static CIPHERS: LazyLock<Vec<Cipher>> = LazyLock::new(|| {
         while !(*offers).names.is_null() {
             let table = (*offers).functions;
             ciphers.push(Cipher {
+                provider,
                 new: transmute(find(table, 1)),
                 init: [transmute(find(table, 2)), transmute(find(table, 3))],
                 update: transmute(find(table, 4)),
@@ -247,7 +250,7 @@ fuzz_target!(|input: (u8, Vec<Call>)| {
     // the provider may believe.
     unsafe {
         assert_eq!((cipher.constants)(constants.as_mut_ptr()), 1);
-        let mut context = (cipher.new)(null_mut());
+        let mut context = (cipher.new)(with_exposed_provenance_mut(cipher.provider));
         for call in &calls {
             match call {
                 Call::Init {
