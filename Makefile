@@ -2,7 +2,7 @@
 # make provider  the provider alone
 # make run    build, then the main job: measure this machine, and encrypt a file with it
 # make test   every test; installs the Debian packages that they need, saying so
-# make lint   formatting, clippy and documentation, warnings denied; what dependencies may be
+# make lint   formatting, clippy and documentation, warnings denied; what dependencies may be; large copies
 # make large-moves   large copies on the data path, in the machine code
 # make bench  the benches of bench/, into bench/results/
 # make fuzz   every fuzz target for some seconds

@@ -67,9 +67,8 @@ impl Streebog {
         self.buffer[filled] = 1;
         self.buffer[filled + 1..].fill(0);
         self.block(filled);
-        let (bits, sum) = (self.bits, self.sum);
-        compress(&mut self.hash, &[0; 8], &bits);
-        compress(&mut self.hash, &[0; 8], &sum);
+        compress(&mut self.hash, &[0; 8], &self.bits);
+        compress(&mut self.hash, &[0; 8], &self.sum);
         let mut digest = [0; 64];
         for (bytes, word) in digest.chunks_mut(8).zip(self.hash) {
             bytes.copy_from_slice(&word.to_le_bytes());
@@ -137,25 +136,32 @@ fn add(sum: &mut State, other: &State) {
     }
 }
 
-fn xor(a: &State, b: &State) -> State {
-    std::array::from_fn(|i| a[i] ^ b[i])
+fn xor(state: &mut State, other: &State) {
+    state.iter_mut().zip(other).for_each(|(a, b)| *a ^= b);
 }
 
-/// g of RFC 6986 section 8.
+/// g of RFC 6986 section 8. All is done in place, so that no copy of a state is left behind:
+/// the first one gives away the block, which is the key in HMAC.
 fn compress(hash: &mut State, number: &State, block: &State) {
-    let mut key = lps(&xor(hash, number));
+    let mut key = *hash;
+    xor(&mut key, number);
+    lps(&mut key);
     let mut state = *block;
     for constant in &ROUNDS {
-        state = lps(&xor(&state, &key));
-        key = lps(&xor(&key, constant));
+        xor(&mut state, &key);
+        lps(&mut state);
+        xor(&mut key, constant);
+        lps(&mut key);
     }
-    *hash = xor(hash, &xor(&xor(&state, &key), block));
+    xor(&mut state, &key);
+    xor(&mut state, block);
+    xor(hash, &state);
     key.zeroize();
     state.zeroize();
 }
 
 /// L, P and S, one after the other: byte `j` of word `i` comes from byte `i` of word `j`.
-fn lps(state: &State) -> State {
+fn lps(state: &mut State) {
     let mut bytes = [0; BLOCK];
     for (j, word) in state.iter().enumerate() {
         for (i, byte) in word.to_le_bytes().into_iter().enumerate() {
@@ -168,14 +174,13 @@ fn lps(state: &State) -> State {
         *word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
     }
     bytes.zeroize();
-    let mut out = [0; 8];
+    *state = [0; 8];
     for (bit, row) in MATRIX.iter().enumerate() {
-        for (out, word) in out.iter_mut().zip(&words) {
+        for (out, word) in state.iter_mut().zip(&words) {
             *out ^= row & 0u64.wrapping_sub(word >> bit & 1);
         }
     }
     words.zeroize();
-    out
 }
 
 #[cfg(test)]
