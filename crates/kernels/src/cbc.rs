@@ -3,8 +3,8 @@
 use inout::InOutBuf;
 
 use crate::aes::{AesKey, Block};
-use crate::choose;
 use crate::job::CipherJob;
+use crate::{choose, part, portable};
 
 /// Encrypts every job, with the IV left at its last ciphertext block.
 ///
@@ -20,12 +20,24 @@ pub fn encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
 ///
 /// # Panics
 /// If the length of the data is not a multiple of 16.
-pub fn encrypt_one(key: &AesKey, iv: &mut Block, mut data: InOutBuf<'_, '_, u8>) {
+#[inline(always)]
+pub fn encrypt_one(key: &AesKey, iv: &mut Block, data: InOutBuf<'_, '_, u8>) {
     assert!(data.len().is_multiple_of(16), "CBC takes whole blocks");
-    choose!(
-        cbc_encrypt_one(key, iv, &mut data),
-        cbc::encrypt_one(key, iv, &mut data)
-    )
+    part!(cbc_encrypt(key, iv, data));
+    // The crates below move keys about.
+    crate::wipe::and_stack::<{ 12 << 10 }, _>(move || portable::cbc::encrypt_one(key, iv, data))
+}
+
+/// As [`encrypt_one`], for decryption.
+///
+/// # Panics
+/// If the length of the data is not a multiple of 16.
+#[inline(always)]
+pub fn decrypt_one(key: &AesKey, iv: &mut Block, data: InOutBuf<'_, '_, u8>) {
+    part!(data.len(), cbc_decrypt(key, iv, data));
+    let mut jobs = [CipherJob { key, iv: *iv, data }];
+    decrypt(&mut jobs);
+    *iv = jobs[0].iv;
 }
 
 /// Decrypts every job, with the IV left at its last ciphertext block.
@@ -48,7 +60,7 @@ mod tests {
     use super::*;
     use crate::naive;
     use crate::testing::{
-        SP_800_38A_KEYS, SP_800_38A_PLAIN, answers, batches, judge, known, tiers,
+        SP_800_38A_KEYS, SP_800_38A_PLAIN, answers, batches, by_parts, judge, known, tiers,
     };
     use proptest::prelude::*;
 
@@ -155,6 +167,10 @@ mod tests {
                 (naive::cbc_decrypt(&bytes[key], &r.iv, &r.data), last(&r.data, r.iv))
             });
             judge("one by one", &keys, &requests, one_by_one, &encrypted);
+            let run = |jobs: &mut [CipherJob<'_, AesKey>]| by_parts(jobs, encrypt_one);
+            judge("by parts", &keys, &requests, run, &encrypted);
+            let run = |jobs: &mut [CipherJob<'_, AesKey>]| by_parts(jobs, decrypt_one);
+            judge("by parts", &keys, &requests, run, &decrypted);
             for tier in tiers() {
                 judge(tier.name, &keys, &requests, tier.cbc_encrypt, &encrypted);
                 judge(tier.name, &keys, &requests, tier.cbc_decrypt, &decrypted);

@@ -1,8 +1,10 @@
 //! ECB (NIST SP 800-38A section 6.1).
 
+use inout::InOutBuf;
+
 use crate::aes::AesKey;
-use crate::choose;
 use crate::job::{CipherJob, Direction};
+use crate::{choose, part};
 
 /// Every job's data through the cipher, block by block.
 ///
@@ -15,12 +17,29 @@ pub fn crypt(dir: Direction, jobs: &mut [CipherJob<'_, AesKey>]) {
     choose!(ecb(dir, jobs), ecb::crypt(dir, jobs))
 }
 
+/// One message, or the next part of one.
+///
+/// # Panics
+/// If the length of the data is not a multiple of 16.
+#[inline(always)]
+pub fn crypt_one(dir: Direction, key: &AesKey, data: InOutBuf<'_, '_, u8>) {
+    part!(data.len(), ecb(dir, key, data));
+    crypt(
+        dir,
+        &mut [CipherJob {
+            key,
+            iv: [0; 16],
+            data,
+        }],
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::naive;
     use crate::testing::{
-        SP_800_38A_KEYS, SP_800_38A_PLAIN, answers, batches, judge, known, tiers,
+        SP_800_38A_KEYS, SP_800_38A_PLAIN, answers, batches, by_parts, judge, known, tiers,
     };
     use proptest::prelude::*;
 
@@ -74,6 +93,15 @@ mod tests {
             let decrypted = answers(keys.len(), &requests, |r, key| {
                 (naive::ecb_decrypt(&bytes[key], &r.data), r.iv)
             });
+            for (dir, expected) in [
+                (Direction::Encrypt, &encrypted),
+                (Direction::Decrypt, &decrypted),
+            ] {
+                let run = |jobs: &mut [CipherJob<'_, AesKey>]| {
+                    by_parts(jobs, |key, _, data| crypt_one(dir, key, data))
+                };
+                judge("by parts", &keys, &requests, run, expected);
+            }
             for tier in tiers() {
                 let run = |jobs: &mut [CipherJob<'_, AesKey>]| (tier.ecb)(Direction::Encrypt, jobs);
                 judge(tier.name, &keys, &requests, run, &encrypted);

@@ -84,3 +84,28 @@ macro_rules! choose {
     }};
 }
 pub(crate) use choose;
+
+/// Returns from the function around with the next part of a message done, where this
+/// processor has an entry for that among the x86-64 ones. With a length, only where it is one
+/// of the short parts that the entry takes.
+macro_rules! part {
+    ($len:expr, $entry:ident($($arg:expr),*)) => {
+        #[cfg(target_arch = "x86_64")]
+        if crate::x86_64::part::takes($len) {
+            crate::part!($entry($($arg),*));
+        }
+    };
+    ($entry:ident($($arg:expr),*)) => {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use crate::{cpu, x86_64::part};
+            if let Some(token) = cpu::HaveVaes::new() {
+                return part::vaes::$entry(token, $($arg),*);
+            }
+            if let Some(token) = cpu::HaveAesNi::new() {
+                return part::aes_ni::$entry(token, $($arg),*);
+            }
+        }
+    };
+}
+pub(crate) use part;

@@ -3,7 +3,7 @@
 
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ecb;
-use cipherlane_kernels::job::{CipherJob, Direction};
+use cipherlane_kernels::job::Direction;
 use subtle::{ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
 use zeroize::{Zeroize, ZeroizeOnDrop, optimization_barrier};
 
@@ -77,12 +77,7 @@ impl Block {
             let work = Work::Ecb(key);
             return split::crypt(spec, direction, &work, &[0; BLOCK], data.into());
         }
-        let mut jobs = [CipherJob {
-            key,
-            iv: [0; BLOCK],
-            data: data.into(),
-        }];
-        ecb::crypt(direction, &mut jobs);
+        ecb::crypt_one(direction, key, data.into());
         Ok(())
     }
 
@@ -94,6 +89,41 @@ impl Block {
         buffers.insert(&block)?;
         wipe(&mut block);
         Ok(BLOCK)
+    }
+
+    /// Whether the last block of a piece may be the last of the message, which is only known
+    /// at its end.
+    #[inline(always)]
+    fn may_be_last(&self) -> bool {
+        self.keyed.direction == Direction::Decrypt && self.keyed.pad
+    }
+
+    /// A piece that is not just whole blocks, or of which a block is held: a record of TLS too.
+    #[inline(never)]
+    fn pieces(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
+        self.keyed.key()?;
+        if self.keyed.tls_version > 0 {
+            return self.tls_record(buffers);
+        }
+        buffers.settle()?;
+        let may_be_last = self.may_be_last();
+        let mut done = 0;
+        if self.held.len > 0 {
+            self.held.fill(&mut buffers);
+            if self.held.len == BLOCK && !(may_be_last && buffers.is_empty()) {
+                done += self.crypt_held(&mut buffers)?;
+            }
+        }
+        let mut whole = buffers.len() / BLOCK * BLOCK;
+        if may_be_last && whole == buffers.len() {
+            whole = whole.saturating_sub(BLOCK);
+        }
+        if whole > 0 {
+            self.crypt(buffers.work(whole)?)?;
+            done += whole;
+        }
+        self.held.fill(&mut buffers);
+        Ok(done)
     }
 
     /// A whole record of TLS, in place.
@@ -163,31 +193,15 @@ impl Context for Block {
         self.keyed.init(direction, key, iv, expand)
     }
 
+    #[inline(always)]
     fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
-        self.keyed.key()?;
-        if self.keyed.tls_version > 0 {
-            return self.tls_record(buffers);
+        let len = buffers.len();
+        let held = self.held.len > 0 || self.may_be_last();
+        if held || !len.is_multiple_of(BLOCK) || self.keyed.tls_version > 0 {
+            return self.pieces(buffers);
         }
-        buffers.settle()?;
-        let may_be_last = self.keyed.direction == Direction::Decrypt && self.keyed.pad;
-        let mut done = 0;
-        if self.held.len > 0 {
-            self.held.fill(&mut buffers);
-            if self.held.len == BLOCK && !(may_be_last && buffers.is_empty()) {
-                done += self.crypt_held(&mut buffers)?;
-            }
-        }
-        let mut whole = buffers.len() / BLOCK * BLOCK;
-        // The last block of a padded message is only known at its end.
-        if may_be_last && whole == buffers.len() {
-            whole = whole.saturating_sub(BLOCK);
-        }
-        if whole > 0 {
-            self.crypt(buffers.work(whole)?)?;
-            done += whole;
-        }
-        self.held.fill(&mut buffers);
-        Ok(done)
+        self.crypt(buffers.work(len)?)?;
+        Ok(len)
     }
 
     fn finish(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {

@@ -2,7 +2,7 @@
 
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ctr;
-use cipherlane_kernels::job::{CipherJob, Direction};
+use cipherlane_kernels::job::Direction;
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
@@ -36,14 +36,37 @@ impl Ctr {
             *counter = ctr::counter_add(counter, blocks);
             return done;
         }
-        let mut jobs = [CipherJob {
-            key,
-            iv: *counter,
-            data: data.into(),
-        }];
-        ctr::apply(&mut jobs);
-        *counter = jobs[0].iv;
+        ctr::apply_one(key, counter, data.into());
         Ok(())
+    }
+
+    /// A piece that begins or ends within a block.
+    #[inline(never)]
+    fn pieces(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
+        let len = buffers.len();
+        self.keyed.key()?;
+        buffers.need_room(len)?;
+        buffers.settle()?;
+        if self.used > 0 {
+            let taken = len.min(BLOCK - self.used);
+            let keystream = &self.keystream[self.used..][..taken];
+            InOutBuf::from(buffers.work(taken)?).xor_in2out(keystream);
+            self.used = (self.used + taken) % BLOCK;
+        }
+        let rest = buffers.len() % BLOCK;
+        let whole = buffers.len() - rest;
+        if whole > 0 {
+            self.apply(buffers.work(whole)?)?;
+        }
+        if rest > 0 {
+            let mut keystream = [0; BLOCK];
+            self.apply((&mut keystream[..]).into())?;
+            InOutBuf::from(buffers.work(rest)?).xor_in2out(&keystream[..rest]);
+            self.keystream = keystream;
+            self.used = rest;
+            keystream.zeroize();
+        }
+        Ok(len)
     }
 }
 
@@ -81,30 +104,13 @@ impl Context for Ctr {
         self.keyed.init(direction, key, iv, expand)
     }
 
+    #[inline(always)]
     fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         let len = buffers.len();
-        self.keyed.key()?;
-        buffers.need_room(len)?;
-        buffers.settle()?;
-        if self.used > 0 {
-            let taken = len.min(BLOCK - self.used);
-            let keystream = &self.keystream[self.used..][..taken];
-            InOutBuf::from(buffers.work(taken)?).xor_in2out(keystream);
-            self.used = (self.used + taken) % BLOCK;
+        if self.used > 0 || !len.is_multiple_of(BLOCK) {
+            return self.pieces(buffers);
         }
-        let rest = buffers.len() % BLOCK;
-        let whole = buffers.len() - rest;
-        if whole > 0 {
-            self.apply(buffers.work(whole)?)?;
-        }
-        if rest > 0 {
-            let mut keystream = [0; BLOCK];
-            self.apply((&mut keystream[..]).into())?;
-            InOutBuf::from(buffers.work(rest)?).xor_in2out(&keystream[..rest]);
-            self.keystream = keystream;
-            self.used = rest;
-            keystream.zeroize();
-        }
+        self.apply(buffers.work(len)?)?;
         Ok(len)
     }
 

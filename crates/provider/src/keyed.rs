@@ -5,7 +5,7 @@ use std::ptr::null;
 
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::cbc;
-use cipherlane_kernels::job::{CipherJob, Direction};
+use cipherlane_kernels::job::Direction;
 use inout::InOutBuf;
 
 use crate::buffers::Piece;
@@ -154,15 +154,7 @@ impl Keyed<AesKey> {
                 split::crypt(spec, direction, &Work::Cbc(key), iv, data)?;
                 *iv = last;
             }
-            Direction::Decrypt => {
-                let mut jobs = [CipherJob {
-                    key,
-                    iv: *iv,
-                    data: data.into(),
-                }];
-                cbc::decrypt(&mut jobs);
-                *iv = jobs[0].iv;
-            }
+            Direction::Decrypt => cbc::decrypt_one(key, iv, data.into()),
         }
         Ok(())
     }

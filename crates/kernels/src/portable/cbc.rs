@@ -9,13 +9,13 @@ use crate::job::{CipherJob, Direction};
 
 pub(crate) fn encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
     for job in jobs {
-        encrypt_one(job.key, &mut job.iv, &mut job.data);
+        encrypt_one(job.key, &mut job.iv, job.data.reborrow());
     }
 }
 
-pub(crate) fn encrypt_one(key: &AesKey, iv: &mut Block, data: &mut InOutBuf<'_, '_, u8>) {
+pub(crate) fn encrypt_one(key: &AesKey, iv: &mut Block, data: InOutBuf<'_, '_, u8>) {
     let cipher = key.portable();
-    let (mut blocks, _) = data.reborrow().into_chunks();
+    let (mut blocks, _) = data.into_chunks();
     for i in 0..blocks.len() {
         let mut block = blocks.get(i);
         block.xor_in2out(&(*iv).into());

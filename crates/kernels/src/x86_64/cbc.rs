@@ -49,7 +49,7 @@ pub(super) unsafe fn decrypt<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
 
 /// Ciphertext, and what it chains from: the last block of this register. In place
 /// the ciphertext in memory may be gone when the next block asks for it.
-struct Chain<V>(V);
+pub(super) struct Chain<V>(pub(super) V);
 
 impl<V: Wide> Feed<V> for Chain<V> {
     #[inline(always)]

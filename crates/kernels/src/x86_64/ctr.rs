@@ -82,14 +82,14 @@ unsafe fn segment<T: Tier>(slots: &mut Slots, at: &mut Cursor, key: Schedule, co
 }
 
 /// Successive counters with their bytes reversed.
-struct Counters<V>(V);
+pub(super) struct Counters<V>(pub(super) V);
 
 /// 0 to `BLOCKS - 1`, each in the lower half of a block.
 ///
 /// # Safety
 /// The instructions of `V` are there.
 #[inline(always)]
-unsafe fn places<V: Wide>() -> V {
+pub(super) unsafe fn places<V: Wide>() -> V {
     static PLACES: [u64; 8] = [0, 0, 1, 0, 2, 0, 3, 0];
     // SAFETY: `BLOCKS` is at most 4.
     unsafe { V::load(PLACES.as_ptr().cast()) }

@@ -29,6 +29,7 @@ mod ctr;
 mod cursor;
 mod ecb;
 mod order;
+pub(crate) mod part;
 pub(crate) mod poly1305;
 mod poly1305_lanes;
 mod poly1305_words;

@@ -75,7 +75,6 @@ macro_rules! tier {
         pub(crate) mod $module {
             use super::super::{cbc, cbc_lanes, ctr, ecb, wipe, xts};
             use super::$name;
-            use inout::InOutBuf;
             use crate::aes::{AesKey, Block};
             use crate::cpu::$token;
             use crate::job::{CipherJob, Direction};
@@ -92,11 +91,6 @@ macro_rules! tier {
             tier!(@entry $token, $features, $wipe;
                 fn cbc_encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
                     cbc_lanes::encrypt::<$name>(jobs)
-                }
-            );
-            tier!(@entry $token, $features, $wipe;
-                fn cbc_encrypt_one(key: &AesKey, iv: &mut Block, data: &mut InOutBuf<'_, '_, u8>) {
-                    cbc_lanes::alone(key, iv, data)
                 }
             );
             tier!(@entry $token, $features, $wipe;

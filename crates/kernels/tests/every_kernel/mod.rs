@@ -70,6 +70,53 @@ fn block_modes() {
     cipher(any, ctr::apply, |m| {
         (naive::ctr_apply(&m.key, &m.iv, &m.data), vec![])
     });
+    next_parts();
+}
+
+/// Messages part by part, as calls of a stream bring them.
+fn next_parts() {
+    #[track_caller]
+    fn by_parts(
+        fit: fn(usize) -> bool,
+        part: fn(&AesKey, &mut [u8; 16], InOutBuf<'_, '_, u8>),
+        expected: Reference,
+    ) {
+        check(
+            &messages(&[16, 24, 32], fit),
+            AesKey::new,
+            expected,
+            |hidden| {
+                for hidden in hidden {
+                    let CipherJob { key, mut iv, data } = hidden.cipher();
+                    let len = data.len().min(48);
+                    let (first, second) = data.split_at(len);
+                    for data in [first, second] {
+                        kernel(|| part(key, &mut iv, data));
+                    }
+                }
+                Vec::new()
+            },
+        );
+    }
+    by_parts(
+        blocks,
+        |key, _, data| ecb::crypt_one(Encrypt, key, data),
+        |m| (naive::ecb_encrypt(&m.key, &m.data), vec![]),
+    );
+    by_parts(
+        blocks,
+        |key, _, data| ecb::crypt_one(Decrypt, key, data),
+        |m| (naive::ecb_decrypt(&m.key, &m.data), vec![]),
+    );
+    by_parts(blocks, cbc::encrypt_one, |m| {
+        (naive::cbc_encrypt(&m.key, &m.iv, &m.data), vec![])
+    });
+    by_parts(blocks, cbc::decrypt_one, |m| {
+        (naive::cbc_decrypt(&m.key, &m.iv, &m.data), vec![])
+    });
+    by_parts(any, ctr::apply_one, |m| {
+        (naive::ctr_apply(&m.key, &m.iv, &m.data), vec![])
+    });
 }
 
 fn xts_units() {

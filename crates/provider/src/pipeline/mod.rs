@@ -107,6 +107,7 @@ impl<C: Context, P: Pipes> Context for Pipelined<C, P> {
         self.single.init(direction, key, iv)
     }
 
+    #[inline(always)]
     fn update(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason> {
         self.single.update(buffers)
     }
