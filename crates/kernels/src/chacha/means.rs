@@ -4,6 +4,7 @@ use inout::InOutBuf;
 use poly1305::Poly1305;
 use poly1305::universal_hash::{KeyInit, UniversalHash};
 
+use crate::job::Direction;
 use crate::portable;
 use crate::wipe::wipe;
 
@@ -114,6 +115,35 @@ impl Mac {
         self.engine.blocks(blocks);
         self.block[..rest.len()].copy_from_slice(rest);
         self.len = rest.len();
+    }
+
+    /// Takes a part of the message through cipher and MAC side by side, where that can be and no
+    /// block of the MAC is begun: by key stream that is left, which is whole blocks of the MAC, and
+    /// by the one from a block on. Where it cannot nothing is done.
+    #[must_use]
+    pub(super) fn crypt(
+        &mut self,
+        dir: Direction,
+        left: &[u8],
+        from: (&[u8; 32], &[u8; 12], u32),
+        mut data: InOutBuf<'_, '_, u8>,
+    ) -> bool {
+        match &mut self.engine {
+            #[cfg(target_arch = "x86_64")]
+            Engine::Lanes(avx2, avx512, mac) if self.len == 0 => {
+                let whole = data.len() & !15;
+                let mut rest = [0; 16];
+                let rest = &mut rest[..data.len() - whole];
+                rest.copy_from_slice(&data.get_in()[whole..]);
+                x86_64::chacha::part((*avx2, *avx512), dir, mac, left, from, data.reborrow());
+                if dir == Direction::Encrypt {
+                    rest.copy_from_slice(&data.get_out()[whole..]);
+                }
+                self.update(rest);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Zeros up to a whole block.

@@ -15,6 +15,9 @@ const AHEAD: usize = 512;
 /// Bytes from which on data is done without key stream made ahead.
 const DIRECT: usize = AHEAD / 2;
 
+/// Bytes from which on a piece goes through cipher and MAC side by side.
+const TOGETHER: usize = 2 * AHEAD;
+
 /// Bytes that go through the cipher and the MAC before the next ones, so that the second of
 /// the two finds them in the first-level cache.
 const PIECE: usize = 8192;
@@ -85,6 +88,18 @@ impl ChaChaState {
             self.mac.pad();
         }
         self.data_len = self.data_len.wrapping_add(data.len() as u64);
+        if data.len() >= TOGETHER && self.used.is_multiple_of(16) && self.next_used == 0 {
+            let len = data.len();
+            let left = &self.ahead[self.used..];
+            let from = (&key.0, &self.nonce, self.next);
+            if self.mac.crypt(self.dir, left, from, data.reborrow()) {
+                let behind = len - left.len();
+                self.used = AHEAD;
+                self.next = self.next.wrapping_add((behind / 64) as u32);
+                self.next_used = behind % 64;
+                return;
+            }
+        }
         while !data.is_empty() {
             let len = data.len().min(PIECE);
             let (mut piece, rest) = data.split_at(len);

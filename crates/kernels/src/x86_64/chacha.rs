@@ -19,7 +19,7 @@ use crate::x86_64::wipe;
 const PIECE: usize = 8192;
 
 /// What the processor has.
-pub(super) type Tokens = (HaveAvx2, Option<HaveAvx512>);
+pub(crate) type Tokens = (HaveAvx2, Option<HaveAvx512>);
 
 /// Encrypts or decrypts all jobs and computes their tags.
 #[inline(never)]
@@ -108,6 +108,30 @@ pub(crate) fn apply(
         match avx512 {
             Some(avx512) => chacha_long::apply(avx2, Wide::new(avx512, key, nonce, first), data),
             None => chacha_long::apply(avx2, Narrow::new(avx2, key, nonce, first), data),
+        }
+    }
+    wipe::vectors(avx2, avx512);
+}
+
+/// The next part of a message through cipher and MAC: by the key stream that is left, in whole
+/// blocks of the MAC, and by the one from block `first` on. The MAC takes in whole blocks alone.
+pub(crate) fn part(
+    (avx2, avx512): Tokens,
+    dir: Direction,
+    mac: &mut Poly1305,
+    left: &[u8],
+    (key, nonce, first): (&[u8; 32], &[u8; 12], u32),
+    data: InOutBuf<'_, '_, u8>,
+) {
+    let tokens = (avx2, avx512);
+    match avx512 {
+        Some(avx512) => {
+            let stream = Wide::new(avx512, key, nonce, first);
+            chacha_long::part(tokens, dir, stream, mac, left, data);
+        }
+        None => {
+            let stream = Narrow::new(avx2, key, nonce, first);
+            chacha_long::part(tokens, dir, stream, mac, left, data);
         }
     }
     wipe::vectors(avx2, avx512);

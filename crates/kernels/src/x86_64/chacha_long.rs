@@ -35,27 +35,89 @@ pub(super) fn crypt<S: KeyStream>(
     mac.start(pad.first_chunk().expect("half of a block"));
     mac.update_padded(tokens, job.aad);
     let len = job.data.len();
-    // What went through the cipher, and through the MAC.
-    let (mut crypted, mut hashed) = (len.min(S::STEP - 64), 0);
-    let (first, _) = job.data.reborrow().split_at(crypted);
+    let data = &mut job.data;
+    let done = ahead(tokens, dir, mac, &pad[64..], data.reborrow(), len);
+    side_by_side(tokens, dir, &mut stream, &mut pads, mac, data, done);
+    let tag = mac.finish(tokens.0, job.aad.len(), len);
+    job.write_tag(&tag);
+}
+
+/// The next part of a message, by what is left of a step of key stream, in whole blocks of the
+/// MAC, and by the stream behind. The MAC takes in the whole blocks of the part.
+#[inline(never)]
+pub(super) fn part<S: KeyStream>(
+    tokens: Tokens,
+    dir: Direction,
+    mut stream: S,
+    mac: &mut Poly1305,
+    left: &[u8],
+    mut data: InOutBuf<'_, '_, u8>,
+) {
+    let hash = data.len() & !15;
+    let done = ahead(tokens, dir, mac, left, data.reborrow(), hash);
+    let mut pads = Pads::new();
+    side_by_side(tokens, dir, &mut stream, &mut pads, mac, &mut data, done);
+}
+
+/// How much of the data went through the cipher, how much through the MAC, and how much is to.
+struct Done {
+    crypted: usize,
+    hashed: usize,
+    hash: usize,
+}
+
+/// The first of the data, by key stream that is there already. Of all data `hash` bytes are to
+/// go through the MAC.
+#[inline(always)]
+fn ahead(
+    tokens: Tokens,
+    dir: Direction,
+    mac: &mut Poly1305,
+    pad: &[u8],
+    data: InOutBuf<'_, '_, u8>,
+    hash: usize,
+) -> Done {
+    let crypted = data.len().min(pad.len());
+    let (first, _) = data.split_at(crypted);
+    let mut hashed = 0;
     if dir == Direction::Decrypt {
         // In place the ciphertext is there only now.
-        mac.update_padded(tokens, first.get_in());
-        hashed = crypted;
+        hashed = crypted.min(hash);
+        mac.update_padded(tokens, &first.get_in()[..hashed]);
     }
-    chacha_lanes::xor(tokens.0, first, &pad[64..]);
+    chacha_lanes::xor(tokens.0, first, pad);
+    Done {
+        crypted,
+        hashed,
+        hash,
+    }
+}
+
+/// The rest of the data through cipher and MAC, side by side.
+#[inline(always)]
+fn side_by_side<S: KeyStream>(
+    tokens: Tokens,
+    dir: Direction,
+    stream: &mut S,
+    pads: &mut Pads,
+    mac: &mut Poly1305,
+    data: &mut InOutBuf<'_, '_, u8>,
+    done: Done,
+) {
+    let (mut crypted, mut hashed, hash) = (done.crypted, done.hashed, done.hash);
+    let len = data.len();
     while crypted < len {
         let step = S::STEP.min(len - crypted);
         // The ciphertext that is there and was not through the MAC.
         let ready = match dir {
-            Direction::Encrypt => &job.data.get_out()[hashed..crypted],
-            Direction::Decrypt => &job.data.get_in()[hashed..crypted + step],
+            Direction::Encrypt => &data.get_out()[hashed..crypted.min(hash)],
+            Direction::Decrypt => &data.get_in()[hashed..hash.min(crypted + step)],
         };
         let rounds = chacha_stream::rounds_beside::<S>(ready.len());
         let half = S::HALF * rounds;
         let ready = ready.as_ptr();
         let beside = (rounds > 0).then(|| (mac.halves(ready, half), rounds));
-        let (_, rest) = job.data.reborrow().split_at(crypted);
+        let (_, rest) = data.reborrow().split_at(crypted);
         if step == S::STEP {
             let (now, _) = rest.split_at(step);
             let (from, to) = now.into_raw();
@@ -64,22 +126,20 @@ pub(super) fn crypt<S: KeyStream>(
             mac.join_after(rounds);
             hashed += 2 * 16 * half;
         } else {
-            let pad = pads.fill(&mut stream, beside);
+            let pad = pads.fill(stream, beside);
             mac.join_after(rounds);
             hashed += 2 * 16 * half;
             if dir == Direction::Decrypt {
-                mac.update_padded(tokens, &rest.get_in()[hashed - crypted..]);
-                hashed = len;
+                mac.update_padded(tokens, &rest.get_in()[hashed - crypted..hash - crypted]);
+                hashed = hash;
             }
             chacha_lanes::xor(tokens.0, rest, pad);
         }
         crypted += step;
     }
     if dir == Direction::Encrypt {
-        mac.update_padded(tokens, &job.data.get_out()[hashed..]);
+        mac.update_padded(tokens, &data.get_out()[hashed..hash]);
     }
-    let tag = mac.finish(tokens.0, job.aad.len(), len);
-    job.write_tag(&tag);
 }
 
 /// Adds key stream to data.
