@@ -149,6 +149,13 @@ mod tokens {
         /// and all of [`HaveVaes`].
         HaveVaes512 = AES | PCLMULQDQ | AVX2 | VAES | VPCLMULQDQ | AVX512
     }
+    impl HaveVaes512 {
+        /// Whoever has the wide registers has the narrower ones.
+        #[inline]
+        pub fn vaes(self) -> HaveVaes {
+            HaveVaes(())
+        }
+    }
     token! {
         /// The SHA-1 and SHA-256 instructions, with AVX2.
         HaveShaNi = AVX2 | SHA_NI

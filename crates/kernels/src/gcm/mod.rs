@@ -316,6 +316,70 @@ fn hash(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
     }
 }
 
+/// GHASH on from `y` over one block.
+fn hash_block(key: &GcmKey, y: &mut Block, block: &Block) {
+    match key.backend {
+        Backend::Portable => on_portable(|| portable::gcm::hash(key, y, block)),
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi(token) => x86::last::x128::hash_block(token, key, y, block),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes(token) => x86::last::x256::hash_block(token, key, y, block),
+        // One block needs no long vectors, which take longer to be cleared.
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512(token) => x86::last::x256::hash_block(token.vaes(), key, y, block),
+    }
+}
+
+/// What GHASH is still to be told of a message.
+pub(crate) struct Rest<'a> {
+    /// The block begun, with zeros behind it.
+    pub(crate) block: Option<&'a Block>,
+    /// Bytes of additional data, and of data.
+    pub(crate) aad_len: u64,
+    pub(crate) data_len: u64,
+}
+
+/// The tag of a message, from GHASH so far.
+fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
+    match key.backend {
+        Backend::Portable => on_portable(|| {
+            let mut last = [[0; 16], lengths(rest.aad_len, rest.data_len)];
+            let from = match rest.block {
+                Some(block) => {
+                    last[0] = *block;
+                    0
+                }
+                None => 1,
+            };
+            let mut y = *y;
+            portable::gcm::hash(key, &mut y, last[from..].as_flattened());
+            xor(&y, &portable::gcm::encrypt(&key.aes, j0))
+        }),
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi(token) => x86::last::x128::tag(token, key, y, rest, j0),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes(token) => x86::last::x256::tag(token, key, y, rest, j0),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512(token) => x86::last::x256::tag(token.vaes(), key, y, rest, j0),
+    }
+}
+
+/// Less than a block, with zeros behind it, in words of 64 bits: [`hash_block`] loads it as
+/// such at once, where a load over shorter stores would wait for them.
+fn padded(bytes: &[u8]) -> Block {
+    let word = |from: usize| {
+        let bytes = bytes.get(from..).unwrap_or_default();
+        match bytes.first_chunk() {
+            Some(whole) => u64::from_le_bytes(*whole),
+            None => bytes
+                .iter()
+                .rev()
+                .fold(0, |word, &byte| word << 8 | u64::from(byte)),
+        }
+    };
+    (u128::from(word(8)) << 64 | u128::from(word(0))).to_le_bytes()
+}
+
 fn encrypt(key: &GcmKey, block: &Block) -> Block {
     match key.backend {
         Backend::Portable => on_portable(|| portable::gcm::encrypt(&key.aes, block)),

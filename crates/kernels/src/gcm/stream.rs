@@ -3,7 +3,8 @@
 use inout::InOutBuf;
 
 use super::{
-    GcmKey, Part, counter_from, crypt, encrypt, first_counter, fold, hash, lengths, multiply, xor,
+    GcmKey, Part, Rest, counter_from, crypt, encrypt, first_counter, fold, hash, hash_block,
+    lengths, multiply, padded, tag, xor,
 };
 use crate::aes::Block;
 use crate::job::Direction;
@@ -38,7 +39,7 @@ impl<'k> GcmStream<'k> {
 
     /// The tag: of the data encrypted, or the one that the data decrypted should
     /// have. Comparing it in constant time is the caller's duty.
-    pub fn finish(self) -> [u8; 16] {
+    pub fn finish(mut self) -> [u8; 16] {
         self.state.finish(self.key)
     }
 
@@ -70,11 +71,36 @@ pub struct GcmState {
 }
 
 impl GcmState {
+    /// The state of no message, to be [begun](Self::begin).
+    pub const fn idle() -> GcmState {
+        GcmState {
+            dir: Direction::Encrypt,
+            j0: [0; 16],
+            counter: [0; 16],
+            y: [0; 16],
+            block: [0; 16],
+            stream: [0; 16],
+            aad_len: 0,
+            data_len: 0,
+            in_data: false,
+        }
+    }
+
     /// Begins a message. The IV has any length from one byte on; with other lengths
     /// than 12 bytes it is hashed (section 7.1, step 2). An empty one, which the
     /// standard does not know, gives the counter block of zeros.
     pub fn new(dir: Direction, key: &GcmKey, iv: &[u8]) -> GcmState {
-        let j0 = match iv.try_into() {
+        let mut state = GcmState::idle();
+        state.begin(dir, key, iv);
+        state
+    }
+
+    /// Begins a message in the place of the one before, as [`new`](Self::new).
+    // A state that is made elsewhere and moved here is copied as vectors, which wait for the
+    // words just written.
+    pub fn begin(&mut self, dir: Direction, key: &GcmKey, iv: &[u8]) {
+        self.dir = dir;
+        self.j0 = match iv.try_into() {
             Ok(nonce) => first_counter(nonce),
             Err(_) => {
                 let mut y = [0; 16];
@@ -83,17 +109,10 @@ impl GcmState {
                 y
             }
         };
-        GcmState {
-            dir,
-            j0,
-            counter: counter_from(&j0, 1),
-            y: [0; 16],
-            block: [0; 16],
-            stream: [0; 16],
-            aad_len: 0,
-            data_len: 0,
-            in_data: false,
-        }
+        self.counter = counter_from(&self.j0, 1);
+        self.forget();
+        (self.aad_len, self.data_len) = (0, 0);
+        self.in_data = false;
     }
 
     /// The next piece of additional data.
@@ -115,7 +134,9 @@ impl GcmState {
         }
         let (blocks, rest) = aad.split_at(aad.len() & !15);
         hash(key, &mut self.y, blocks);
-        self.block[..rest.len()].copy_from_slice(rest);
+        if !rest.is_empty() {
+            self.block = padded(rest);
+        }
     }
 
     /// Encrypts or decrypts the next piece of data.
@@ -151,20 +172,21 @@ impl GcmState {
     }
 
     /// The tag: of the data encrypted, or the one that the data decrypted should
-    /// have. Comparing it in constant time is the caller's duty.
-    pub fn finish(self, key: &GcmKey) -> [u8; 16] {
+    /// have. Comparing it in constant time is the caller's duty. The state is good for
+    /// [`begin`](Self::begin) alone after that.
+    pub fn finish(&mut self, key: &GcmKey) -> [u8; 16] {
         let open = if self.in_data {
             self.data_len
         } else {
             self.aad_len
         };
-        let mut last = [self.block, lengths(self.aad_len, self.data_len)];
-        let from = usize::from(open.is_multiple_of(16));
-        let mut y = self.y;
-        hash(key, &mut y, last[from..].as_flattened());
-        let tag = xor(&y, &encrypt(key, &self.j0));
-        wipe(&mut y, [0; 16]);
-        wipe(&mut last, [[0; 16]; 2]);
+        let rest = Rest {
+            block: (!open.is_multiple_of(16)).then_some(&self.block),
+            aad_len: self.aad_len,
+            data_len: self.data_len,
+        };
+        let tag = tag(key, &self.y, &rest, &self.j0);
+        self.forget();
         tag
     }
 
@@ -238,16 +260,21 @@ impl GcmState {
 
     /// The block begun is whole, or the last of its kind.
     fn hash_block(&mut self, key: &GcmKey) {
-        hash(key, &mut self.y, &self.block);
+        hash_block(key, &mut self.y, &self.block);
         self.block = [0; 16];
+    }
+
+    /// Wipes what is secret.
+    fn forget(&mut self) {
+        wipe(&mut self.y, [0; 16]);
+        wipe(&mut self.block, [0; 16]);
+        wipe(&mut self.stream, [0; 16]);
     }
 }
 
 impl Drop for GcmState {
     fn drop(&mut self) {
-        wipe(&mut self.y, [0; 16]);
-        wipe(&mut self.block, [0; 16]);
-        wipe(&mut self.stream, [0; 16]);
+        self.forget();
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Gcm {
     iv: [u8; LONGEST_IV],
     iv_len: usize,
     stage: Stage,
+    /// Of the message that is open. It stays here from message to message.
+    state: GcmState,
     /// How much data the message has had.
     data: u64,
     tag: Tag,
@@ -42,16 +44,14 @@ pub(crate) struct Gcm {
 }
 
 /// Where a message is.
-#[derive(Clone)]
-// The state is the common case, and lives inside a context that is boxed anyway.
-#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Copy)]
 enum Stage {
     /// No IV yet.
     Bare,
     /// An IV that no message has used.
     Ready,
     /// In a message.
-    Open { state: GcmState, in_data: bool },
+    Open { in_data: bool },
     /// Ended: its IV must not be used again.
     Ended,
 }
@@ -94,10 +94,9 @@ impl Gcm {
             Stage::Bare | Stage::Ended => return Err(Reason::NoIvSet),
             Stage::Ready | Stage::Open { .. } => {}
         }
-        self.stage = Stage::Open {
-            state: GcmState::new(self.direction, key, &self.iv[..self.iv_len]),
-            in_data: false,
-        };
+        self.state
+            .begin(self.direction, key, &self.iv[..self.iv_len]);
+        self.stage = Stage::Open { in_data: false };
         self.used = true;
         self.data = 0;
         Ok(())
@@ -107,14 +106,14 @@ impl Gcm {
     fn piece(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         self.begin()?;
         let len = buffers.len();
-        let (Some(key), Stage::Open { state, in_data }) = (&self.key, &mut self.stage) else {
+        let (Some(key), Stage::Open { in_data }) = (&self.key, &mut self.stage) else {
             return Err(Reason::NoKeySet);
         };
         if !buffers.has_output() {
             if *in_data {
                 return Err(Reason::CipherOperationFailed);
             }
-            state.aad(key, buffers.read(len));
+            self.state.aad(key, buffers.read(len));
             return Ok(len);
         }
         if len as u64 > LONGEST - self.data {
@@ -128,7 +127,7 @@ impl Gcm {
         if split::takes(len) {
             self.shared(data.into())?;
         } else {
-            state.update(key, data.into());
+            self.state.update(key, data.into());
         }
         self.data += len as u64;
         Ok(len)
@@ -138,15 +137,11 @@ impl Gcm {
     /// have been used.
     #[cold]
     fn shared(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
-        let begun = std::mem::replace(&mut self.stage, Stage::Ended);
-        let (Some(key), Stage::Open { state, .. }) = (&self.key, begun) else {
-            return Err(Reason::NoKeySet);
-        };
-        let state = split::gcm(self.spec, self.direction, key, state, self.data, data)?;
-        self.stage = Stage::Open {
-            state,
-            in_data: true,
-        };
+        self.stage = Stage::Ended;
+        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
+        let state = std::mem::replace(&mut self.state, GcmState::idle());
+        self.state = split::gcm(self.spec, self.direction, key, state, self.data, data)?;
+        self.stage = Stage::Open { in_data: true };
         Ok(())
     }
 }
@@ -181,6 +176,7 @@ impl Context for Gcm {
             iv: [0; LONGEST_IV],
             iv_len: spec.iv_len,
             stage: Stage::Bare,
+            state: GcmState::idle(),
             data: 0,
             tag: Tag::default(),
             counts: false,
@@ -240,10 +236,10 @@ impl Context for Gcm {
             return Err(Reason::InvalidTag);
         }
         self.begin()?;
-        let Stage::Open { state, .. } = std::mem::replace(&mut self.stage, Stage::Ended) else {
-            return Err(Reason::NoIvSet);
-        };
-        let found = state.finish(self.key.as_ref().ok_or(Reason::NoKeySet)?);
+        self.stage = Stage::Ended;
+        let found = self
+            .state
+            .finish(self.key.as_ref().ok_or(Reason::NoKeySet)?);
         match self.direction {
             Direction::Encrypt => self.tag.computed(found),
             Direction::Decrypt => self.tag.judge(found)?,

@@ -58,7 +58,7 @@ impl Aead for Gcm {
         state.update(key, data);
     }
 
-    fn finish(state: GcmState, key: &GcmKey) -> [u8; TAG] {
+    fn finish(mut state: GcmState, key: &GcmKey) -> [u8; TAG] {
         state.finish(key)
     }
 

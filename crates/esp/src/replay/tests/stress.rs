@@ -60,7 +60,7 @@ fn stress(width: u32, batch: u64, numbers: u64) {
     assert_eq!(window.top(), first + numbers - 1);
 }
 
-const SCALE: u64 = if cfg!(miri) { 200 } else { 100_000 };
+const SCALE: u64 = if cfg!(miri) { 40 } else { 100_000 };
 
 #[test]
 fn nothing_is_accepted_twice_and_nothing_lost_in_a_wide_window() {

@@ -6,6 +6,7 @@
 
 mod hash;
 mod lane;
+pub(crate) mod last;
 mod long;
 mod rounds;
 mod short;
