@@ -170,6 +170,27 @@ pub enum Error {
         reason: String,
     },
 
+    /// A call that the algorithm does not have.
+    #[error("{algorithm} has no '{call}'; its calls are {instead}")]
+    WrongCall {
+        /// CryptoAPI name.
+        algorithm: &'static str,
+        /// The method.
+        call: &'static str,
+        /// The methods that the algorithm has.
+        instead: &'static str,
+    },
+
+    /// A [`NonceCounter`](crate::NonceCounter) has given all its nonces.
+    #[error("all nonces of this counter have been used; take a new key and a new counter")]
+    NoncesUsedUp,
+
+    /// A [`NonceCounter`](crate::NonceCounter) belongs to the parent of this process.
+    #[error(
+        "the parent of this process counts these nonces, and both would use the same ones; take a new key and a new counter after the fork"
+    )]
+    NonceForked,
+
     /// A batch was empty.
     #[error("an empty batch; put at least one request in it")]
     EmptyBatch,

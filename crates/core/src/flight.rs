@@ -181,7 +181,7 @@ impl Flight {
     /// Their memory is the flight's, so that none of them can be kept when `f` has returned:
     ///
     /// ```compile_fail,E0521
-    /// fn keep(flight: &mut cipherlane::Flight) {
+    /// fn keep(flight: &mut cipherlane_core::Flight) {
     ///     let mut kept = None;
     ///     flight.with_requests(|requests| kept = requests.first_mut());
     /// }
@@ -311,6 +311,25 @@ impl std::fmt::Debug for Flight {
 
 /// A claim on a submitted batch: poll it, wait for it, or await it. Dropping it lets the
 /// work go on; the results are then thrown away.
+///
+/// ```
+/// use cipherlane::{Batch, Direction, Framework, OwnedRequest, Payload};
+///
+/// let session = Framework::new()?.session("ctr(aes)", &[7; 16])?.open()?;
+/// let mut batch = Batch::new(Direction::Encrypt);
+/// let payload = Payload::InPlace(vec![0; 1 << 16]);
+/// batch.push(OwnedRequest::new(payload).iv(vec![0; 16]));
+/// let mut ticket = session.submit(&mut batch)?;
+/// let done = loop {
+///     // Other work of the caller.
+///     match ticket.poll() {
+///         Ok(done) => break done,
+///         Err(again) => ticket = again,
+///     }
+/// };
+/// assert_eq!(done.len(), 1);
+/// # Ok::<(), cipherlane::Error>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a ticket is the only way to the results"]
 pub struct Ticket {

@@ -16,14 +16,14 @@ use crate::{Algorithm, Clock, Config, Driver, Error, Mismatch, selftest};
 
 /// Drivers, settings and everything learned. Cheap to clone; clones are one framework.
 ///
-/// ```no_run
-/// # fn software() -> std::sync::Arc<dyn cipherlane::Driver> { unimplemented!() }
-/// use cipherlane::{Direction, Framework, Request};
-/// let framework = Framework::builder(software()).build()?;
+/// [`builder`](Self::builder) puts one together from drivers; crate `cipherlane` has one with all
+/// built-in drivers.
+///
+/// ```
+/// let framework = cipherlane::Framework::new()?;
 /// let session = framework.session("ctr(aes)", &[0x2b; 16])?.open()?;
 /// let mut data = *b"attack at dawn";
-/// let request = Request::in_place(&mut data).iv(&[0; 16]);
-/// session.process(Direction::Encrypt, &mut [request])?;
+/// session.apply(&[0; 16], &mut data)?;
 /// # Ok::<(), cipherlane::Error>(())
 /// ```
 #[derive(Clone)]

@@ -6,6 +6,7 @@
 //! | [`Algorithm`] (`algorithm/`) | names, key lengths, rules, known answers; one file a family |
 //! | [`Request`] (`request`) | regions of the caller's memory |
 //! | [`Session`] (`session`) | a key in use: checks, picks a driver, runs, rescues |
+//! | [`NonceCounter`] (`nonce`) | nonces that never come twice |
 //! | [`Batch`], [`Ticket`] (`batch`, `flight`) | requests that own their memory, for callers that do not wait |
 //! | [`Driver`], [`Transform`], [`Split`] (`driver`) | what a driver author implements |
 //! | [`Framework`] (`framework`, `config`, `health`, `selftest`, `verify`) | the registry: admission, settings, health, verification |
@@ -62,6 +63,7 @@ mod error;
 mod flight;
 mod framework;
 mod health;
+mod nonce;
 #[allow(unsafe_code)]
 mod process;
 mod profile;
@@ -91,6 +93,7 @@ pub use error::Error;
 pub use flight::{Flight, Ticket};
 pub use framework::{Framework, FrameworkBuilder, Row, SelfTest};
 pub use health::Health;
+pub use nonce::NonceCounter;
 pub use process::Process;
 pub use request::{Request, Status};
 pub use session::{Session, SessionBuilder};

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cipherlane::{
+use cipherlane_core::{
     Algorithm, Batch, Direction, Driver, Flight, Framework, OwnedRequest, Payload, PieceState,
     Request, Session, Status, Transform,
 };

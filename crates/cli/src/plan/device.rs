@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cipherlane::{Config, Framework, Session, VirtualTime};
+use cipherlane_core::{Config, Framework, Session, VirtualTime};
 use cipherlane_drivers::dma::{Dma, Settings, model};
 use cipherlane_drivers::software::Software;
 use cipherlane_measure::counters::Usage;

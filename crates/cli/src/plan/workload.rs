@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cipherlane::Algorithm;
+use cipherlane_core::Algorithm;
 
 use crate::capture;
 use crate::failure::Failure;

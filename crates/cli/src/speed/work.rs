@@ -1,6 +1,6 @@
 //! What one operation is, and all the cells to be measured.
 
-use cipherlane::{Algorithm, Direction, Kind};
+use cipherlane_core::{Algorithm, Direction, Kind};
 use cipherlane_measure::record::Case;
 
 use super::asked::Asked;

@@ -249,6 +249,12 @@ impl Algorithm {
         }
     }
 
+    /// Whether it is a cipher that adds a key stream to payload of any length, so that both
+    /// directions are one: counter modes.
+    pub fn is_key_stream(&self) -> bool {
+        self.kind == Kind::Cipher && self.block == 1 && self.least == 0
+    }
+
     /// The default tag length in bytes; 0 for a cipher.
     pub fn tag_len(&self) -> usize {
         self.tags.last().copied().unwrap_or(0)
@@ -373,5 +379,18 @@ impl Rules {
 
     fn has_wrong_bit(&self, request: &Request<'_>) -> bool {
         request.iv_ref()[0] & !self.iv_mask != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_streams_are_the_counter_modes() {
+        let streams = TABLE.iter().filter(|a| a.is_key_stream()).map(|a| a.name);
+        let counters = TABLE.iter().map(|a| a.name);
+        let counters = counters.filter(|n| n.starts_with("ctr(") || n.starts_with("cnt("));
+        assert!(streams.eq(counters));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{Inner, Session};
+use super::{Closing, Inner, Session};
 use crate::algorithm::Rules;
 use crate::dispatch::BASE;
 use crate::dispatch::window::Window;
@@ -160,7 +160,8 @@ impl SessionBuilder {
             at_home: AtomicU32::new(0),
             idle: (Mutex::new(()), Condvar::new()),
         });
-        Ok(Session { inner })
+        let _closing = Arc::new(Closing(inner.clone()));
+        Ok(Session { inner, _closing })
     }
 }
 

@@ -9,7 +9,9 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use cipherlane::{Algorithm, Direction, Driver, Flight, Framework, Request, Status, Transform};
+use cipherlane_core::{
+    Algorithm, Direction, Driver, Flight, Framework, Request, Status, Transform,
+};
 
 /// The kernels on the caller's core.
 pub struct Base;

@@ -58,7 +58,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use cipherlane::{Algorithm, Config, Direction, Driver, Error, Load, Request, Transform};
+use cipherlane_core::{Algorithm, Config, Direction, Driver, Error, Load, Request, Transform};
 
 use self::crew::Crew;
 #[doc(hidden)]

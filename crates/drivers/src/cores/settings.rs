@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cipherlane::{Config, Error, environment};
+use cipherlane_core::{Config, Error, environment};
 
 /// The environment variable that names the cores.
 pub const VARIABLE: &str = "CIPHERLANE_CORES";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrayvec::ArrayVec;
-use cipherlane::{Direction, Flight, PieceState, Request, Split, Status, Transform};
+use cipherlane_core::{Direction, Flight, PieceState, Request, Split, Status, Transform};
 
 use super::claim::BITS;
 
@@ -321,7 +321,7 @@ fn piece_cost(total: usize, threads: usize, least: usize, requests: usize) -> us
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use cipherlane::Algorithm;
+    use cipherlane_core::Algorithm;
 
     use super::*;
 

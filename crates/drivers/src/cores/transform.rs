@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use cipherlane::{Direction, Flight, Request, Transform};
+use cipherlane_core::{Direction, Flight, Request, Transform};
 
 use super::claim::End;
 use super::crew::Crew;

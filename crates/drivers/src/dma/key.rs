@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use arrayvec::ArrayVec;
-use cipherlane::{Algorithm, Direction, Request, Status};
+use cipherlane_core::{Algorithm, Direction, Request, Status};
 use zeroize::Zeroizing;
 
 use super::engine::Engine;

@@ -5,7 +5,7 @@
 //! lies; output over the input is written to a bounce buffer and copied at the end. That
 //! copy is the price of in-place requests.
 
-use cipherlane::{Direction, Request, Status};
+use cipherlane_core::{Direction, Request, Status};
 
 use super::engine::Engine;
 use super::pieces::{Segment, copy_in, copy_out, cut};

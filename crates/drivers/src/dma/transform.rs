@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cipherlane::{Algorithm, Direction, Flight, Request, Status, Transform};
+use cipherlane_core::{Algorithm, Direction, Flight, Request, Status, Transform};
 
 use super::engine::{Engine, Stale};
 use super::key::{Ids, Key, MOST, Slots};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use cipherlane::{Direction, Request, Status, Transform};
+use cipherlane_core::{Direction, Request, Status, Transform};
 use zeroize::Zeroizing;
 
 use super::ffi::{CIPHER_CBC, CIPHER_CNTR, CIPHER_ECB, MOST};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use cipherlane::{
+use cipherlane_core::{
     Algorithm, Config, Direction, Driver, Framework, Load, Request, Status, Transform, VirtualTime,
 };
 

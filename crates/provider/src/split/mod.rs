@@ -19,7 +19,7 @@ use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use cipherlane::{Config, Request, Status};
+use cipherlane_core::{Config, Request, Status};
 use cipherlane_drivers::cores::{Cores, Settings};
 use cipherlane_kernels::gcm::{GcmKey, GcmState};
 use cipherlane_kernels::job::Direction;
@@ -120,7 +120,7 @@ pub(crate) fn crypt(
             statistics::count_split(spec);
             cores.run(work, direction, requests, turn.alone_ns());
         }
-        _ => cipherlane::Transform::run(work, direction, requests),
+        _ => cipherlane_core::Transform::run(work, direction, requests),
     }
     turn.end();
     match request.status() {

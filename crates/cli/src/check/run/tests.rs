@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cipherlane::{Config, Driver, Transform};
+use cipherlane_core::{Config, Driver, Transform};
 
 use super::*;
 use crate::check::command::judged;

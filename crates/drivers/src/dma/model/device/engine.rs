@@ -1,6 +1,6 @@
 //! The engine: keys, the rules, and the work itself by the software kernels.
 
-use cipherlane::{Algorithm, Direction, Keys, Kind, Request, Status, Transform};
+use cipherlane_core::{Algorithm, Direction, Keys, Kind, Request, Status, Transform};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::Model;
