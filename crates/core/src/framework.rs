@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::dispatch::ledger;
 use crate::dispatch::queue::Queue;
-use crate::dispatch::{BASE, Dispatch, Trait};
+use crate::dispatch::{BASE, Dispatch, DriverFacts};
 use crate::health::{Breaker, Health};
 use crate::profile::Profile;
 use crate::selftest::FirstSight;
@@ -32,7 +32,7 @@ pub struct Framework {
 }
 
 pub(crate) struct Shared {
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<RegisteredDriver>,
     pub(crate) config: Config,
     pub(crate) clock: Clock,
     pub(crate) stats: Statistics,
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
 }
 
 /// A driver in the registry.
-pub(crate) struct Entry {
+pub(crate) struct RegisteredDriver {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) breaker: Breaker,
     /// What it has under way, if it is a device.
@@ -55,7 +55,7 @@ pub(crate) struct Entry {
     admissions: Vec<OnceLock<Result<Option<FirstSight>, String>>>,
 }
 
-impl Entry {
+impl RegisteredDriver {
     /// What the user should know of the driver.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.driver.notes();
@@ -166,7 +166,7 @@ impl FrameworkBuilder {
                 problem: format!("more than {MAX_DRIVERS}; leave some out"),
             });
         }
-        let entries: Vec<Entry> = self
+        let entries: Vec<RegisteredDriver> = self
             .drivers
             .into_iter()
             .map(|driver| {
@@ -176,7 +176,7 @@ impl FrameworkBuilder {
                     false => driver.probe().err(),
                 };
                 let admissions = Algorithm::all().iter().map(|_| OnceLock::new()).collect();
-                Entry {
+                RegisteredDriver {
                     driver,
                     breaker: Breaker::new(self.clock.clone()),
                     queue: Queue::default(),
@@ -348,13 +348,13 @@ impl Framework {
                 self.not_used(index, algorithm).is_none() && driver.takes_key(algorithm, key_len)
             })
             .collect();
-        let traits = self.shared.entries.iter().map(|entry| Trait {
+        let facts = self.shared.entries.iter().map(|entry| DriverFacts {
             patience: entry.driver.patience().as_nanos() as u64,
             first_sight: entry
                 .admit(algorithm, &self.shared.clock)
                 .unwrap_or_default(),
         });
-        let dispatch = Dispatch::new(traits.collect());
+        let dispatch = Dispatch::new(facts.collect());
         for (index, entry) in self.shared.entries.iter().enumerate() {
             let learned = self.profile().models(&*entry.driver, algorithm, key_len);
             if let Some(models) = learned {

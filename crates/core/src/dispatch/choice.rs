@@ -1,8 +1,8 @@
 //! Which driver is the best for a goal, given what each is estimated to cost.
 
 use super::model::Cost;
-use super::table::{Cell, Pace};
-use super::window::Window;
+use super::submit_depth::SubmitDepth;
+use super::table::{Pace, TableCell};
 use super::{BASE, Goal, Mode};
 use crate::stats::MAX_DRIVERS;
 
@@ -33,7 +33,7 @@ pub(crate) fn price(goal: Goal, mode: Mode, cost: &Cost) -> f32 {
 
 /// The cheapest driver for the goal, the runner-up, and the gain; the one that serves
 /// now keeps its place unless the new one is clearly better.
-pub(super) fn decide(goal: Goal, mode: Mode, costs: &Candidates, old: Cell) -> Cell {
+pub(super) fn decide(goal: Goal, mode: Mode, costs: &Candidates, old: TableCell) -> TableCell {
     let fastest = costs
         .iter()
         .flatten()
@@ -52,7 +52,7 @@ pub(super) fn decide(goal: Goal, mode: Mode, costs: &Candidates, old: Cell) -> C
             .min_by(|a, b| a.1.total_cmp(&b.1))
     };
     let Some((mut best, mut cost)) = cheapest(None) else {
-        return Cell::default();
+        return TableCell::default();
     };
     if let Some(current) = of(old.best.into())
         && cost > current * HYSTERESIS
@@ -61,11 +61,11 @@ pub(super) fn decide(goal: Goal, mode: Mode, costs: &Candidates, old: Cell) -> C
     }
     let (second, second_cost) = cheapest(Some(best)).unwrap_or((BASE, cost));
     let gain = (second_cost - cost).clamp(0.0, 4e9) as u32;
-    Cell {
+    TableCell {
         best: best as u8,
         second: second as u8,
         gain,
-        ..Cell::default()
+        ..TableCell::default()
     }
 }
 
@@ -131,11 +131,11 @@ pub(super) enum Plan {
 /// Let x of them be done at home. They go round in the time of the slowest of three: the
 /// core, which does x of them and submits the others; the device, which serves the others,
 /// those of other callers between them; and the latency of a single one.
-pub(super) fn plan(goal: Goal, pace: &Pace, window: &Window) -> Plan {
+pub(super) fn plan(goal: Goal, pace: &Pace, submit_depth: &SubmitDepth) -> Plan {
     let [home, core] = [pace.home, pace.core].map(|ns| ns.max(1) as f32);
     let latency = (pace.latency as f32).max(1.0);
-    let service = pace.service.max(1) as f32 * window.crowd();
-    let depth = window.depth() as f32;
+    let service = pace.service.max(1) as f32 * submit_depth.crowd();
+    let depth = submit_depth.depth() as f32;
     let round = |x: f32| {
         let core = x * home + (depth - x) * core;
         core.max(latency).max((depth - x) * service)
@@ -197,8 +197,8 @@ mod tests {
     #[test]
     fn a_caller_that_does_not_wait_uses_what_is_worth_using() {
         // Of this one nothing is known yet: it may have any number of batches under way.
-        let window = Window::default();
-        let plan = |goal, pace| plan(goal, &pace, &window);
+        let submit_depth = SubmitDepth::default();
+        let plan = |goal, pace| plan(goal, &pace, &submit_depth);
         let throughput = Goal::Throughput;
         assert_eq!(plan(throughput, pace(900, 10, 1000, 1000)), Plan::Home);
         assert_eq!(plan(throughput, pace(90_000, 900, 1000, 10)), Plan::Home);

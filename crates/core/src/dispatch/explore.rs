@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{BASE, Dispatch, Shape, Trait};
+use super::{BASE, Dispatch, DriverFacts, Shape};
 
 /// Share of the time spent that trying other drivers may cost.
 const EXPLORATION: f64 = 0.01;
@@ -55,10 +55,10 @@ impl Dispatch {
             .filter(|&driver| driver != chosen && eligible & (1 << driver) != 0)
             .filter(|&driver| {
                 let expected = estimate(driver);
-                let Trait {
+                let DriverFacts {
                     patience,
                     first_sight,
-                } = self.traits[driver];
+                } = self.facts[driver];
                 let unknown = match first_sight {
                     Some(seen) => seen.expected(shape.requests, shape.bytes),
                     None => UNKNOWN_NS + 2.0 * known,

@@ -16,8 +16,8 @@ pub(crate) mod ledger;
 pub(crate) mod model;
 pub(crate) mod queue;
 mod rewrite;
+pub(crate) mod submit_depth;
 pub(crate) mod table;
-pub(crate) mod window;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -30,8 +30,8 @@ use self::choice::{Plan, adds, enough, limit, plan};
 use self::ledger::Ledger;
 use self::model::{COUNTS, Cost, Model, SIZES};
 use self::queue::Queue;
-use self::table::{COUNT_CLASSES, Cell, Class, Paces, Table};
-use self::window::Window;
+use self::submit_depth::SubmitDepth;
+use self::table::{COUNT_CLASSES, Class, Paces, Table, TableCell};
 use crate::Direction;
 use crate::selftest::FirstSight;
 
@@ -87,7 +87,7 @@ pub(crate) struct Dispatch {
     /// By mode: what decides between home and rival.
     paces: [Paces; 2],
     /// By driver.
-    traits: Vec<Trait>,
+    facts: Vec<DriverFacts>,
     /// All work so far, and what devices have made of it.
     pub(crate) ledger: Ledger,
     /// Nanoseconds of callers' time in all: the clock of learning, which stands still while
@@ -101,7 +101,7 @@ pub(crate) struct Dispatch {
 
 /// What is known of a driver before it has served.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Trait {
+pub(crate) struct DriverFacts {
     /// Nanoseconds that a request can be stuck in it; 0 where it is no device.
     pub(crate) patience: u64,
     /// Of a device.
@@ -165,8 +165,8 @@ impl Shape {
 
 impl Dispatch {
     /// One for these drivers.
-    pub(crate) fn new(traits: Vec<Trait>) -> Self {
-        let drivers = traits.len();
+    pub(crate) fn new(facts: Vec<DriverFacts>) -> Self {
+        let drivers = facts.len();
         Dispatch {
             tables: std::array::from_fn(|_| std::array::from_fn(|_| Table::new())),
             base_below: Default::default(),
@@ -179,7 +179,7 @@ impl Dispatch {
                 switches: HashMap::new(),
             }),
             paces: std::array::from_fn(|_| Paces::new()),
-            traits,
+            facts,
             ledger: Ledger::default(),
             spent: AtomicU64::new(0),
             explored: AtomicU64::new(0),
@@ -214,7 +214,7 @@ impl Dispatch {
 
     /// The decision for a batch: one load.
     #[inline]
-    pub(crate) fn cell(&self, goal: Goal, shape: &Shape) -> Cell {
+    pub(crate) fn cell(&self, goal: Goal, shape: &Shape) -> TableCell {
         let table = &self.tables[goal as usize][shape.mode as usize];
         table.load(shape.direction, Class::of(shape.requests, shape.bytes))
     }
@@ -222,7 +222,7 @@ impl Dispatch {
     /// Whether a driver is a device, which may hang and has a queue.
     #[inline]
     pub(crate) fn is_device(&self, driver: usize) -> bool {
-        self.traits[driver].patience > 0
+        self.facts[driver].patience > 0
     }
 
     /// What is known of the rival for a batch.
@@ -237,10 +237,10 @@ impl Dispatch {
     #[inline]
     pub(crate) fn favours_rival(
         &self,
-        (goal, cell): (Goal, &Cell),
+        (goal, cell): (Goal, &TableCell),
         shape: &Shape,
         queue: &Queue,
-        window: Option<&Window>,
+        submit_depth: Option<&SubmitDepth>,
         now: u64,
     ) -> bool {
         let queued = queue.batches();
@@ -253,15 +253,15 @@ impl Dispatch {
         if !self.ledger.affords(self.risk(cell.rival.into(), finish)) {
             return false;
         }
-        if let Some(window) = window
-            && window.depth() > 1
+        if let Some(submit_depth) = submit_depth
+            && submit_depth.depth() > 1
         {
-            return match plan(goal, &pace, window) {
+            return match plan(goal, &pace, submit_depth) {
                 Plan::Home => false,
-                Plan::Device(share) => !window.takes_turn_at_home(share),
+                Plan::Device(share) => !submit_depth.takes_turn_at_home(share),
                 Plan::Both(share) => {
                     let busy = backlog >= pace.home.into();
-                    backlog <= enough(&pace) && !(busy && window.takes_turn_at_home(share))
+                    backlog <= enough(&pace) && !(busy && submit_depth.takes_turn_at_home(share))
                 }
             };
         }
@@ -271,16 +271,16 @@ impl Dispatch {
     /// Nanoseconds that must be affordable to give a device a batch which should take so long.
     #[inline]
     fn risk(&self, device: usize, finish: u64) -> u64 {
-        self.traits[device].patience + CAUTION * finish
+        self.facts[device].patience + CAUTION * finish
     }
 
     /// What keeps a device from a batch that it may be good for: nanoseconds of work to be done
     /// before it is given one, and of work done so far. `None` if nothing does.
     pub(crate) fn kept_out(&self, device: usize, shape: &Shape) -> Option<(u64, u64)> {
-        let Trait {
+        let DriverFacts {
             patience,
             first_sight,
-        } = self.traits[device];
+        } = self.facts[device];
         let (known, _) = self.estimate(device, shape);
         let risk = match (known, first_sight) {
             (Some(cost), _) => self.risk(device, cost.latency as u64),
@@ -292,7 +292,7 @@ impl Dispatch {
 
     /// What a device should take that has not served such batches, by its self-test.
     pub(crate) fn first_sight(&self, device: usize, shape: &Shape) -> Option<f32> {
-        let seen = self.traits[device].first_sight?;
+        let seen = self.facts[device].first_sight?;
         Some(seen.expected(shape.requests, shape.bytes))
     }
 

@@ -41,7 +41,7 @@ struct State {
 
 /// A batch that a device has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct QueuedBatch {
     begun: u64,
     /// Nothing stood before it.
     alone: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Entry {
     service: u32,
 }
 
-impl Entry {
+impl QueuedBatch {
     /// What a batch tells that ended between two moments far from each other. The device gets
     /// the benefit of the doubt: what it is then given more will tell it more exactly.
     fn guess(&self, earliest: f32, latest: f32) -> f32 {
@@ -122,7 +122,7 @@ impl Queue {
     }
 
     /// A batch goes to the device, which is expected to cost so much.
-    pub(crate) fn begin(&self, now: u64, expected: Option<Cost>) -> Entry {
+    pub(crate) fn begin(&self, now: u64, expected: Option<Cost>) -> QueuedBatch {
         let expected = expected.unwrap_or_default();
         let (latency, service) = (expected.latency as u32, expected.period as u32);
         let mut state = self.state();
@@ -131,7 +131,7 @@ impl Queue {
         let backlog = self.backlog(now);
         self.free_at
             .store(now + backlog + u64::from(service), Ordering::Relaxed);
-        Entry {
+        QueuedBatch {
             begun: now,
             alone: batches == 0 && backlog == 0,
             latency,
@@ -140,7 +140,7 @@ impl Queue {
     }
 
     /// A batch was turned back.
-    pub(crate) fn cancel(&self, entry: &Entry) {
+    pub(crate) fn cancel(&self, entry: &QueuedBatch) {
         let mut state = self.state();
         self.batches.fetch_sub(1, Ordering::Relaxed);
         state.service = state.service.saturating_sub(entry.service.into());
@@ -157,7 +157,7 @@ impl Queue {
     }
 
     /// A batch has ended.
-    pub(crate) fn end(&self, now: u64, entry: &Entry, found: Found) -> Seen {
+    pub(crate) fn end(&self, now: u64, entry: &QueuedBatch, found: Found) -> Seen {
         // Who finds it may have read the clock before it was begun.
         let now = now.max(entry.begun);
         let mut state = self.state();

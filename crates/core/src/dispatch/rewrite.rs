@@ -26,7 +26,7 @@ impl Dispatch {
         if change > 0.2 || change > 0.005 && due {
             self.rewrite(learned, direction, mode);
         }
-        if !self.traits.iter().any(|t| t.patience > 0) {
+        if !self.facts.iter().any(|t| t.patience > 0) {
             return;
         }
         let class = Class::of(shape.requests, shape.bytes);

@@ -12,7 +12,7 @@ const SIZE_CLASSES: usize = 4 * 20 + 1;
 
 /// One decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     /// Driver that serves.
     pub(crate) best: u8,
     /// Driver that serves while `best` is busy.
@@ -27,7 +27,7 @@ pub(crate) struct Cell {
     pub(crate) most: u8,
 }
 
-impl Cell {
+impl TableCell {
     /// Who serves when nobody is in the way.
     pub(crate) fn serving(self) -> usize {
         match self.rival {
@@ -140,9 +140,9 @@ impl Table {
     }
 
     #[inline]
-    pub(crate) fn load(&self, direction: Direction, class: Class) -> Cell {
+    pub(crate) fn load(&self, direction: Direction, class: Class) -> TableCell {
         let word = self.cell(direction, class).load(Ordering::Relaxed);
-        Cell {
+        TableCell {
             best: word as u8,
             second: (word >> 8) as u8,
             gain: (word >> 32) as u32,
@@ -151,7 +151,7 @@ impl Table {
         }
     }
 
-    pub(crate) fn store(&self, direction: Direction, class: Class, cell: Cell) {
+    pub(crate) fn store(&self, direction: Direction, class: Class, cell: TableCell) {
         let drivers = [cell.best, cell.second, cell.rival, cell.most];
         let word = u64::from(cell.gain) << 32 | u64::from(u32::from_le_bytes(drivers));
         self.cell(direction, class).store(word, Ordering::Relaxed);
@@ -221,8 +221,8 @@ mod tests {
     fn cells_keep_what_they_are_given() {
         let table = Table::new();
         let class = Class::of(16, 16 * 1400);
-        assert_eq!(table.load(Direction::Encrypt, class), Cell::default());
-        let cell = Cell {
+        assert_eq!(table.load(Direction::Encrypt, class), TableCell::default());
+        let cell = TableCell {
             best: 3,
             second: 1,
             gain: 70_000,
@@ -231,7 +231,7 @@ mod tests {
         };
         table.store(Direction::Decrypt, class, cell);
         assert_eq!(table.load(Direction::Decrypt, class), cell);
-        assert_eq!(table.load(Direction::Encrypt, class), Cell::default());
+        assert_eq!(table.load(Direction::Encrypt, class), TableCell::default());
         let pace = Pace {
             latency: 1,
             service: u32::MAX,

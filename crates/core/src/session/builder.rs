@@ -8,7 +8,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::{Closing, Inner, Session};
 use crate::algorithm::Rules;
 use crate::dispatch::BASE;
-use crate::dispatch::window::Window;
+use crate::dispatch::submit_depth::SubmitDepth;
 use crate::verify::Verified;
 use crate::{Algorithm, Error, Framework, Goal, Transform};
 
@@ -155,7 +155,7 @@ impl SessionBuilder {
             dispatch,
             framework: framework.clone(),
             process: std::process::id(),
-            window: Arc::new(Window::default()),
+            submit_depth: Arc::new(SubmitDepth::default()),
             under_way: AtomicU32::new(0),
             at_home: AtomicU32::new(0),
             idle: (Mutex::new(()), Condvar::new()),

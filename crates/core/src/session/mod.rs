@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
-use crate::dispatch::window::Window;
+use crate::dispatch::submit_depth::SubmitDepth;
 use crate::dispatch::{BASE, Dispatch, Mode, Shape};
-use crate::flight::{Flight, Leg, ORPHAN_PATIENCE, Ticket};
+use crate::flight::{Flight, ORPHAN_PATIENCE, Route, Ticket};
 use crate::request::{Request, Status};
 use crate::{Algorithm, Direction, Error, Framework, Goal, Transform};
 
@@ -90,7 +90,7 @@ pub(crate) struct Inner {
     /// The process that opened it.
     process: u32,
     /// How its caller that does not wait works.
-    pub(crate) window: Arc<Window>,
+    pub(crate) submit_depth: Arc<SubmitDepth>,
     /// Flights that have not landed.
     under_way: AtomicU32,
     /// Those of them that no device has.
@@ -158,7 +158,7 @@ impl Session {
             bytes,
         };
         let now = inner.now();
-        inner.window.submit(now);
+        inner.submit_depth.submit(now);
         let (driver, explored) = inner.choose_to_submit(&shape, now);
         let ticket = self.submit_to((driver, explored), batch, &shape, now)?;
         // A device whose ring is full is no reason to wait.
@@ -179,15 +179,15 @@ impl Session {
         let transform = inner.transform(driver);
         let owned = take_front(batch, transform.room())?;
         let nothing = || {
-            let (empty, ticket) = Flight::new(inner, (Leg::home(), now), direction, Vec::new());
+            let (empty, ticket) = Flight::new(inner, (Route::home(), now), direction, Vec::new());
             empty.finish();
             ticket
         };
         if owned.is_empty() {
             return Ok(nothing());
         }
-        let leg = inner.depart(driver, explored, shape, owned.len(), now);
-        let (flight, ticket) = Flight::new(inner, (leg, now), direction, owned);
+        let route = inner.depart(driver, explored, shape, owned.len(), now);
+        let (flight, ticket) = Flight::new(inner, (route, now), direction, owned);
         // Another flight than this one is none that can be given back: dropped, it is finished
         // in software.
         if let Err(flight) = transform.submit(direction, flight)

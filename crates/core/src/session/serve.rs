@@ -1,12 +1,12 @@
 //! How a batch is served: the choice of a driver, the run with a clock beside it where that
 //! is worth it, and what is learned from it.
 
-use std::cell::Cell as LocalCell;
+use std::cell::Cell;
 
 use super::Inner;
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::Found;
-use crate::dispatch::table::Cell;
+use crate::dispatch::table::TableCell;
 use crate::dispatch::{BASE, Mode, Shape};
 use crate::request::{Request, Status};
 use crate::{Clock, Direction, Error, Goal, Transform, scatter};
@@ -24,12 +24,12 @@ const WAKING: f32 = 12.0;
 
 thread_local! {
     /// Work left until this thread times a batch.
-    static UNTIL_SAMPLE: LocalCell<i64> = const { LocalCell::new(0) };
+    static UNTIL_SAMPLE: Cell<i64> = const { Cell::new(0) };
     /// Work between the last timed batch and the next.
-    static BETWEEN_SAMPLES: LocalCell<i64> = const { LocalCell::new(FIRST_SAMPLE_EVERY) };
+    static BETWEEN_SAMPLES: Cell<i64> = const { Cell::new(FIRST_SAMPLE_EVERY) };
     /// Until when this thread awaits the helpers of a driver that is to be tried, in nanoseconds
     /// of the framework's clock; 0 if it awaits none.
-    static AWAITING: LocalCell<u64> = const { LocalCell::new(0) };
+    static AWAITING: Cell<u64> = const { Cell::new(0) };
 }
 
 #[inline]
@@ -98,7 +98,7 @@ impl Inner {
         if !is_sample(shape) {
             return (chosen, false);
         }
-        sampled(shape, self.window.interval());
+        sampled(shape, self.submit_depth.interval());
         match self.explore(shape, chosen, now) {
             Some(other) => (other, true),
             None => (chosen, false),
@@ -145,14 +145,18 @@ impl Inner {
     }
 
     /// Whether the device beside home is better now, what it has queued considered.
-    fn favours_rival(&self, cell: &Cell, shape: &Shape, now: u64) -> bool {
+    fn favours_rival(&self, cell: &TableCell, shape: &Shape, now: u64) -> bool {
         let rival = usize::from(cell.rival);
         let entry = &self.framework.shared.entries[rival];
-        let window = (shape.mode == Mode::Submit).then_some(&*self.window);
+        let submit_depth = (shape.mode == Mode::Submit).then_some(&*self.submit_depth);
         self.takes(rival, shape)
-            && self
-                .dispatch
-                .favours_rival((self.goal, cell), shape, &entry.queue, window, now)
+            && self.dispatch.favours_rival(
+                (self.goal, cell),
+                shape,
+                &entry.queue,
+                submit_depth,
+                now,
+            )
             && entry.driver.load().delay_ns != u32::MAX
     }
 
@@ -163,7 +167,7 @@ impl Inner {
     }
 
     /// The best driver that is no device. If it is not this core, what is queued there counts.
-    fn choose_home(&self, shape: &Shape, cell: &Cell) -> usize {
+    fn choose_home(&self, shape: &Shape, cell: &TableCell) -> usize {
         let (best, second) = (usize::from(cell.best), usize::from(cell.second));
         if best == BASE || self.transforms[best].is_none() {
             return BASE;

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 pub use self::mismatch::{Answer, Mismatch};
 use crate::dispatch::BASE;
-use crate::framework::Entry;
+use crate::framework::RegisteredDriver;
 use crate::request::{Request, Status};
 use crate::session::Inner;
 use crate::{Direction, Flight, Framework, Split, Transform};
@@ -64,7 +64,7 @@ impl Sampler {
 }
 
 /// A request before the driver has it.
-pub(crate) struct Before {
+pub(crate) struct RequestSnapshot {
     place: usize,
     iv: [u8; 16],
     iv_len: usize,
@@ -74,11 +74,11 @@ pub(crate) struct Before {
     has_output: bool,
 }
 
-impl Before {
+impl RequestSnapshot {
     pub(crate) fn new(place: usize, request: &mut Request<'_>) -> Self {
         let mut input = Zeroizing::new(vec![0; request.len()]);
         request.gather(&mut input);
-        Before {
+        RequestSnapshot {
             place,
             iv: request.iv_block(),
             iv_len: request.iv_bytes().len(),
@@ -101,7 +101,7 @@ impl Before {
             tag: request.tag_bytes().to_vec(),
         };
         Some(Sample {
-            before: self,
+            snapshot: self,
             direction,
             found,
         })
@@ -110,7 +110,7 @@ impl Before {
 
 /// A request after the driver had it.
 struct Sample {
-    before: Before,
+    snapshot: RequestSnapshot,
     direction: Direction,
     found: Answer,
 }
@@ -123,7 +123,7 @@ impl Sample {
         base: &dyn Transform,
         with_data: bool,
     ) -> Option<Mismatch> {
-        let Before {
+        let RequestSnapshot {
             iv,
             iv_len,
             aad,
@@ -131,7 +131,7 @@ impl Sample {
             mut tag,
             has_output,
             ..
-        } = self.before;
+        } = self.snapshot;
         let iv = &iv[..iv_len];
         let mut output = input.clone();
         let request = match has_output {
@@ -284,7 +284,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn entry(&self) -> &Entry {
+    fn entry(&self) -> &RegisteredDriver {
         &self.framework.shared.entries[self.driver]
     }
 
@@ -295,15 +295,15 @@ impl Watch {
 
     /// What is to be verified of the next requests.
     #[inline]
-    fn pick(&self, requests: &mut [Request<'_>]) -> Option<Before> {
+    fn pick(&self, requests: &mut [Request<'_>]) -> Option<RequestSnapshot> {
         let place = self.entry().sampler.pick(requests.len())?;
-        Some(Before::new(place, &mut requests[place]))
+        Some(RequestSnapshot::new(place, &mut requests[place]))
     }
 
     /// Has a picked request verified, now that the driver is done with it.
     #[cold]
-    fn push(self, before: Before, direction: Direction, requests: &mut [Request<'_>]) {
-        if let Some(sample) = before.after(direction, requests) {
+    fn push(self, snapshot: RequestSnapshot, direction: Direction, requests: &mut [Request<'_>]) {
+        if let Some(sample) = snapshot.after(direction, requests) {
             let verifier = self.framework.shared.verifier.clone();
             verifier.push(Job {
                 watch: self,
@@ -316,12 +316,12 @@ impl Watch {
 /// A request of a flight that is to be verified when it lands.
 pub(crate) struct Pick {
     watch: Watch,
-    before: Before,
+    snapshot: RequestSnapshot,
 }
 
 impl Pick {
     pub(crate) fn landed(self, direction: Direction, requests: &mut [Request<'_>]) {
-        self.watch.push(self.before, direction, requests);
+        self.watch.push(self.snapshot, direction, requests);
     }
 }
 
@@ -365,8 +365,8 @@ impl Transform for Verified {
         }
         let picked = self.watch.pick(requests);
         self.transform.run(direction, requests);
-        if let Some(before) = picked {
-            self.watch.clone().push(before, direction, requests);
+        if let Some(snapshot) = picked {
+            self.watch.clone().push(snapshot, direction, requests);
         }
     }
 
@@ -376,9 +376,9 @@ impl Transform for Verified {
             flight.finish();
             return Ok(());
         }
-        if let Some(before) = flight.with_requests(|requests| self.watch.pick(requests)) {
+        if let Some(snapshot) = flight.with_requests(|requests| self.watch.pick(requests)) {
             let watch = self.watch.clone();
-            flight.pick(Pick { watch, before });
+            flight.pick(Pick { watch, snapshot });
         }
         self.transform.submit(direction, flight)
     }

@@ -12,7 +12,7 @@ const UNKNOWN_DEPTH: u32 = 64;
 
 /// One session's submitted batches, in nanoseconds of the framework's clock.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct SubmitDepth {
     /// Tickets that the caller has.
     tickets: AtomicU32,
     /// The most tickets it lets itself have; 0 until it is known.
@@ -30,7 +30,7 @@ pub(crate) struct Window {
     idle_since: AtomicU64,
 }
 
-impl Window {
+impl SubmitDepth {
     /// A caller is given a ticket.
     pub(crate) fn ticket(&self) {
         let tickets = self.tickets.fetch_add(1, Ordering::Relaxed) + 1;
@@ -131,27 +131,27 @@ mod tests {
 
     #[test]
     fn depth_and_interval_are_those_of_the_caller() {
-        let window = Window::default();
-        assert_eq!(window.depth(), UNKNOWN_DEPTH);
+        let submit_depth = SubmitDepth::default();
+        assert_eq!(submit_depth.depth(), UNKNOWN_DEPTH);
         let mut now = 1;
         for _ in 0..200 {
-            while window.tickets.load(Ordering::Relaxed) < 8 {
+            while submit_depth.tickets.load(Ordering::Relaxed) < 8 {
                 now += 100;
-                window.submit(now);
-                window.ticket();
+                submit_depth.submit(now);
+                submit_depth.ticket();
             }
-            window.stall();
-            window.take_back();
+            submit_depth.stall();
+            submit_depth.take_back();
         }
-        assert_eq!(window.depth(), 8);
-        assert!((90..=101).contains(&window.interval()));
+        assert_eq!(submit_depth.depth(), 8);
+        assert!((90..=101).contains(&submit_depth.interval()));
     }
 
     #[test]
     fn turns_at_home_are_as_many_as_they_should_be() {
-        let window = Window::default();
+        let submit_depth = SubmitDepth::default();
         for (share, want) in [(0.0, 0), (0.25, 250), (1.0 / 3.0, 333), (1.0, 999)] {
-            let turns = (0..1000).filter(|_| window.takes_turn_at_home(share));
+            let turns = (0..1000).filter(|_| submit_depth.takes_turn_at_home(share));
             let turns = turns.count();
             assert!(turns.abs_diff(want) <= 1, "{share}: {turns}");
         }
@@ -159,19 +159,26 @@ mod tests {
 
     #[test]
     fn a_crowd_is_counted() {
-        let window = Window::default();
-        (1..200).for_each(|i| window.finished(i * 3));
-        assert!((window.crowd() - 3.0).abs() < 0.05, "{}", window.crowd());
+        let submit_depth = SubmitDepth::default();
+        (1..200).for_each(|i| submit_depth.finished(i * 3));
+        assert!(
+            (submit_depth.crowd() - 3.0).abs() < 0.05,
+            "{}",
+            submit_depth.crowd()
+        );
     }
 
     #[test]
     fn a_caller_that_asks_twice_is_waiting() {
-        let window = Window::default();
-        (1..5).for_each(|_| window.ticket());
-        window.take_back();
-        assert_eq!((window.ask(50), window.depth()), (0, UNKNOWN_DEPTH));
-        assert_eq!((window.ask(70), window.depth()), (20, 3));
-        assert_eq!(window.go_on(75), 5);
-        assert_eq!((window.ask(80), window.go_on(80)), (0, 0));
+        let submit_depth = SubmitDepth::default();
+        (1..5).for_each(|_| submit_depth.ticket());
+        submit_depth.take_back();
+        assert_eq!(
+            (submit_depth.ask(50), submit_depth.depth()),
+            (0, UNKNOWN_DEPTH)
+        );
+        assert_eq!((submit_depth.ask(70), submit_depth.depth()), (20, 3));
+        assert_eq!(submit_depth.go_on(75), 5);
+        assert_eq!((submit_depth.ask(80), submit_depth.go_on(80)), (0, 0));
     }
 }
