@@ -116,7 +116,7 @@ pub trait Transform: Send + Sync {
 
     /// Bytes of a request at most. Larger ones are given up untouched, and software runs them;
     /// that is no failure.
-    fn most(&self) -> usize {
+    fn max_len(&self) -> usize {
         usize::MAX
     }
 

@@ -88,20 +88,20 @@ pub enum Error {
     },
 
     /// Payload shorter than the algorithm's least.
-    #[error("{algorithm}: {given} bytes are too few; it takes {least} or more")]
+    #[error("{algorithm}: {given} bytes are too few; it takes {min_len} or more")]
     TooShort {
         /// CryptoAPI name.
         algorithm: &'static str,
         /// Bytes given.
         given: usize,
         /// The least it takes.
-        least: usize,
+        min_len: usize,
     },
 
     /// Payload longer than the algorithm's limit for one IV; in MGM payload and additional
     /// data together.
     #[error(
-        "{algorithm}: {given} bytes are over its limit of {most} for one IV; cut the data and use another IV for each part"
+        "{algorithm}: {given} bytes are over its limit of {max_len} for one IV; cut the data and use another IV for each part"
     )]
     TooLong {
         /// CryptoAPI name.
@@ -109,7 +109,7 @@ pub enum Error {
         /// Bytes given.
         given: usize,
         /// The most it takes.
-        most: u64,
+        max_len: u64,
     },
 
     /// Output not as long as input.

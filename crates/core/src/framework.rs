@@ -180,7 +180,7 @@ impl FrameworkBuilder {
                     driver,
                     breaker: Breaker::new(self.clock.clone()),
                     queue: Queue::default(),
-                    sampler: Sampler::new(config.verify.unwrap_or(verify::EVERY)),
+                    sampler: Sampler::new(config.verify.unwrap_or(verify::DEFAULT_INTERVAL)),
                     barred,
                     admissions,
                 }

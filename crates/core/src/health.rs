@@ -11,9 +11,9 @@ use crate::{Clock, Mismatch};
 /// Failures in a row that open the breaker.
 const TRIP: u32 = 8;
 /// The first back-off; it doubles with each trip.
-const FIRST: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest back-off.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The state a driver is in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -94,9 +94,9 @@ impl Breaker {
         }
         self.failures.store(0, Ordering::Relaxed);
         let mut back_off = self.back_off();
-        let pause = FIRST
+        let pause = FIRST_PAUSE
             .saturating_mul(1 << back_off.trips.min(16))
-            .min(LONGEST);
+            .min(LONGEST_PAUSE);
         back_off.trips += 1;
         back_off.until = Some(self.clock.now() + pause);
         self.open.store(true, Ordering::Relaxed);
@@ -183,7 +183,7 @@ mod tests {
         for trips in 1..5 {
             // After a rest one failure is enough.
             assert!(breaker.fail(if trips == 1 { TRIP } else { 1 }));
-            let pause = FIRST * (1 << (trips - 1));
+            let pause = FIRST_PAUSE * (1 << (trips - 1));
             let remaining_ms = pause.as_millis() as u64;
             let suspended = Health::Suspended {
                 trips,

@@ -82,7 +82,7 @@ mod why;
 pub use cipherlane_kernels::job::Direction;
 pub use cipherlane_kernels::{environment, wipe_stack};
 
-pub use algorithm::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample};
+pub use algorithm::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample};
 pub use batch::{Batch, OwnedRequest, Payload};
 pub use calibrate::CalibrationStep;
 pub use clock::{Clock, VirtualTime};

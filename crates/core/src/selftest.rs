@@ -78,7 +78,7 @@ pub(crate) fn first_sight(
         Ok(best)
     };
     let (one, some) = (time(1, SMALL)?, time(SOME, SMALL)?);
-    let mut large = LARGE.min(transform.most());
+    let mut large = LARGE.min(transform.max_len());
     let long = loop {
         match time(1, large) {
             Ok(long) => break long,
@@ -254,7 +254,7 @@ fn differential(
     let transform = driver.transform(algorithm, &key)?;
     let sizes = SIZES
         .iter()
-        .filter(|&&size| size % algorithm.block == 0 && size >= algorithm.least);
+        .filter(|&&size| size % algorithm.block == 0 && size >= algorithm.min_len);
     let cases: Vec<Case> = sizes
         .map(|&size| {
             let iv = algorithm.fit_iv(random.bytes(algorithm.iv_len));
@@ -300,7 +300,7 @@ fn large(
         ciphertext: Vec::new(),
         tag: vec![0; algorithm.tag_len()],
     };
-    let kernel = (algorithm.kernel)(key);
+    let kernel = (algorithm.software)(key);
     let (_, ciphertext, tag) = once(&*kernel, algorithm, Direction::Encrypt, &case, true);
     (case.ciphertext, case.tag) = (ciphertext, tag);
     match once(transform, algorithm, Direction::Encrypt, &case, true) {

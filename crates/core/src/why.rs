@@ -129,7 +129,7 @@ impl Framework {
             let key = vec![0x5a; key_len];
             let device = dispatch.is_device(index) && dispatch.is_eligible(index);
             let driver = &self.shared.entries[index].driver;
-            device && (driver.transform(algorithm, &key)).is_ok_and(|t| t.most() < size)
+            device && (driver.transform(algorithm, &key)).is_ok_and(|t| t.max_len() < size)
         };
         let serving = match &self.shared.config.force {
             Some(forced) => self.driver_index(forced)?,

@@ -88,7 +88,7 @@ impl Driver for Broken {
         if self.flaw == Flaw::RefusesKeys {
             return Err("no room for a key".to_owned());
         }
-        let kernel: Kernel = Arc::from((algorithm.kernel)(key));
+        let kernel: Kernel = Arc::from((algorithm.software)(key));
         *self.last.lock().unwrap() = Some(kernel.clone());
         Ok(Box::new(Keyed {
             kernel,

@@ -25,6 +25,6 @@ impl Driver for Software {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
-        Ok((algorithm.kernel)(key))
+        Ok((algorithm.software)(key))
     }
 }

@@ -22,7 +22,7 @@ use crate::stats::FEWEST_PAIRS;
 use crate::subject::Failure;
 
 /// The shortest block.
-const LEAST: Duration = Duration::from_micros(1);
+const MIN_BLOCK: Duration = Duration::from_micros(1);
 
 /// One thread's share of the work.
 pub trait Member: Send {
@@ -107,7 +107,7 @@ pub fn measure<M: Member>(
         .collect();
     for round in 1..=plan.rounds() {
         for index in random.order(teams.len()) {
-            let block = Turn::new(index, &teams[index], plan.block.max(LEAST), &renew)
+            let block = Turn::new(index, &teams[index], plan.block.max(MIN_BLOCK), &renew)
                 .run(&mut members[..teams[index].members])?;
             runs[index].blocks.push(block);
         }

@@ -40,7 +40,9 @@ impl Workload {
         };
         let mut counts = BTreeMap::new();
         for (size, count) in sizes {
-            let padded = size.max(algorithm.least).next_multiple_of(algorithm.block);
+            let padded = size
+                .max(algorithm.min_len)
+                .next_multiple_of(algorithm.block);
             *counts.entry(padded).or_insert(0) += count;
         }
         let all: u64 = counts.values().sum();

@@ -6,7 +6,7 @@ use cipherlane_kernels::xts::{self, XtsKey};
 use inout::InOutBuf;
 use subtle::ConstantTimeEq;
 
-use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, lanes};
 use crate::driver::{PieceState, Split};
 use crate::request::{Request, Status};
 use crate::{Direction, Transform};
@@ -16,15 +16,15 @@ use crate::{Direction, Transform};
 pub(super) static XTS_AES: Algorithm = Algorithm {
     name: "xts(aes)",
     kind: Kind::Cipher,
-    keys: Keys::OneOf(&[(32, 128), (48, 192), (64, 256)]),
+    keys: KeyLengths::OneOf(&[(32, 128), (48, 192), (64, 256)]),
     iv_len: 16,
     iv_mask: 0xff,
     block: 1,
-    least: 16,
-    most: 16 << 20,
+    min_len: 16,
+    max_len: 16 << 20,
     tags: &[],
-    aad: Aad::None,
-    kernel: |key| Box::new(Xts(XtsKey::new(key).expect("the key's length was checked"))),
+    aad: AadLengths::None,
+    software: |key| Box::new(Xts(XtsKey::new(key).expect("the key's length was checked"))),
     reference,
     known_answers: &[
         KnownAnswer {

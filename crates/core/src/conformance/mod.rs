@@ -72,7 +72,7 @@
 //!         algorithm: &'static Algorithm,
 //!         key: &[u8],
 //!     ) -> Result<Box<dyn Transform>, String> {
-//!         let engine = Engine((algorithm.kernel)(key));
+//!         let engine = Engine((algorithm.software)(key));
 //!         Ok(Box::new(Keyed { engine: Mutex::new(engine) }))
 //!     }
 //! }
@@ -89,7 +89,7 @@
 //!             return;
 //!         };
 //!         for request in requests {
-//!             if request.len() > self.most() {
+//!             if request.len() > self.max_len() {
 //!                 request.set_status(Status::Untouched);
 //!                 continue;
 //!             }
@@ -103,7 +103,7 @@
 //!     }
 //!
 //!     // Longer requests are given up as untouched, and that is no failure.
-//!     fn most(&self) -> usize {
+//!     fn max_len(&self) -> usize {
 //!         4096
 //!     }
 //! }
@@ -269,7 +269,7 @@ pub fn batch(
         .map(|&len| {
             let draw = Draw {
                 direction,
-                len: len.max(algorithm.least) / algorithm.block * algorithm.block,
+                len: len.max(algorithm.min_len) / algorithm.block * algorithm.block,
                 scattered: random.next().is_multiple_of(3),
             };
             Case::new(algorithm, key, draw, &mut random)

@@ -11,13 +11,13 @@ use crate::stats::MAX_DRIVERS;
 const HYSTERESIS: f32 = 0.99;
 /// Another driver than the base is counted as dearer by this factor: a gain that small is
 /// lost again on the way to it.
-const AWAY: f32 = 1.02;
+const DETOUR_FACTOR: f32 = 1.02;
 /// A device that adds less than this share to what is done at home is not worth its risk.
-const WORTH: f32 = 0.02;
+const MIN_DEVICE_GAIN: f32 = 0.02;
 /// This part of what should be done at home is done there however short the queue is.
-const SURE: f32 = 0.9;
+const FIXED_HOME_PART: f32 = 0.9;
 /// Goal cpu keeps this share of the best throughput.
-const KEEP: f32 = 0.9;
+const CPU_GOAL_THROUGHPUT: f32 = 0.9;
 
 /// Estimated costs by driver; `None` where a driver may not serve or nothing is known.
 pub(super) type Candidates = [Option<Cost>; MAX_DRIVERS];
@@ -39,10 +39,10 @@ pub(super) fn decide(goal: Goal, mode: Mode, costs: &Candidates, old: TableCell)
         .flatten()
         .map(|c| c.period)
         .fold(f32::INFINITY, f32::min);
-    let allowed = |cost: &Cost| goal != Goal::Cpu || cost.period <= fastest / KEEP;
+    let allowed = |cost: &Cost| goal != Goal::Cpu || cost.period <= fastest / CPU_GOAL_THROUGHPUT;
     let of = |driver: usize| {
         let cost = costs.get(driver).copied().flatten().filter(allowed)?;
-        let factor = if driver == BASE { 1.0 } else { AWAY };
+        let factor = if driver == BASE { 1.0 } else { DETOUR_FACTOR };
         Some(price(goal, mode, &cost) * factor)
     };
     let cheapest = |but: Option<usize>| {
@@ -95,7 +95,7 @@ pub(super) fn rival(
         Mode::Wait => u64::from(pace.latency) <= limit(goal, &pace),
         // Submitting takes less of the core than the work does, and what that gives at the
         // device's pace is worth having.
-        Mode::Submit => home.period - cost.cpu >= WORTH * measure(&cost),
+        Mode::Submit => home.period - cost.cpu >= MIN_DEVICE_GAIN * measure(&cost),
     };
     worth.then_some((driver, pace))
 }
@@ -108,8 +108,8 @@ pub(super) fn limit(goal: Goal, pace: &Pace) -> u64 {
         Goal::Latency | Goal::Throughput => home - home / 256,
         // Whatever spares the core and is not much slower; or is so much faster that home
         // would not keep up.
-        Goal::Cpu if pace.core < pace.home => (home as f32 / KEEP) as u64,
-        Goal::Cpu => (home as f32 * KEEP) as u64,
+        Goal::Cpu if pace.core < pace.home => (home as f32 / CPU_GOAL_THROUGHPUT) as u64,
+        Goal::Cpu => (home as f32 * CPU_GOAL_THROUGHPUT) as u64,
     }
 }
 
@@ -155,10 +155,10 @@ pub(super) fn plan(goal: Goal, pace: &Pace, submit_depth: &SubmitDepth) -> Plan 
     match goal {
         _ if !both => Plan::Device(0.0),
         Goal::Cpu => {
-            let least = (depth - best / KEEP / service).clamp(0.0, x);
+            let least = (depth - best / CPU_GOAL_THROUGHPUT / service).clamp(0.0, x);
             Plan::Device(least / depth)
         }
-        Goal::Latency | Goal::Throughput => Plan::Both(x / depth * SURE),
+        Goal::Latency | Goal::Throughput => Plan::Both(x / depth * FIXED_HOME_PART),
     }
 }
 
@@ -205,7 +205,10 @@ mod tests {
         let Plan::Both(share) = plan(throughput, pace(5000, 2000, 1000, 10)) else {
             panic!("the device does a third")
         };
-        assert!((share / SURE - 2.0 / 3.0).abs() < 0.01, "{share}");
+        assert!(
+            (share / FIXED_HOME_PART - 2.0 / 3.0).abs() < 0.01,
+            "{share}"
+        );
         // Much faster: a batch at home now and then would only keep it waiting.
         assert_eq!(plan(throughput, pace(600, 5, 1000, 1)), Plan::Device(0.0));
         let Plan::Device(share) = plan(Goal::Cpu, pace(5000, 2000, 1000, 10)) else {

@@ -6,19 +6,19 @@ use std::sync::atomic::Ordering;
 use super::{BASE, Dispatch, DriverFacts, Shape};
 
 /// Share of the time spent that trying other drivers may cost.
-const EXPLORATION: f64 = 0.01;
+const EXPLORATION_SHARE: f64 = 0.01;
 /// What trying a driver that was never measured here may cost, beyond twice the known one.
 const UNKNOWN_NS: f32 = 50_000.0;
 /// Nanoseconds of work between two trials of one driver at one place, at the least.
 const RETRIAL: f32 = 10e6;
 /// And so many times what a trial loses: one part in so many of all work.
-const REST: f32 = 200.0;
+const RETRIAL_FACTOR: f32 = 200.0;
 /// So many trials of a driver at one place come soon after one another, whatever they show.
 const FIRST_TRIALS: u32 = 4;
 /// Nanoseconds of work between these.
 const FIRST_RETRIAL: f32 = 1e6;
 /// Nanoseconds of work between two looks for a driver to try.
-const LOOK: u64 = 500_000;
+const LOOK_INTERVAL: u64 = 500_000;
 
 impl Dispatch {
     /// Whether this batch should go to another driver than `chosen`, to learn. `backlog` says
@@ -37,8 +37,9 @@ impl Dispatch {
         if now < self.explore_at.load(Ordering::Relaxed) {
             return None;
         }
-        self.explore_at.store(now + LOOK, Ordering::Relaxed);
-        let budget = now as f64 * EXPLORATION - self.explored.load(Ordering::Relaxed) as f64;
+        self.explore_at
+            .store(now + LOOK_INTERVAL, Ordering::Relaxed);
+        let budget = now as f64 * EXPLORATION_SHARE - self.explored.load(Ordering::Relaxed) as f64;
         let mut learned = self.learned.try_lock().ok()?;
         let (d, m) = (shape.direction as usize, shape.mode as usize);
         let (c, s) = shape.node();
@@ -70,7 +71,7 @@ impl Dispatch {
                 let rest = match samples < FIRST_TRIALS {
                     // One after the other, not several at once.
                     true => FIRST_RETRIAL.max(8.0 * cost),
-                    false => RETRIAL.max(REST * excess),
+                    false => RETRIAL.max(RETRIAL_FACTOR * excess),
                 };
                 let rested =
                     learned.tried[driver][d][m][c][s].is_none_or(|at| (now - at) as f32 >= rest);

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// One part in so many of all work may be lost.
-const SHARE: u64 = 50;
+const WORK_PER_LOSS: u64 = 50;
 
 /// Work that pays for a loss.
 pub(crate) fn pays(loss: Duration) -> Duration {
-    loss.saturating_mul(SHARE as u32)
+    loss.saturating_mul(WORK_PER_LOSS as u32)
 }
 
 /// Nanoseconds of callers' time.
@@ -25,7 +25,7 @@ impl Ledger {
     /// Whether a loss of so much could be borne now.
     #[inline]
     pub(crate) fn affords(&self, loss: u64) -> bool {
-        let allowed = self.work.load(Ordering::Relaxed) / SHARE;
+        let allowed = self.work.load(Ordering::Relaxed) / WORK_PER_LOSS;
         allowed as i64 + self.gained.load(Ordering::Relaxed) >= loss as i64
     }
 
@@ -34,7 +34,7 @@ impl Ledger {
         let gained = self.gained.load(Ordering::Relaxed);
         let short = (loss as i64).saturating_sub(gained).max(0) as u64;
         (
-            short.saturating_mul(SHARE),
+            short.saturating_mul(WORK_PER_LOSS),
             self.work.load(Ordering::Relaxed),
         )
     }

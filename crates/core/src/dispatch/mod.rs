@@ -244,7 +244,7 @@ impl Dispatch {
         now: u64,
     ) -> bool {
         let queued = queue.batches();
-        if queued > cell.most.into() && cell.most != u8::MAX {
+        if queued > cell.max_queued.into() && cell.max_queued != u8::MAX {
             return false;
         }
         let pace = self.pace(shape);

@@ -7,13 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::model::Cost;
 
 /// A device is not thought to work on more batches at once than so many.
-const DEEPEST: f32 = 256.0;
+const MAX_PARALLEL: f32 = 256.0;
 /// A time that is known to within one part in so many is good enough.
-const VAGUE: f32 = 8.0;
+const EXACT_ENOUGH: f32 = 8.0;
 /// A batch that takes so many times as long as by itself stood in the queue.
-const QUEUED: f32 = 1.25;
+const QUEUED_FACTOR: f32 = 1.25;
 /// The pace of a device that keeps up is taken for so much faster than it shows.
-const KEEPS_UP: f32 = 0.75;
+const UNCONTESTED_FACTOR: f32 = 0.75;
 
 /// A device's queue, in nanoseconds of the framework's clock.
 #[derive(Debug, Default)]
@@ -177,14 +177,14 @@ impl Queue {
         let earliest = state.looked.clamp(entry.begun, now) - entry.begun;
         let (from, to) = (earliest as f32, latest.max(1) as f32);
         let took = match found {
-            Found::Polling if to - from > to / VAGUE => entry.guess(from, to),
+            Found::Polling if to - from > to / EXACT_ENOUGH => entry.guess(from, to),
             Found::Polling => f32::midpoint(from, to),
             Found::Waiting | Found::Landed => to,
         };
         // Begun before the one before ended: the device went from one to the other.
         let behind = entry.begun < before && before <= now;
         let crowded = behind || !entry.alone;
-        let queued = crowded && latest as f32 > entry.latency as f32 * QUEUED;
+        let queued = crowded && latest as f32 > entry.latency as f32 * QUEUED_FACTOR;
         // A caller that does not wait crowds the device by itself.
         let counts = match found {
             Found::Waiting => !queued,
@@ -209,8 +209,8 @@ impl Queue {
                     step.max(1.0)
                 }
                 false => {
-                    let least = entry.latency as f32 / DEEPEST;
-                    (step.min(entry.service as f32) * KEEPS_UP).max(least)
+                    let least = entry.latency as f32 / MAX_PARALLEL;
+                    (step.min(entry.service as f32) * UNCONTESTED_FACTOR).max(least)
                 }
             };
         }

@@ -31,7 +31,7 @@ impl Dispatch {
         }
         let class = Class::of(shape.requests, shape.bytes);
         let table = &self.tables[Goal::Latency as usize][mode as usize];
-        let trusted = table.load(direction, class).most == u8::MAX;
+        let trusted = table.load(direction, class).max_queued == u8::MAX;
         learned.seen = learned.seen.wrapping_add(1);
         if change > 0.002 || !trusted || learned.seen.is_multiple_of(8) {
             let at = (class, shape.requests, shape.mean());
@@ -92,7 +92,7 @@ impl Dispatch {
             if let Some((driver, pace)) = rival(goal, mode, &home, &devices) {
                 let samples = learned.models[driver][d][m].samples(n, size);
                 cell.rival = driver as u8;
-                cell.most = samples.min(u8::MAX.into()) as u8;
+                cell.max_queued = samples.min(u8::MAX.into()) as u8;
                 self.paces[m].store(direction, class, pace);
             }
             if cell == old {

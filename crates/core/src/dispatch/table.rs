@@ -24,7 +24,7 @@ pub(crate) struct TableCell {
     pub(crate) rival: u8,
     /// Batches that the rival may have at once: it is not trusted with many before it has
     /// finished a few. The largest number stands for any.
-    pub(crate) most: u8,
+    pub(crate) max_queued: u8,
 }
 
 impl TableCell {
@@ -147,12 +147,12 @@ impl Table {
             second: (word >> 8) as u8,
             gain: (word >> 32) as u32,
             rival: (word >> 16) as u8,
-            most: (word >> 24) as u8,
+            max_queued: (word >> 24) as u8,
         }
     }
 
     pub(crate) fn store(&self, direction: Direction, class: Class, cell: TableCell) {
-        let drivers = [cell.best, cell.second, cell.rival, cell.most];
+        let drivers = [cell.best, cell.second, cell.rival, cell.max_queued];
         let word = u64::from(cell.gain) << 32 | u64::from(u32::from_le_bytes(drivers));
         self.cell(direction, class).store(word, Ordering::Relaxed);
     }
@@ -227,7 +227,7 @@ mod tests {
             second: 1,
             gain: 70_000,
             rival: 2,
-            most: 9,
+            max_queued: 9,
         };
         table.store(Direction::Decrypt, class, cell);
         assert_eq!(table.load(Direction::Decrypt, class), cell);

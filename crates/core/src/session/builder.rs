@@ -126,11 +126,11 @@ impl SessionBuilder {
             None if transforms.iter().flatten().count() == 1 => Some(BASE),
             None => None,
         };
-        let most = |transform: &Option<Box<dyn Transform>>| match transform {
-            Some(transform) => transform.most(),
+        let max_len = |transform: &Option<Box<dyn Transform>>| match transform {
+            Some(transform) => transform.max_len(),
             None => 0,
         };
-        let most = transforms.iter().map(most).collect();
+        let max_len = transforms.iter().map(max_len).collect();
         let watched = |session: &Weak<Inner>| {
             let transforms = transforms.into_iter().enumerate();
             let watch = |(index, transform): (usize, Option<Box<dyn Transform>>)| match index {
@@ -144,7 +144,7 @@ impl SessionBuilder {
         };
         let inner = Arc::new_cyclic(|session| Inner {
             transforms: watched(session),
-            most,
+            max_len,
             algorithm,
             algorithm_index: algorithm.index(),
             rules: Rules::new(algorithm, tag_len),

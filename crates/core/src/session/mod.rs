@@ -84,7 +84,7 @@ pub(crate) struct Inner {
     /// By driver; `None` where the driver does not serve this session.
     transforms: Vec<Option<Box<dyn Transform>>>,
     /// By driver, bytes of a request at most.
-    most: Vec<usize>,
+    max_len: Vec<usize>,
     dispatch: Arc<Dispatch>,
     framework: Framework,
     /// The process that opened it.

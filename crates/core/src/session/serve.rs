@@ -18,9 +18,9 @@ const FIRST_SAMPLE_EVERY: i64 = 2048;
 /// Nanoseconds between two timed batches of a thread at most, if all are like the last one.
 const SAMPLE_AFTER: f32 = 500_000.0;
 /// A driver's helpers are awaited, to try it, for this many times their wake-up at most.
-const PATIENCE: u64 = 2;
+const WAKE_UP_PATIENCE: u64 = 2;
 /// Helpers are of no use to work that is this many times shorter than their wake-up.
-const WAKING: f32 = 12.0;
+const MAX_WAKE_UP_RATIO: f32 = 12.0;
 
 thread_local! {
     /// Work left until this thread times a batch.
@@ -119,7 +119,7 @@ impl Inner {
         }
         let until = AWAITING.replace(0);
         if (until == 0 || now < until) && self.must_wake(other, chosen, shape) {
-            let longest = now + PATIENCE * u64::from(load.delay_ns);
+            let longest = now + WAKE_UP_PATIENCE * u64::from(load.delay_ns);
             AWAITING.set(if until == 0 { longest } else { until });
             self.dispatch.try_again(shape, other);
             return None;
@@ -137,7 +137,7 @@ impl Inner {
         }
         // Work that is much shorter than the wake-up is not for helpers.
         let (known, _) = self.dispatch.estimate(chosen, shape);
-        let helped = known.is_some_and(|cost| cost.latency >= delay as f32 / WAKING);
+        let helped = known.is_some_and(|cost| cost.latency >= delay as f32 / MAX_WAKE_UP_RATIO);
         if helped {
             driver.missed(u32::MAX);
         }
@@ -163,7 +163,7 @@ impl Inner {
     /// Whether a driver has the key and takes requests that large.
     fn takes(&self, driver: usize, shape: &Shape) -> bool {
         self.transforms[driver].is_some()
-            && shape.bytes <= self.most[driver].saturating_mul(shape.requests)
+            && shape.bytes <= self.max_len[driver].saturating_mul(shape.requests)
     }
 
     /// The best driver that is no device. If it is not this core, what is queued there counts.
@@ -399,7 +399,7 @@ impl Inner {
     #[cold]
     fn rescue(&self, driver: usize, direction: Direction, requests: &mut [Request<'_>]) -> bool {
         let stats = &self.framework.shared.stats;
-        let most = self.transform(driver).most();
+        let most = self.transform(driver).max_len();
         let (mut retries, mut too_long) = (0, 0);
         for request in requests.iter_mut() {
             // A driver that forgot a request is treated like one that gave it up.

@@ -19,12 +19,12 @@ use crate::session::Inner;
 use crate::{Direction, Flight, Framework, Split, Transform};
 
 /// One in so many requests, unless the settings say otherwise.
-pub(crate) const EVERY: u64 = 4096;
+pub(crate) const DEFAULT_INTERVAL: u64 = 4096;
 /// Requests that wait to be verified at most. More are let go, unless each one is to be
 /// verified: then whoever has one more waits.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 /// The thread ends when there was nothing to do for so long.
-const IDLE: Duration = Duration::from_secs(5);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Counts a driver's requests until one is to be verified.
 #[derive(Debug)]
@@ -192,7 +192,7 @@ impl Verifier {
         let process = std::process::id();
         let waits = job.watch.entry().sampler.is_for_all();
         let mut queue = self.queue();
-        while queue.jobs.len() >= MOST_WAITING {
+        while queue.jobs.len() >= MAX_WAITING {
             if !waits || queue.thread != Some(process) {
                 return;
             }
@@ -223,7 +223,7 @@ impl Verifier {
             let Some(job) = queue.jobs.pop_front() else {
                 let (next, idle) = self
                     .bell
-                    .wait_timeout(queue, IDLE)
+                    .wait_timeout(queue, IDLE_TIMEOUT)
                     .unwrap_or_else(PoisonError::into_inner);
                 queue = next;
                 if idle.timed_out() && queue.jobs.is_empty() {
@@ -387,8 +387,8 @@ impl Transform for Verified {
         self.transform.room()
     }
 
-    fn most(&self) -> usize {
-        self.transform.most()
+    fn max_len(&self) -> usize {
+        self.transform.max_len()
     }
 
     fn poll(&self) {

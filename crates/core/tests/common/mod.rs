@@ -31,7 +31,7 @@ impl Driver for Base {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
-        Ok((algorithm.kernel)(key))
+        Ok((algorithm.software)(key))
     }
 }
 
@@ -123,7 +123,7 @@ impl Driver for Rogue {
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
         Ok(Box::new(RogueTransform {
-            kernel: (algorithm.kernel)(key),
+            kernel: (algorithm.software)(key),
             armed: self.armed.clone(),
             fault: self.fault,
             runs: self.runs.clone(),

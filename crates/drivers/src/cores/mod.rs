@@ -154,7 +154,7 @@ impl Driver for Cores {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
-        let kernel = Arc::new((algorithm.kernel)(key));
+        let kernel = Arc::new((algorithm.software)(key));
         Ok(Box::new(transform::Shared::new(self.crew.clone(), kernel)))
     }
 

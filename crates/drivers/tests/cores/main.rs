@@ -50,7 +50,7 @@ fn session(
 
 /// A request of the algorithm with `len` bytes, cut down to what it takes.
 fn request(algorithm: &Algorithm, len: usize, copy: bool, random: &mut Random) -> OwnedRequest {
-    let len = len.max(algorithm.least) / algorithm.block * algorithm.block;
+    let len = len.max(algorithm.min_len) / algorithm.block * algorithm.block;
     let data = random.bytes(len);
     let payload = match (algorithm.kind, copy) {
         (Kind::Mac, _) => Payload::Mac(data),

@@ -62,7 +62,7 @@ impl Message {
         tag_len: usize,
         len: usize,
     ) -> Self {
-        let len = len.max(algorithm.least).next_multiple_of(algorithm.block);
+        let len = len.max(algorithm.min_len).next_multiple_of(algorithm.block);
         let aad_len = algorithm.aad.fit(random.below(70));
         let mut iv = random.bytes(algorithm.iv_len);
         // Counters that carry, as far as the front of the block.

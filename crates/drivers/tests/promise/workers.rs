@@ -193,7 +193,7 @@ impl Driver for Cores {
     ) -> Result<Box<dyn Transform>, String> {
         Ok(Box::new(SharedTransform {
             workers: self.0.clone(),
-            kernel: (algorithm.kernel)(key),
+            kernel: (algorithm.software)(key),
         }))
     }
     fn load(&self) -> Load {

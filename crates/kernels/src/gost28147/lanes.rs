@@ -5,7 +5,7 @@ use core::iter::repeat_n;
 
 use arrayvec::ArrayVec;
 
-use super::engine::{Engine, MOST, Rounds};
+use super::engine::{Engine, MAX_BLOCKS, Rounds};
 use super::packed::RegisterKeys;
 use super::{Block, Tables, Words, wipe};
 use crate::portable::gost28147::{Scalar, apart, one};
@@ -104,7 +104,7 @@ pub(crate) fn run<E: Engine>(
         if blocks.len() == registers * E::LANES {
             engine.crypt(sbox, rounds, blocks, keys);
         } else {
-            let mut padded: ArrayVec<Block, MOST> = ArrayVec::new();
+            let mut padded: ArrayVec<Block, MAX_BLOCKS> = ArrayVec::new();
             padded.extend(blocks.iter().copied());
             padded.extend(repeat_n([0; 8], registers * E::LANES - blocks.len()));
             engine.crypt(sbox, rounds, &mut padded, keys);

@@ -8,7 +8,7 @@ use inout::InOutBuf;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
-use super::{MOST, Pipes};
+use super::{MAX_PIPES, Pipes};
 use crate::aead::TAG;
 use crate::buffers::Buffers;
 use crate::error::Reason;
@@ -19,7 +19,7 @@ use crate::spec::Spec;
 /// Bytes of the nonce of a message that is done whole.
 pub(super) const NONCE: usize = 12;
 /// Additional data is kept until the data comes, unless it is longer than this.
-const MOST_AAD: usize = 4096;
+const MAX_AAD: usize = 4096;
 
 /// An AEAD: its kernels for whole messages and for pieces, and the way from one to the other.
 pub(crate) trait Aead: Clone + 'static {
@@ -148,7 +148,7 @@ impl<A: Aead> Pipe<A> {
             return A::aad(state, key, aad);
         }
         self.aad.extend_from_slice(aad);
-        if self.aad.len() > MOST_AAD {
+        if self.aad.len() > MAX_AAD {
             self.stage = Stage::Stream(self.opened(direction, key));
         }
     }
@@ -252,9 +252,9 @@ impl<A: Aead> Pipes for AeadPipes<A> {
         for (pipe, piece) in self.pipes.iter().zip(pieces.iter()) {
             pipe.check(piece)?;
         }
-        let mut tags = [[0; TAG]; MOST];
-        let mut jobs = ArrayVec::<_, MOST>::new();
-        let mut batched = ArrayVec::<_, MOST>::new();
+        let mut tags = [[0; TAG]; MAX_PIPES];
+        let mut jobs = ArrayVec::<_, MAX_PIPES>::new();
+        let mut batched = ArrayVec::<_, MAX_PIPES>::new();
         let mut help = A::Help::default();
         let each = self.pipes.iter_mut().zip(pieces).zip(written);
         for (((pipe, piece), written), tag) in each.zip(&mut tags) {
@@ -314,8 +314,8 @@ impl<A: Aead> Pipes for AeadPipes<A> {
             }
         }
         // Those that never had data.
-        let mut tags = [[0; TAG]; MOST];
-        let mut jobs = ArrayVec::<_, MOST>::new();
+        let mut tags = [[0; TAG]; MAX_PIPES];
+        let mut jobs = ArrayVec::<_, MAX_PIPES>::new();
         let open = |pipe: &&Pipe<A>| matches!(pipe.stage, Stage::Open);
         for (pipe, tag) in self.pipes.iter().filter(open).zip(&mut tags) {
             let mut iv = [0; 16];

@@ -68,7 +68,7 @@ impl Driver for TestDriver {
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
         Ok(Box::new(Faulty {
-            inner: (algorithm.kernel)(key),
+            inner: (algorithm.software)(key),
             fault: self.fault,
         }))
     }
