@@ -3,7 +3,7 @@
 //! that the hypervisor took away.
 //!
 //! The process-wide figures hold the helper threads of an offload too, so its
-//! bill is complete. The kernel keeps the sum of user and system time exactly,
+//! sum is complete. The kernel keeps the sum of user and system time exactly,
 //! but splits it by what its timer tick finds running: the split of a few
 //! milliseconds says little, that of a second is good to a per cent or so.
 

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::latency::Latency;
 use crate::random::Random;
 use crate::rendezvous::{Aborted, Rendezvous};
-use crate::run::{Bill, Block, Measurement, Run};
+use crate::run::{Block, Measurement, ResourceUse, Run};
 use crate::stats::FEWEST_PAIRS;
 use crate::subject::Failure;
 
@@ -175,7 +175,7 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
         let mut block = Block {
             operations: 0,
             rate: 0.0,
-            bill: Bill::default(),
+            resources: ResourceUse::default(),
             disturbed: false,
         };
         // Only a failure, returned above, or a panic, passed on above, aborts.
@@ -188,7 +188,7 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
             block.disturbed |= share.interrupted;
         }
         if let (Some(before), Some(after)) = (steal, counters::steal()) {
-            block.bill.steal = after.saturating_sub(before);
+            block.resources.steal = after.saturating_sub(before);
             block.disturbed |= after > before;
         }
         Ok(block)

@@ -26,7 +26,7 @@ pub(crate) trait Aead: Clone + 'static {
     type Key: Clone;
     type State: Clone;
     /// What is kept of data that was done whole, in case that the message goes on.
-    type Kept: Clone + Default;
+    type KeptInput: Clone + Default;
     /// What serves all messages that go on in one call, once it is made.
     type Help: Default;
 
@@ -42,20 +42,20 @@ pub(crate) trait Aead: Clone + 'static {
     /// Whole messages; tags are computed whichever way data goes.
     fn crypt(direction: Direction, jobs: &mut [AeadJob<'_, Self::Key>]);
     /// Notes what is needed of the input of a message done whole, before that is overwritten.
-    fn keep(kept: &mut Self::Kept, input: &[u8]);
+    fn keep(kept: &mut Self::KeptInput, input: &[u8]);
     /// What was kept is needed no more.
-    fn let_go(kept: &mut Self::Kept);
+    fn discard(kept: &mut Self::KeptInput);
 
     fn begin(direction: Direction, key: &Self::Key, iv: &[u8]) -> Self::State;
     fn aad(state: &mut Self::State, key: &Self::Key, aad: &[u8]);
     fn update(state: &mut Self::State, key: &Self::Key, data: InOutBuf<'_, '_, u8>);
     fn finish(state: Self::State, key: &Self::Key) -> [u8; TAG];
     /// The state behind data that was done whole.
-    fn behind(
+    fn continue_message(
         direction: Direction,
         key: &Self::Key,
         help: &mut Self::Help,
-        done: Whole<'_, Self::Kept>,
+        done: Whole<'_, Self::KeptInput>,
     ) -> Self::State;
 }
 
@@ -81,7 +81,7 @@ struct Pipe<A: Aead> {
     stage: Stage<A::State>,
     nonce: [u8; NONCE],
     aad: Vec<u8>,
-    kept: A::Kept,
+    kept: A::KeptInput,
     /// How much data the message has had.
     data: u64,
     /// Encrypting: the tag of the message. Decrypting: the one it should have.
@@ -110,7 +110,7 @@ impl<A: Aead> Pipe<A> {
             stage: Stage::Ended,
             nonce: [0; NONCE],
             aad: Vec::new(),
-            kept: A::Kept::default(),
+            kept: A::KeptInput::default(),
             data: 0,
             tag: [0; TAG],
             tag_len: 0,
@@ -126,7 +126,7 @@ impl<A: Aead> Pipe<A> {
             Err(_) => Stage::Stream(A::begin(direction, key, iv)),
         };
         self.aad.clear();
-        A::let_go(&mut self.kept);
+        A::discard(&mut self.kept);
         self.data = 0;
         self.tag_len = 0;
     }
@@ -178,9 +178,9 @@ impl<A: Aead> Pipe<A> {
                     kept: &self.kept,
                     tag,
                 };
-                let state = A::behind(direction, key, help, done);
+                let state = A::continue_message(direction, key, help, done);
                 tag.zeroize();
-                A::let_go(&mut self.kept);
+                A::discard(&mut self.kept);
                 self.stage = Stage::Stream(state);
             }
             Stage::Stream(_) | Stage::Ended => {}
@@ -196,7 +196,7 @@ impl<A: Aead> Drop for Pipe<A> {
     fn drop(&mut self) {
         // States wipe themselves; a computed tag of a refused message is a secret.
         self.tag.zeroize();
-        A::let_go(&mut self.kept);
+        A::discard(&mut self.kept);
         if let Stage::Whole(tag) = &mut self.stage {
             tag.zeroize();
         }
@@ -339,7 +339,7 @@ impl<A: Aead> Pipes for AeadPipes<A> {
                 Stage::Stream(state) => A::finish(state, key),
                 Stage::Ended => [0; TAG],
             };
-            A::let_go(&mut pipe.kept);
+            A::discard(&mut pipe.kept);
             match self.direction {
                 Direction::Encrypt => (pipe.tag, pipe.tag_len) = (found, TAG),
                 Direction::Decrypt => {

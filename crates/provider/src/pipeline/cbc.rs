@@ -38,7 +38,7 @@ impl Pipe {
         self.held_len += bytes.len();
     }
 
-    fn let_go(&mut self) {
+    fn discard(&mut self) {
         self.held.zeroize();
         self.held_len = 0;
     }
@@ -175,7 +175,7 @@ impl Pipes for CbcPipes {
             let mut whole = written[i];
             if completed[i] {
                 piece.insert(&pipe.held)?;
-                pipe.let_go();
+                pipe.discard();
                 whole -= BLOCK;
             }
             if whole > 0 {
@@ -238,12 +238,12 @@ impl Pipes for CbcPipes {
             right &= len.is_some();
         }
         if !right {
-            self.pipes.iter_mut().for_each(Pipe::let_go);
+            self.pipes.iter_mut().for_each(Pipe::discard);
             return Err(Reason::BadDecrypt);
         }
         for (i, (pipe, piece)) in self.pipes.iter_mut().zip(pieces).enumerate() {
             let done = piece.write(&pipe.held[..lens[i]]);
-            pipe.let_go();
+            pipe.discard();
             done?;
             written[i] = lens[i];
         }

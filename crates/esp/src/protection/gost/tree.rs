@@ -6,7 +6,7 @@
 //! authentic must not drive keys out of the cache.
 
 use arrayvec::ArrayVec;
-use cipherlane_kernels::gost28147::divers::{Diversify, divers};
+use cipherlane_kernels::gost28147::diversify::{Diversify, diversify};
 use cipherlane_kernels::gost28147::{Key, Sbox};
 use zeroize::Zeroizing;
 
@@ -134,7 +134,7 @@ impl Trees {
                 let derived = node.key.insert(self.blank.clone());
                 jobs.push(Diversify { key, d, derived });
             }
-            divers(&mut jobs);
+            diversify(&mut jobs);
         }
     }
 

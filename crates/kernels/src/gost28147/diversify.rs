@@ -19,8 +19,8 @@ pub struct Diversify<'a> {
 
 /// Derives every key: K becomes CFB(S, K, K) eight times, with a block function of
 /// eight rounds, and then CFB(UKM, K, SRC); UKM and SRC repeat D.
-pub fn divers(jobs: &mut [Diversify<'_>]) {
-    choose!(divers, run, jobs);
+pub fn diversify(jobs: &mut [Diversify<'_>]) {
+    choose!(diversify, run, jobs);
 }
 
 #[inline(always)]
