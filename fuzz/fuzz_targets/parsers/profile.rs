@@ -67,7 +67,7 @@ fuzz_target!(|damaged: Damaged| {
             requests: 3,
             size: 1000,
         };
-        let why = framework.why(question).expect("a fair question");
+        let why = framework.explain(question).expect("a fair question");
         assert_eq!(why.served_by, "software");
     }
     let session = framework.session(ALGORITHM, &KEY).expect("a key of AES");
