@@ -87,14 +87,14 @@ pub enum Error {
         block: usize,
     },
 
-    /// Payload shorter than the algorithm's least.
+    /// Payload shorter than the algorithm's shortest.
     #[error("{algorithm}: {given} bytes are too few; it takes {min_len} or more")]
     TooShort {
         /// CryptoAPI name.
         algorithm: &'static str,
         /// Bytes given.
         given: usize,
-        /// The least it takes.
+        /// Bytes of the shortest payload.
         min_len: usize,
     },
 
@@ -108,7 +108,7 @@ pub enum Error {
         algorithm: &'static str,
         /// Bytes given.
         given: usize,
-        /// The most it takes.
+        /// Bytes of the longest payload.
         max_len: u64,
     },
 

@@ -372,7 +372,7 @@ impl Ticket {
         self.landing.landed.load(Ordering::Acquire)
     }
 
-    /// The batch was handed over, which took the caller's core so long.
+    /// Notes the nanoseconds of the caller's core that handing the batch over took.
     pub(crate) fn submitted(&self, nanoseconds: u64) {
         self.landing.core.store(nanoseconds, Ordering::Relaxed);
         if let Some(session) = self.session.upgrade() {

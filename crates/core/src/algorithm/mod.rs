@@ -68,9 +68,9 @@ pub struct Algorithm {
     pub iv_mask: u8,
     /// The payload is a multiple of this many bytes.
     pub block: usize,
-    /// The least payload in bytes.
+    /// The shortest payload in bytes.
     pub min_len: usize,
-    /// The most payload in bytes under one IV.
+    /// The longest payload in bytes under one IV.
     pub max_len: u64,
     /// Tag lengths in bytes, ascending; the last is the default. Empty: no tag.
     pub tags: &'static [usize],
@@ -115,11 +115,11 @@ pub enum AadLengths {
     None,
     /// Any length.
     Any,
-    /// Any length, as long as additional data and payload together are at most so many bytes.
+    /// Any length, if additional data and payload together have at most this many bytes.
     Together(u64),
     /// 8 or 12 bytes: SPI and sequence number of ESP (RFC 4106 section 5).
     Esp,
-    /// So many bytes: SPI, 64-bit sequence number and the IV of an ESP packet
+    /// This many bytes: SPI, 64-bit sequence number and the IV of an ESP packet
     /// (`authencesn`).
     Exactly(usize),
 }
@@ -136,7 +136,7 @@ impl AadLengths {
         }
     }
 
-    /// Whether the algorithm takes so many bytes.
+    /// Whether the algorithm takes `len` bytes.
     pub fn takes(self, len: usize) -> bool {
         match self {
             AadLengths::None => len == 0,
@@ -238,7 +238,7 @@ impl Algorithm {
         }
     }
 
-    /// The key length in bytes for so many key bits, if the algorithm has one.
+    /// The key length in bytes for a number of key bits, if the algorithm has such keys.
     pub fn key_len(&self, bits: u32) -> Option<usize> {
         match self.keys {
             KeyLengths::OneOf(list) => list

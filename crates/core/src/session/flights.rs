@@ -12,7 +12,7 @@ use crate::flight::Route;
 use crate::request::Request;
 
 impl Inner {
-    /// A batch is about to go to a driver that takes so many of its requests.
+    /// Notes that a batch is about to go to a driver, which takes this many of its requests.
     pub(super) fn depart(
         &self,
         driver: usize,
@@ -48,7 +48,8 @@ impl Inner {
         }
     }
 
-    /// The caller's core spent so much on a device, beside what its batches are charged.
+    /// Charges the ledger with time that the caller's core spent on a device, beside the time that
+    /// the batches are charged with.
     pub(crate) fn spend(&self, driver: usize, nanoseconds: u64) {
         if self.alone.is_none() && self.dispatch.is_device(driver) {
             self.dispatch.ledger.lose(nanoseconds);

@@ -11,15 +11,17 @@ use crate::dispatch::{BASE, Mode, Shape};
 use crate::request::{Request, Status};
 use crate::{Clock, Direction, Error, Goal, Transform, scatter};
 
-/// Work between two timed batches of a thread at most: a request counts 1, and so do 256 bytes.
+/// The most work between two timed batches of a thread. A request counts 1, and so do 256 bytes.
 const SAMPLE_EVERY: i64 = 16384;
-/// The same while nothing is known of the time that batches take.
+/// The same limit while the time of a batch is unknown.
 const FIRST_SAMPLE_EVERY: i64 = 2048;
-/// Nanoseconds between two timed batches of a thread at most, if all are like the last one.
+/// The most nanoseconds between two timed batches of a thread, if all batches are like the last
+/// one.
 const SAMPLE_AFTER: f32 = 500_000.0;
-/// A driver's helpers are awaited, to try it, for this many times their wake-up at most.
+/// Before a trial, a thread waits for a driver's sleeping helpers for at most this many times
+/// their wake-up time.
 const WAKE_UP_PATIENCE: u64 = 2;
-/// Helpers are of no use to work that is this many times shorter than their wake-up.
+/// Helpers are of no use to a batch that takes less than their wake-up time divided by this.
 const MAX_WAKE_UP_RATIO: f32 = 12.0;
 
 thread_local! {
@@ -45,12 +47,13 @@ fn is_sample(shape: &Shape) -> bool {
     left < 0
 }
 
-/// How many batches one that is timed stands for.
+/// The number of batches that one timed batch stands for.
 fn share(shape: &Shape) -> f32 {
     (BETWEEN_SAMPLES.get() as f32 / work(shape).max(1) as f32).max(1.0)
 }
 
-/// A timed batch took so long: on a slow machine, the next to be timed comes the sooner.
+/// Sets when the next batch is timed, after a timed batch took this many nanoseconds. On a slow
+/// machine that is after fewer batches.
 fn sampled(shape: &Shape, nanoseconds: u64) {
     let every = match nanoseconds {
         0 => FIRST_SAMPLE_EVERY,
@@ -114,7 +117,7 @@ impl Inner {
         }
         let load = self.framework.shared.entries[other].driver.load();
         if load.delay_ns == u32::MAX && !self.dispatch.is_device(other) {
-            // Its helpers rest.
+            // The driver's helpers rest.
             return None;
         }
         let until = AWAITING.replace(0);
@@ -144,7 +147,7 @@ impl Inner {
         helped
     }
 
-    /// Whether the device beside home is better now, what it has queued considered.
+    /// Whether the device beside home is better now, given the device's queue.
     fn favours_rival(&self, cell: &TableCell, shape: &Shape, now: u64) -> bool {
         let rival = usize::from(cell.rival);
         let entry = &self.framework.shared.entries[rival];
@@ -166,7 +169,7 @@ impl Inner {
             && shape.bytes <= self.max_len[driver].saturating_mul(shape.requests)
     }
 
-    /// The best driver that is no device. If it is not this core, what is queued there counts.
+    /// The best driver that is no device. The queue of a driver on other cores counts.
     fn choose_home(&self, shape: &Shape, cell: &TableCell) -> usize {
         let (best, second) = (usize::from(cell.best), usize::from(cell.second));
         if best == BASE || self.transforms[best].is_none() {

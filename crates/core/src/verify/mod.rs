@@ -1,6 +1,6 @@
-//! A driver with all the signs of a right result may be wrong. One in some requests of every
-//! driver but the base is computed again in software, in the background; at the first
-//! difference the driver is quarantined, and what it did is kept.
+//! A driver may report success and be wrong. Of every driver but the base, one request in a
+//! [number](Sampler) of them is computed again in software, in the background. At the first
+//! difference the driver is quarantined, and a [`Mismatch`] says what the driver did.
 
 mod mismatch;
 
@@ -18,18 +18,18 @@ use crate::request::{Request, Status};
 use crate::session::Inner;
 use crate::{Direction, Flight, Framework, Split, Transform};
 
-/// One in so many requests, unless the settings say otherwise.
+/// One request in this many is verified, unless the settings say otherwise.
 pub(crate) const DEFAULT_INTERVAL: u64 = 4096;
-/// Requests that wait to be verified at most. More are let go, unless each one is to be
-/// verified: then whoever has one more waits.
+/// The most requests that wait to be verified. Further requests are not verified, unless the
+/// settings ask for every request: then their callers wait.
 const MAX_WAITING: usize = 64;
-/// The thread ends when there was nothing to do for so long.
+/// The verifying thread ends after this time without a request.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Counts a driver's requests until one is to be verified.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    /// 0: never.
+    /// One request in this many; 0 means none.
     every: i64,
     left: AtomicI64,
 }
@@ -43,13 +43,13 @@ impl Sampler {
         }
     }
 
-    /// Whether each is to be verified.
+    /// Whether every request is to be verified.
     fn is_for_all(&self) -> bool {
         self.every == 1
     }
 
-    /// Which of the next `requests` is to be verified, if one is. Threads that ask at the
-    /// same time may be counted as one.
+    /// The place of the request to be verified among the next `requests`, if one of them is. Of
+    /// threads that ask at the same time, only one may be counted.
     #[inline]
     pub(crate) fn pick(&self, requests: usize) -> Option<usize> {
         let left = self.left.load(Ordering::Relaxed);
@@ -63,7 +63,7 @@ impl Sampler {
     }
 }
 
-/// A request before the driver has it.
+/// A copy of a request, made before the driver gets the request.
 pub(crate) struct RequestSnapshot {
     place: usize,
     iv: [u8; 16],
@@ -89,7 +89,7 @@ impl RequestSnapshot {
         }
     }
 
-    /// With what the driver made of it; `None` if it gave it up.
+    /// The copy together with the driver's results; `None` if the driver gave the request up.
     fn after(self, direction: Direction, requests: &mut [Request<'_>]) -> Option<Sample> {
         let request = requests.get_mut(self.place)?;
         if !matches!(request.status(), Status::Done | Status::BadTag) {
@@ -108,7 +108,7 @@ impl RequestSnapshot {
     }
 }
 
-/// A request after the driver had it.
+/// A request and what a driver has made of it.
 struct Sample {
     snapshot: RequestSnapshot,
     direction: Direction,
@@ -116,7 +116,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// Computes it again by the kernels; `Some` if the driver was wrong.
+    /// Computes the request again in software; `Some` if the driver's result was wrong.
     fn check(
         self,
         algorithm: &'static str,
@@ -162,7 +162,7 @@ impl Sample {
     }
 }
 
-/// Requests that wait to be verified, and the thread that does it.
+/// The requests that wait to be verified, and the thread that verifies them.
 #[derive(Default)]
 pub(crate) struct Verifier {
     queue: Mutex<Queue>,
@@ -172,9 +172,9 @@ pub(crate) struct Verifier {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// Taken from the queue and not done.
+    /// Requests that were taken from the queue and are not done.
     under_way: usize,
-    /// The process in which the thread is, if it is: a forked child has none.
+    /// The process that has the thread, if there is a thread. A forked child has no thread.
     thread: Option<u32>,
 }
 
@@ -206,7 +206,7 @@ impl Verifier {
             let verifier = self.clone();
             let builder = std::thread::Builder::new().name("verify".to_owned());
             if builder.spawn(move || verifier.serve()).is_err() {
-                // A system without room for a thread has other troubles.
+                // A system that has no room for a thread cannot verify either.
                 queue.jobs.clear();
                 return;
             }
@@ -216,7 +216,7 @@ impl Verifier {
         self.bell.notify_all();
     }
 
-    /// Verifies until there was nothing to do for a while.
+    /// Verifies requests until there was none for [`IDLE_TIMEOUT`].
     fn serve(&self) {
         let mut queue = self.queue();
         loop {
@@ -241,7 +241,7 @@ impl Verifier {
         }
     }
 
-    /// Waits until everything sampled so far is verified.
+    /// Waits until all requests that were picked so far are verified.
     pub(crate) fn finish(&self) {
         let mut queue = self.queue();
         while queue.thread == Some(std::process::id())
@@ -273,10 +273,10 @@ impl Job {
     }
 }
 
-/// One driver's part in a session, watched.
+/// What is needed to verify one driver's work for one session.
 #[derive(Clone)]
 struct Watch {
-    /// Weak: a session that is closed does not wait for this.
+    /// Weak, so that closing a session does not wait for its verification.
     session: Weak<Inner>,
     framework: Framework,
     driver: usize,
@@ -293,14 +293,14 @@ impl Watch {
         self.entry().breaker.is_quarantined()
     }
 
-    /// What is to be verified of the next requests.
+    /// A copy of the request to be verified among the next requests, if one of them is.
     #[inline]
     fn pick(&self, requests: &mut [Request<'_>]) -> Option<RequestSnapshot> {
         let place = self.entry().sampler.pick(requests.len())?;
         Some(RequestSnapshot::new(place, &mut requests[place]))
     }
 
-    /// Has a picked request verified, now that the driver is done with it.
+    /// Hands a picked request to the verifying thread, after the driver has served the request.
     #[cold]
     fn push(self, snapshot: RequestSnapshot, direction: Direction, requests: &mut [Request<'_>]) {
         if let Some(sample) = snapshot.after(direction, requests) {
@@ -325,8 +325,8 @@ impl Pick {
     }
 }
 
-/// Another driver's transform, of which one in some requests is verified. While the driver
-/// is quarantined it gives everything up untouched.
+/// The transform of another driver, a sample of whose requests is verified. While the driver is
+/// quarantined, this transform gives up every request untouched.
 pub(crate) struct Verified {
     transform: Box<dyn Transform>,
     watch: Watch,
