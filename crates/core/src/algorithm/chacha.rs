@@ -3,7 +3,7 @@
 use cipherlane_kernels::chacha::{self, ChaChaKey};
 use cipherlane_kernels::naive;
 
-use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key, lanes};
 use crate::{Direction, Request, Transform};
 
 /// `rfc7539(chacha20,poly1305)` with a nonce of 12 bytes.
@@ -11,6 +11,7 @@ pub(super) static RFC7539: Algorithm = Algorithm {
     name: "rfc7539(chacha20,poly1305)",
     kind: Kind::Aead,
     keys: KeyLengths::OneOf(&[(32, 256)]),
+    check_key: every_key,
     iv_len: 12,
     iv_mask: 0xff,
     block: 1,

@@ -5,7 +5,7 @@ use cipherlane_kernels::job::CipherJob;
 use cipherlane_kernels::{ecb, naive};
 use inout::InOutBuf;
 
-use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key, lanes};
 use crate::driver::{PieceState, Split};
 use crate::request::{Request, Status};
 use crate::{Direction, Transform};
@@ -15,6 +15,7 @@ pub(super) static ECB_AES: Algorithm = Algorithm {
     name: "ecb(aes)",
     kind: Kind::Cipher,
     keys: KeyLengths::OneOf(&[(16, 128), (24, 192), (32, 256)]),
+    check_key: every_key,
     iv_len: 0,
     iv_mask: 0xff,
     block: 16,

@@ -6,7 +6,7 @@ use cipherlane_kernels::naive;
 use inout::InOutBuf;
 use zeroize::Zeroizing;
 
-use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key, lanes};
 use crate::driver::{PieceState, Split};
 use crate::request::Request;
 use crate::{Direction, Transform};
@@ -19,6 +19,7 @@ pub(super) static GCM_AES: Algorithm = Algorithm {
     name: "gcm(aes)",
     kind: Kind::Aead,
     keys: KeyLengths::OneOf(&[(16, 128), (24, 192), (32, 256)]),
+    check_key: every_key,
     iv_len: 12,
     iv_mask: 0xff,
     block: 1,
@@ -66,6 +67,7 @@ pub(super) static RFC4106_GCM_AES: Algorithm = Algorithm {
     name: "rfc4106(gcm(aes))",
     kind: Kind::Aead,
     keys: KeyLengths::OneOf(&[(20, 128), (28, 192), (36, 256)]),
+    check_key: every_key,
     iv_len: 8,
     iv_mask: 0xff,
     block: 1,
@@ -101,6 +103,7 @@ pub(super) static RFC4543_GCM_AES: Algorithm = Algorithm {
     name: "rfc4543(gcm(aes))",
     kind: Kind::Aead,
     keys: KeyLengths::OneOf(&[(20, 128), (28, 192), (36, 256)]),
+    check_key: every_key,
     iv_len: 8,
     iv_mask: 0xff,
     block: 1,

@@ -3,7 +3,7 @@
 use cipherlane_kernels::gost28147::{Key, Sbox, cnt, imit};
 use cipherlane_kernels::naive;
 
-use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key, lanes};
 use crate::{Direction, Request, Transform};
 
 const KEYS: KeyLengths = KeyLengths::OneOf(&[(32, 256)]);
@@ -18,6 +18,7 @@ macro_rules! entries {
             name: concat!("cnt(gost28147-", $name, ")"),
             kind: Kind::Cipher,
             keys: KEYS,
+            check_key: every_key,
             iv_len: 8,
             iv_mask: 0xff,
             block: 1,
@@ -35,6 +36,7 @@ macro_rules! entries {
             name: concat!("imit(gost28147-", $name, ")"),
             kind: Kind::Mac,
             keys: KEYS,
+            check_key: every_key,
             iv_len: 0,
             iv_mask: 0xff,
             block: 1,

@@ -2,7 +2,7 @@
 
 use cipherlane_kernels::{hmac, naive};
 
-use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, every_key, lanes};
 use crate::{Direction, Request, Transform};
 
 /// The hash counts bits in 64, less one block for the key.
@@ -13,6 +13,7 @@ pub(super) static HMAC_SHA256: Algorithm = Algorithm {
     name: "hmac(sha256)",
     kind: Kind::Mac,
     keys: KeyLengths::Any { usual: 32 },
+    check_key: every_key,
     iv_len: 0,
     iv_mask: 0xff,
     block: 1,
@@ -52,6 +53,7 @@ pub(super) static HMAC_SHA512: Algorithm = Algorithm {
     name: "hmac(sha512)",
     kind: Kind::Mac,
     keys: KeyLengths::Any { usual: 64 },
+    check_key: every_key,
     iv_len: 0,
     iv_mask: 0xff,
     block: 1,

@@ -40,7 +40,7 @@ impl SessionBuilder {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Self, Error> {
-        algorithm.check_key(key)?;
+        algorithm.accept_key(key)?;
         let config = &framework.shared.config;
         let (goal, driver) = (config.goal, config.force.clone());
         let (key, tag_len) = (Zeroizing::new(key.to_vec()), algorithm.tag_len());
@@ -100,7 +100,7 @@ impl SessionBuilder {
                 let index = framework.driver_index(name)?;
                 let admission =
                     framework.shared.entries[index].admit(algorithm, &framework.shared.clock);
-                admission.map_err(|reason| unusable(name, reason))?;
+                admission.map_err(|reason| unusable(name, reason.to_string()))?;
                 Some(index)
             }
             None => None,

@@ -1,9 +1,11 @@
 //! A key in use: [`Session`] checks requests, picks the driver, runs them, and finishes in
 //! software what a driver gave up.
 
+mod accounting;
 mod builder;
 mod calls;
-mod flights;
+#[allow(unsafe_code)]
+mod flight;
 mod refusal;
 mod serve;
 
@@ -11,16 +13,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::flight::{ORPHAN_PATIENCE, Route};
 use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::dispatch::{BASE, Dispatch, Mode, Shape};
-use crate::flight::{Flight, ORPHAN_PATIENCE, Route, Ticket};
 use crate::request::{Request, Status};
 use crate::{Algorithm, Direction, Error, Framework, Goal, Transform};
 
+pub(crate) use self::accounting::Landed;
 pub use self::builder::SessionBuilder;
-pub(crate) use self::flights::Landed;
+pub use self::flight::{Flight, Ticket};
 use self::refusal::Lengths;
 
 /// An algorithm and a key, used by any number of threads at once without locks. Clones are one

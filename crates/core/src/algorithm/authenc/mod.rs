@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 pub(super) use self::entries::*;
 use super::lanes::{self, Kernel};
-use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key};
 use crate::{Direction, Request, Transform};
 
 /// Bytes of SPI and half of a sequence number, and of the longest IV behind them.
@@ -158,6 +158,7 @@ const fn entry<M: Mac, C: Cipher, const ESN: bool>(
         name,
         kind: Kind::Aead,
         keys: KeyLengths::OneOf(keys),
+        check_key: every_key,
         iv_len: C::IV,
         iv_mask: 0xff,
         block: C::BLOCK,

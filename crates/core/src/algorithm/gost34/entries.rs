@@ -6,7 +6,7 @@ use cipherlane_kernels::{mgm, naive};
 
 use super::{Cipher, Ctr, Ecb, Mgm};
 use crate::Direction;
-use crate::algorithm::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample};
+use crate::algorithm::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key};
 
 const KEYS: KeyLengths = KeyLengths::OneOf(&[(32, 256)]);
 
@@ -15,6 +15,7 @@ pub(in crate::algorithm) static ECB_KUZNYECHIK: Algorithm = Algorithm {
     name: "ecb(kuznyechik)",
     kind: Kind::Cipher,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 0,
     iv_mask: 0xff,
     block: 16,
@@ -47,6 +48,7 @@ pub(in crate::algorithm) static CTR_KUZNYECHIK: Algorithm = Algorithm {
     name: "ctr(kuznyechik)",
     kind: Kind::Cipher,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 8,
     iv_mask: 0xff,
     block: 1,
@@ -76,6 +78,7 @@ pub(in crate::algorithm) static MGM_KUZNYECHIK: Algorithm = Algorithm {
     name: "mgm(kuznyechik)",
     kind: Kind::Aead,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 16,
     iv_mask: 0x7f,
     block: 1,
@@ -108,6 +111,7 @@ pub(in crate::algorithm) static ECB_MAGMA: Algorithm = Algorithm {
     name: "ecb(magma)",
     kind: Kind::Cipher,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 0,
     iv_mask: 0xff,
     block: 8,
@@ -140,6 +144,7 @@ pub(in crate::algorithm) static CTR_MAGMA: Algorithm = Algorithm {
     name: "ctr(magma)",
     kind: Kind::Cipher,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 4,
     iv_mask: 0xff,
     block: 1,
@@ -169,6 +174,7 @@ pub(in crate::algorithm) static MGM_MAGMA: Algorithm = Algorithm {
     name: "mgm(magma)",
     kind: Kind::Aead,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 8,
     iv_mask: 0x7f,
     block: 1,

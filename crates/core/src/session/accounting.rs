@@ -4,11 +4,11 @@
 use std::sync::atomic::Ordering;
 
 use super::Inner;
+use super::flight::Route;
 use crate::Direction;
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::{Found, Queue};
 use crate::dispatch::{Mode, Shape};
-use crate::flight::Route;
 use crate::request::Request;
 
 impl Inner {

@@ -8,13 +8,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use super::{Inner, Landed};
 use crate::Direction;
 use crate::batch::{Batch, OwnedRequest};
 use crate::dispatch::BASE;
 use crate::dispatch::queue::{Found, QueuedBatch};
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::request::{Request, Status};
-use crate::session::{Inner, Landed};
 use crate::verify::Pick;
 
 /// A submitted batch in the hands of a driver, which runs its requests on any thread and
