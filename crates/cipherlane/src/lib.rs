@@ -26,7 +26,7 @@
 //! | work that is submitted and fetched later | [`Session::submit`], [`Batch`], [`Ticket`] |
 //! | the names, keys and nonces of algorithms | [`Algorithm::all`] |
 //! | settings, dedicated cores, devices | [`Config`], [`load_config`], [`drivers`] |
-//! | who serves, what it costs, why | [`Framework::why`], [`explain`](cipherlane_core::Framework::explain) |
+//! | who serves, what it costs, why | [`why`](cipherlane_core::Framework::why), [`explain`](cipherlane_core::Framework::explain) |
 //! | a driver of your own | [`Driver`], [`conformance`] |
 //! | the traits of RustCrypto's `aead` | `Aead96`, with the feature `aead` |
 //!
