@@ -256,7 +256,7 @@ impl Drop for GcmState {
     }
 }
 
-/// What [`GcmState::behind`] is told.
+/// What [`GcmState::continue_message`] is told.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<'a> {
     /// Bytes of additional data.
