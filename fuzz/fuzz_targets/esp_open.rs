@@ -5,7 +5,7 @@
 use std::sync::{Arc, OnceLock};
 
 use arbitrary::Arbitrary;
-use cipherlane::{Direction, Framework, Request};
+use cipherlane_core::{Direction, Framework, Request};
 use cipherlane_drivers::software::Software;
 use cipherlane_esp::{
     Encapsulation, InboundSa, Integrity, IvOrigin, Keys, Mode, OutboundSa, Packet, SaParameters,

@@ -2,7 +2,7 @@
 //! diversification of keys; S-boxes of many kinds in one batch.
 #![no_main]
 
-use cipherlane_kernels::gost28147::divers::{Diversify, divers};
+use cipherlane_kernels::gost28147::diversify::{Diversify, diversify};
 use cipherlane_kernels::gost28147::{Key, Sbox, cfb, cnt, ecb, imit};
 use cipherlane_kernels::job::{CipherJob, Direction};
 use cipherlane_kernels::naive;
@@ -106,7 +106,7 @@ fn diversified(messages: &[Message]) {
             derived,
         })
         .collect();
-    divers(&mut jobs);
+    diversify(&mut jobs);
     for (derived, m) in derived.iter().zip(messages) {
         let expected = naive::gost28147_divers(sbox(m).rows(), m.key_32(), d(m));
         assert_eq!(derived.bytes(), expected);

@@ -1,6 +1,6 @@
 //! Algorithms by the names that users of CryptoAPI and of OpenSSL know.
 
-use cipherlane::Algorithm;
+use cipherlane_core::Algorithm;
 
 use crate::failure::Failure;
 

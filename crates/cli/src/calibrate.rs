@@ -1,6 +1,6 @@
 //! `cipherlane calibrate`: measures every driver, and keeps what it learned.
 
-use cipherlane::{Algorithm, Config, Direction, Framework, Mode, Question, Row};
+use cipherlane_core::{Algorithm, Config, Direction, Framework, Mode, Question, Row};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -146,7 +146,7 @@ fn save(framework: &Framework, config: &Config) -> Result<(), Failure> {
         ));
     };
     framework.save_profile().map_err(|error| match error {
-        cipherlane::Error::Io { path, source } => {
+        cipherlane_core::Error::Io { path, source } => {
             Failure::path("keep the profile in", &path, &source)
         }
         error => Failure::Runtime(format!(
@@ -165,7 +165,7 @@ fn serving(
     let key_len = algorithm.key_lengths()[0];
     let mut ranges: Vec<Range> = Vec::new();
     for size in SIZES.map(|power| 1 << power) {
-        let why = framework.why(Question {
+        let why = framework.explain(Question {
             algorithm,
             key_len,
             goal: config.goal,

@@ -1,6 +1,6 @@
 //! `cipherlane drivers`: what there is, like /proc/crypto.
 
-use cipherlane::{Framework, Row, SelfTest};
+use cipherlane_core::{Framework, Row, SelfTest};
 use clap::Args;
 
 use crate::failure::Failure;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use cipherlane::Error;
+use cipherlane_core::Error;
 
 /// Why a command ended.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn mistakes_of_the_user_and_of_the_machine_are_told_apart() {
-        let unknown = cipherlane::Algorithm::find("rot13").unwrap_err();
+        let unknown = cipherlane_core::Algorithm::find("rot13").unwrap_err();
         assert!(matches!(Failure::from(unknown), Failure::Usage(m) if m.contains("rot13")));
         let full = io::Error::from(io::ErrorKind::StorageFull);
         let failure = Failure::path("write", Path::new("/a"), &full);

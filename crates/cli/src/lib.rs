@@ -36,7 +36,7 @@ mod why;
 
 use std::process::ExitCode;
 
-use cipherlane::Config;
+use cipherlane_core::Config;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -126,8 +126,3 @@ mod tests {
         Cli::command().debug_assert();
     }
 }
-
-/// The code on the front page is compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use cipherlane::{Config, Error, Framework, Goal};
+use cipherlane_core::{Config, Error, Framework, Goal};
 use cipherlane_drivers::cores::Settings;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

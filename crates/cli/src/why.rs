@@ -1,6 +1,6 @@
 //! `cipherlane why`: who serves a request, and why not another.
 
-use cipherlane::{Config, Direction, Mode, Question, Why};
+use cipherlane_core::{Config, Direction, Mode, Question, Why};
 use clap::Args;
 
 use crate::algorithms::{self, Choice};
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &WhyArgs, mut config: Config) -> Result<(), Failure> {
             eprintln!("cipherlane: warning: what was learned is not kept: {error}");
         }
     }
-    let why = framework.why(question)?;
+    let why = framework.explain(question)?;
     match args.json.json {
         true => output::json(&why),
         false => output::print(&text(&why, question.direction)),

@@ -6,6 +6,23 @@ use crate::request::{Request, Status};
 use crate::{Direction, Error};
 
 /// Owned requests of one direction, for [`Session::submit`](crate::Session::submit).
+///
+/// ```
+/// use cipherlane::{Batch, Direction, Framework, OwnedRequest, Payload, Status};
+///
+/// let session = Framework::new()?.session("ctr(aes)", &[7; 16])?.open()?;
+/// let mut batch = Batch::new(Direction::Encrypt);
+/// for number in 0..8 {
+///     let payload = Payload::InPlace(vec![number; 4096]);
+///     batch.push(OwnedRequest::new(payload).iv(vec![number; 16]));
+/// }
+/// let mut sealed = session.submit(&mut batch)?.wait().reversed();
+/// let opened = session.submit(&mut sealed)?.wait();
+/// assert_eq!(opened.requests()[3].status(), Status::Done);
+/// let Payload::InPlace(data) = &opened.requests()[3].payload else { unreachable!() };
+/// assert_eq!(*data, [3; 4096]);
+/// # Ok::<(), cipherlane::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Batch {
     pub(crate) direction: Direction,
@@ -49,6 +66,24 @@ impl Batch {
     /// The requests, for filling again.
     pub fn requests_mut(&mut self) -> &mut [OwnedRequest] {
         &mut self.requests
+    }
+
+    /// The same requests for the other direction: what was output is input now, and the tag that
+    /// was written is compared.
+    pub fn reversed(mut self) -> Batch {
+        for request in &mut self.requests {
+            match &mut request.payload {
+                Payload::Copy { input, output } => std::mem::swap(input, output),
+                Payload::Scatter { input, output } => std::mem::swap(input, output),
+                Payload::InPlace(_) | Payload::ScatterInPlace(_) | Payload::Mac(_) => {}
+            }
+            request.status = Status::Pending;
+        }
+        self.direction = match self.direction {
+            Direction::Encrypt => Direction::Decrypt,
+            Direction::Decrypt => Direction::Encrypt,
+        };
+        self
     }
 
     /// Takes the requests out.

@@ -16,7 +16,7 @@ const DEPTH: usize = 4;
 /// Repetitions at a node, of which the median counts.
 const REPETITIONS: usize = 5;
 /// Short batches repeat for this long, so that the clock's own cost vanishes.
-const LEAST: Duration = Duration::from_micros(100);
+const MIN_MEASUREMENT: Duration = Duration::from_micros(100);
 
 /// How far a calibration is.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +92,7 @@ impl Framework {
         let clock = &self.shared.clock;
         let deadline = clock.now() + budget;
         let mut scratch = Scratch::new(algorithm, clock.clone(), &mut random);
-        let most = transform.most();
+        let most = transform.max_len();
         let taken = |&(_, size): &(usize, usize)| SIZES[size] as usize <= most;
         for (count, size) in nodes(algorithm).into_iter().filter(taken) {
             // Two nodes of each model at least, so that there is a slope.
@@ -128,8 +128,8 @@ fn nodes(algorithm: &Algorithm) -> Vec<(usize, usize)> {
             for size in (0..SIZES.len()).step_by(stride) {
                 let bytes = SIZES[size] as usize;
                 let fits = COUNTS[count] as usize * bytes <= LARGEST
-                    && bytes >= algorithm.least
-                    && bytes as u64 <= algorithm.most;
+                    && bytes >= algorithm.min_len
+                    && bytes as u64 <= algorithm.max_len;
                 if fits && !order.contains(&(count, size)) {
                     order.push((count, size));
                 }
@@ -193,7 +193,7 @@ impl Scratch {
             }
             let (now, used) = self.times();
             let (wall, cpu) = (now - wall, used.saturating_sub(cpu));
-            if wall < LEAST && repeats < 1 << 16 {
+            if wall < MIN_MEASUREMENT && repeats < 1 << 16 {
                 repeats *= 2;
                 continue;
             }

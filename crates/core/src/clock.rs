@@ -96,7 +96,7 @@ impl VirtualTime {
         Duration::from_nanos(self.simulated.now.load(Ordering::Relaxed))
     }
 
-    /// The caller's core works for so long.
+    /// The caller's core works for this long.
     pub fn work(&self, time: Duration) {
         let nanoseconds = time.as_nanos() as u64;
         self.simulated.now.fetch_add(nanoseconds, Ordering::Relaxed);

@@ -20,7 +20,7 @@ const MAX_FILE: u64 = 1 << 20;
 /// goal = "latency"              # or "throughput" or "cpu"
 /// profile = "/var/cache/cipherlane/profile.json"
 /// calibration_seconds = 2.0     # at most, a driver
-/// verify = 4096                 # one in so many requests is computed again in software; 0: none
+/// verify = 4096                 # one request in 4096 is computed again in software; 0: none
 /// mismatch_data = true          # listings in JSON show the data of a request that a driver got
 ///                               # wrong, in plaintext
 ///
@@ -42,7 +42,7 @@ pub struct Config {
     pub profile: Option<PathBuf>,
     /// Seconds of calibration per driver, within [`Config::CALIBRATION_SECONDS`].
     pub calibration_seconds: Option<f64>,
-    /// One in so many requests of every driver but the base is computed again in software, and
+    /// One request in this many of every driver but the base is computed again in software, and
     /// a driver that was wrong is quarantined; 0 for none. The default is 4096.
     pub verify: Option<u64>,
     /// Whether a [`Mismatch`](crate::Mismatch) is serialised with its data: IV, additional data,

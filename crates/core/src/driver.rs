@@ -30,7 +30,7 @@ pub trait Driver: Send + Sync {
         Ok(())
     }
 
-    /// Whether it takes keys of so many bytes for an algorithm that it offers.
+    /// Whether the driver takes keys of `key_len` bytes for an algorithm that it offers.
     fn takes_key(&self, _: &Algorithm, _key_len: usize) -> bool {
         true
     }
@@ -49,17 +49,17 @@ pub trait Driver: Send + Sync {
         Load::default()
     }
 
-    /// The work of a caller that waits went elsewhere because of the delay that
-    /// [`load`](Self::load) has just told, and took so many nanoseconds longer there. A driver
-    /// whose helpers sleep decides by this when to wake one; the largest number asks for that
-    /// at once, since the driver is to be tried.
+    /// The work of a caller that waits went to another driver because of the delay that
+    /// [`load`](Self::load) has just told, and took this many nanoseconds longer there. A driver
+    /// whose helpers sleep decides by this when to wake a helper. The largest number asks for a
+    /// helper at once, since the driver is to be tried.
     fn missed(&self, _nanoseconds: u32) {}
 
     /// How long a request can be stuck in it before it gives the request up: the timeout of
     /// a device. Zero where the work is done by the caller's core, which cannot hang.
     ///
-    /// What may hang is timed at every batch, and is tried only when so long a loss can be
-    /// afforded, so the shorter the better.
+    /// A driver that may hang is timed at every batch, and is tried only when a loss of its
+    /// patience is affordable. So the patience should be as short as possible.
     fn patience(&self) -> Duration {
         Duration::ZERO
     }
@@ -116,7 +116,7 @@ pub trait Transform: Send + Sync {
 
     /// Bytes of a request at most. Larger ones are given up untouched, and software runs them;
     /// that is no failure.
-    fn most(&self) -> usize {
+    fn max_len(&self) -> usize {
         usize::MAX
     }
 

@@ -87,29 +87,29 @@ pub enum Error {
         block: usize,
     },
 
-    /// Payload shorter than the algorithm's least.
-    #[error("{algorithm}: {given} bytes are too few; it takes {least} or more")]
+    /// Payload shorter than the algorithm's shortest.
+    #[error("{algorithm}: {given} bytes are too few; it takes {min_len} or more")]
     TooShort {
         /// CryptoAPI name.
         algorithm: &'static str,
         /// Bytes given.
         given: usize,
-        /// The least it takes.
-        least: usize,
+        /// Bytes of the shortest payload.
+        min_len: usize,
     },
 
     /// Payload longer than the algorithm's limit for one IV; in MGM payload and additional
     /// data together.
     #[error(
-        "{algorithm}: {given} bytes are over its limit of {most} for one IV; cut the data and use another IV for each part"
+        "{algorithm}: {given} bytes are over its limit of {max_len} for one IV; cut the data and use another IV for each part"
     )]
     TooLong {
         /// CryptoAPI name.
         algorithm: &'static str,
         /// Bytes given.
         given: usize,
-        /// The most it takes.
-        most: u64,
+        /// Bytes of the longest payload.
+        max_len: u64,
     },
 
     /// Output not as long as input.
@@ -169,6 +169,27 @@ pub enum Error {
         /// Why, in words.
         reason: String,
     },
+
+    /// A call that the algorithm does not have.
+    #[error("{algorithm} has no '{call}'; its calls are {instead}")]
+    WrongCall {
+        /// CryptoAPI name.
+        algorithm: &'static str,
+        /// The method.
+        call: &'static str,
+        /// The methods that the algorithm has.
+        instead: &'static str,
+    },
+
+    /// A [`NonceCounter`](crate::NonceCounter) has given all its nonces.
+    #[error("all nonces of this counter have been used; take a new key and a new counter")]
+    NoncesUsedUp,
+
+    /// A [`NonceCounter`](crate::NonceCounter) belongs to the parent of this process.
+    #[error(
+        "the parent of this process counts these nonces, and both would use the same ones; take a new key and a new counter after the fork"
+    )]
+    NonceForked,
 
     /// A batch was empty.
     #[error("an empty batch; put at least one request in it")]

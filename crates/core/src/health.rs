@@ -11,9 +11,9 @@ use crate::{Clock, Mismatch};
 /// Failures in a row that open the breaker.
 const TRIP: u32 = 8;
 /// The first back-off; it doubles with each trip.
-const FIRST: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest back-off.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The state a driver is in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -58,13 +58,13 @@ impl std::fmt::Display for Health {
 pub(crate) struct Breaker {
     failures: AtomicU32,
     open: AtomicBool,
-    rest: Mutex<Rest>,
+    back_off: Mutex<BackOff>,
     quarantine: OnceLock<Arc<Mismatch>>,
     clock: Clock,
 }
 
 #[derive(Debug, Default)]
-struct Rest {
+struct BackOff {
     trips: u32,
     /// By the breaker's clock.
     until: Option<Duration>,
@@ -78,8 +78,8 @@ impl Breaker {
         }
     }
 
-    fn rest(&self) -> MutexGuard<'_, Rest> {
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
+    fn back_off(&self) -> MutexGuard<'_, BackOff> {
+        self.back_off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes failed requests; `true` if the driver must not be used from now on.
@@ -93,10 +93,12 @@ impl Breaker {
             return false;
         }
         self.failures.store(0, Ordering::Relaxed);
-        let mut rest = self.rest();
-        let pause = FIRST.saturating_mul(1 << rest.trips.min(16)).min(LONGEST);
-        rest.trips += 1;
-        rest.until = Some(self.clock.now() + pause);
+        let mut back_off = self.back_off();
+        let pause = FIRST_PAUSE
+            .saturating_mul(1 << back_off.trips.min(16))
+            .min(LONGEST_PAUSE);
+        back_off.trips += 1;
+        back_off.until = Some(self.clock.now() + pause);
         self.open.store(true, Ordering::Relaxed);
         true
     }
@@ -112,7 +114,7 @@ impl Breaker {
     /// As if it had never failed.
     pub(crate) fn forget(&self) {
         self.failures.store(0, Ordering::Relaxed);
-        *self.rest() = Rest::default();
+        *self.back_off() = BackOff::default();
         self.open.store(false, Ordering::Relaxed);
     }
 
@@ -121,10 +123,12 @@ impl Breaker {
         if !self.open.load(Ordering::Relaxed) {
             return false;
         }
-        let mut rest = self.rest();
-        let over = rest.until.is_some_and(|until| self.clock.now() >= until);
+        let mut back_off = self.back_off();
+        let over = back_off
+            .until
+            .is_some_and(|until| self.clock.now() >= until);
         if over {
-            rest.until = None;
+            back_off.until = None;
             // On trial: the first failure is one too many.
             self.failures.store(TRIP - 1, Ordering::Relaxed);
             self.open.store(false, Ordering::Relaxed);
@@ -148,13 +152,13 @@ impl Breaker {
             let mismatch = mismatch.clone();
             return Health::Quarantined { mismatch };
         }
-        let rest = self.rest();
-        match rest
+        let back_off = self.back_off();
+        match back_off
             .until
             .map(|until| until.saturating_sub(self.clock.now()))
         {
             Some(remaining) => Health::Suspended {
-                trips: rest.trips,
+                trips: back_off.trips,
                 remaining_ms: remaining.as_millis() as u64,
             },
             None => Health::Working,
@@ -179,7 +183,7 @@ mod tests {
         for trips in 1..5 {
             // After a rest one failure is enough.
             assert!(breaker.fail(if trips == 1 { TRIP } else { 1 }));
-            let pause = FIRST * (1 << (trips - 1));
+            let pause = FIRST_PAUSE * (1 << (trips - 1));
             let remaining_ms = pause.as_millis() as u64;
             let suspended = Health::Suspended {
                 trips,

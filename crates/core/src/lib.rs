@@ -6,7 +6,8 @@
 //! | [`Algorithm`] (`algorithm/`) | names, key lengths, rules, known answers; one file a family |
 //! | [`Request`] (`request`) | regions of the caller's memory |
 //! | [`Session`] (`session`) | a key in use: checks, picks a driver, runs, rescues |
-//! | [`Batch`], [`Ticket`] (`batch`, `flight`) | requests that own their memory, for callers that do not wait |
+//! | [`NonceCounter`] (`nonce`) | nonces that never come twice |
+//! | [`Batch`], [`Ticket`] (`batch`, `session/flight`) | requests that own their memory, for callers that do not wait |
 //! | [`Driver`], [`Transform`], [`Split`] (`driver`) | what a driver author implements |
 //! | [`Framework`] (`framework`, `config`, `health`, `selftest`, `verify`) | the registry: admission, settings, health, verification |
 //! | `dispatch/`, `calibrate`, `profile` | learned costs and the choice they lead to |
@@ -58,10 +59,9 @@ pub mod conformance;
 mod dispatch;
 mod driver;
 mod error;
-#[allow(unsafe_code)]
-mod flight;
 mod framework;
 mod health;
+mod nonce;
 #[allow(unsafe_code)]
 mod process;
 mod profile;
@@ -80,7 +80,7 @@ mod why;
 pub use cipherlane_kernels::job::Direction;
 pub use cipherlane_kernels::{environment, wipe_stack};
 
-pub use algorithm::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample};
+pub use algorithm::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample};
 pub use batch::{Batch, OwnedRequest, Payload};
 pub use calibrate::CalibrationStep;
 pub use clock::{Clock, VirtualTime};
@@ -88,12 +88,12 @@ pub use config::Config;
 pub use dispatch::{Goal, Mode, Switch};
 pub use driver::{Driver, Load, PieceState, Split, Transform};
 pub use error::Error;
-pub use flight::{Flight, Ticket};
 pub use framework::{Framework, FrameworkBuilder, Row, SelfTest};
 pub use health::Health;
+pub use nonce::NonceCounter;
 pub use process::Process;
 pub use request::{Request, Status};
-pub use session::{Session, SessionBuilder};
+pub use session::{Flight, Session, SessionBuilder, Ticket};
 pub use stats::Totals;
 pub use text_file::{read_bounded, read_text};
 pub use verify::{Answer, Mismatch};

@@ -28,7 +28,7 @@ static GIVEN: AtomicU64 = AtomicU64::new(0);
 /// The process that something belongs to.
 ///
 /// ```
-/// let owner = cipherlane::Process::current();
+/// let owner = cipherlane_core::Process::current();
 /// assert!(owner.is_current());
 /// ```
 #[derive(Clone, Copy, Debug)]

@@ -78,7 +78,7 @@ pub(crate) fn first_sight(
         Ok(best)
     };
     let (one, some) = (time(1, SMALL)?, time(SOME, SMALL)?);
-    let mut large = LARGE.min(transform.most());
+    let mut large = LARGE.min(transform.max_len());
     let long = loop {
         match time(1, large) {
             Ok(long) => break long,
@@ -95,12 +95,19 @@ pub(crate) fn first_sight(
     })
 }
 
+/// Whether there is a key length that a driver can be tested with.
+pub(crate) fn takes_a_key(driver: &dyn Driver, algorithm: &Algorithm) -> Result<(), String> {
+    let mut lengths = algorithm.key_lengths().into_iter();
+    match lengths.any(|key_len| driver.takes_key(algorithm, key_len)) {
+        true => Ok(()),
+        false => Err("it takes none of the usual key lengths".to_owned()),
+    }
+}
+
 /// Runs the self-test. `Err` names the case that failed, for the user.
 pub(crate) fn run(driver: &dyn Driver, algorithm: &'static Algorithm) -> Result<(), String> {
     let taken = |key_len: &usize| driver.takes_key(algorithm, *key_len);
-    if !algorithm.key_lengths().iter().any(taken) {
-        return Err("it takes none of the usual key lengths".to_owned());
-    }
+    takes_a_key(driver, algorithm)?;
     for answer in algorithm.known_answers {
         if !taken(&(answer.key.len() / 2)) {
             continue;
@@ -254,7 +261,7 @@ fn differential(
     let transform = driver.transform(algorithm, &key)?;
     let sizes = SIZES
         .iter()
-        .filter(|&&size| size % algorithm.block == 0 && size >= algorithm.least);
+        .filter(|&&size| size % algorithm.block == 0 && size >= algorithm.min_len);
     let cases: Vec<Case> = sizes
         .map(|&size| {
             let iv = algorithm.fit_iv(random.bytes(algorithm.iv_len));
@@ -300,7 +307,7 @@ fn large(
         ciphertext: Vec::new(),
         tag: vec![0; algorithm.tag_len()],
     };
-    let kernel = (algorithm.kernel)(key);
+    let kernel = (algorithm.software)(key);
     let (_, ciphertext, tag) = once(&*kernel, algorithm, Direction::Encrypt, &case, true);
     (case.ciphertext, case.tag) = (ciphertext, tag);
     match once(transform, algorithm, Direction::Encrypt, &case, true) {

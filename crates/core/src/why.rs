@@ -69,10 +69,42 @@ pub struct Candidate {
     pub not_used_because: Option<String>,
 }
 
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "'{}' serves {} for {} x {} bytes: {}",
+            self.served_by, self.algorithm, self.requests, self.size, self.reason
+        )
+    }
+}
+
 impl Framework {
+    /// Who would serve one request of `size` bytes, and why: [`explain`](Self::explain) with the
+    /// algorithm's shortest key, the goal of the settings and a caller that waits.
+    ///
+    /// ```
+    /// let why = cipherlane::Framework::new()?.why("ctr(aes)", 64)?;
+    /// println!("{why}");
+    /// assert_eq!(why.served_by, "software");
+    /// # Ok::<(), cipherlane::Error>(())
+    /// ```
+    pub fn why(&self, algorithm: &str, size: usize) -> Result<Why, Error> {
+        let algorithm = Algorithm::find(algorithm)?;
+        self.explain(Question {
+            algorithm,
+            key_len: algorithm.key_lengths()[0],
+            goal: self.shared.config.goal,
+            mode: Mode::Wait,
+            direction: Direction::Encrypt,
+            requests: 1,
+            size,
+        })
+    }
+
     /// Who would serve a batch, what each driver is estimated to take, and why the others
     /// are not used.
-    pub fn why(&self, question: Question) -> Result<Why, Error> {
+    pub fn explain(&self, question: Question) -> Result<Why, Error> {
         let Question {
             algorithm,
             key_len,
@@ -97,7 +129,7 @@ impl Framework {
             let key = vec![0x5a; key_len];
             let device = dispatch.is_device(index) && dispatch.is_eligible(index);
             let driver = &self.shared.entries[index].driver;
-            device && (driver.transform(algorithm, &key)).is_ok_and(|t| t.most() < size)
+            device && (driver.transform(algorithm, &key)).is_ok_and(|t| t.max_len() < size)
         };
         let serving = match &self.shared.config.force {
             Some(forced) => self.driver_index(forced)?,

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cipherlane::{
+use cipherlane_core::{
     Algorithm, Config, Direction, Error, Framework, Health, Request, SelfTest, Status,
 };
 use common::{Base, Fault, Rogue, with_rogue};
@@ -178,7 +178,7 @@ fn a_driver_that_recovers_is_not_thereby_allowed() {
         builder.open().unwrap()
     };
     let mut data = [0; 64];
-    let mut process = |session: &cipherlane::Session, requests: usize| {
+    let mut process = |session: &cipherlane_core::Session, requests: usize| {
         for _ in 0..requests {
             let request = Request::in_place(&mut data).iv(&[0; 16]);
             session.process(ENCRYPT, &mut [request]).unwrap();

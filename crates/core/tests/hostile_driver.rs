@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use cipherlane::{
+use cipherlane_core::{
     Algorithm, Batch, Direction, Driver, Flight, Framework, OwnedRequest, Payload, PieceState,
     Request, Session, Status, Transform,
 };
@@ -100,7 +100,7 @@ impl Driver for Hostile {
     ) -> Result<Box<dyn Transform>, String> {
         Ok(Box::new(HostileTransform {
             trick: self.trick,
-            kernel: (algorithm.kernel)(key),
+            kernel: (algorithm.software)(key),
             shared: self.shared.clone(),
         }))
     }
@@ -400,7 +400,7 @@ fn kernels_take_any_request_and_panic_at_worst() {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     for algorithm in Algorithm::all() {
-        let transform = (algorithm.kernel)(&vec![7; algorithm.key_lengths()[0]]);
+        let transform = (algorithm.software)(&vec![7; algorithm.key_lengths()[0]]);
         for &len in lengths {
             for shape in 0..6 {
                 for &around in arounds {
@@ -442,7 +442,7 @@ fn pieces_of_any_size_and_place_panic_at_worst() {
         &[0, 1, 16, 17, 48, 1000]
     };
     for algorithm in Algorithm::all() {
-        let transform = (algorithm.kernel)(&vec![7; algorithm.key_lengths()[0]]);
+        let transform = (algorithm.software)(&vec![7; algorithm.key_lengths()[0]]);
         let Some(split) = transform.split() else {
             continue;
         };

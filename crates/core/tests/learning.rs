@@ -4,10 +4,10 @@ mod common;
 
 use std::sync::Arc;
 
-use cipherlane::{Algorithm, Config, Direction, Framework, Goal, Mode, Question};
+use cipherlane_core::{Algorithm, Config, Direction, Framework, Goal, Mode, Question};
 use common::{Base, Fault, Rogue};
 
-fn build(config: Config) -> Result<Framework, cipherlane::Error> {
+fn build(config: Config) -> Result<Framework, cipherlane_core::Error> {
     let (rogue, _, _) = Rogue::new(Fault::None);
     Framework::builder(Arc::new(Base))
         .driver(rogue)
@@ -37,7 +37,7 @@ fn what_is_calibrated_is_kept_in_the_file_and_read_again() {
         ..Config::default()
     };
     let framework = build(config()).unwrap();
-    let before = framework.why(question(16384)).unwrap();
+    let before = framework.explain(question(16384)).unwrap();
     assert_eq!(
         (before.served_by.as_str(), before.candidates[0].samples),
         ("base", 0)
@@ -53,7 +53,7 @@ fn what_is_calibrated_is_kept_in_the_file_and_read_again() {
         .calibrate(&what, &mut |s| steps.push((s.driver.to_owned(), s.done)))
         .unwrap();
     assert_eq!(steps.len(), 2);
-    let learned = framework.why(question(16384)).unwrap();
+    let learned = framework.explain(question(16384)).unwrap();
     assert!(
         learned
             .candidates
@@ -62,8 +62,8 @@ fn what_is_calibrated_is_kept_in_the_file_and_read_again() {
     );
     framework.save_profile().unwrap();
 
-    let again = build(config()).unwrap().why(question(16384)).unwrap();
-    let estimates = |w: &cipherlane::Why| -> Vec<_> {
+    let again = build(config()).unwrap().explain(question(16384)).unwrap();
+    let estimates = |w: &cipherlane_core::Why| -> Vec<_> {
         w.candidates
             .iter()
             .map(|c| c.latency_ns.unwrap() as u32)
@@ -108,7 +108,7 @@ fn why_names_everybody_and_says_who_is_forced() {
         force: Some("rogue".into()),
         ..Config::default()
     };
-    let why = build(config).unwrap().why(question(64)).unwrap();
+    let why = build(config).unwrap().explain(question(64)).unwrap();
     assert_eq!(why.served_by, "rogue");
     assert!(why.reason.contains("forces"), "{}", why.reason);
     let base = &why.candidates[0];

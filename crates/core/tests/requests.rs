@@ -2,7 +2,7 @@
 
 mod common;
 
-use cipherlane::{Algorithm, Direction, Error, Request, Session, Status};
+use cipherlane_core::{Algorithm, Direction, Error, Request, Session, Status};
 use common::{AEAD, shared_framework as framework};
 
 const ENCRYPT: Direction = Direction::Encrypt;
@@ -23,7 +23,7 @@ fn session(name: &str, key_len: usize) -> Session {
 
 #[test]
 fn every_algorithm_makes_a_round_trip_by_every_shape_of_request() {
-    for algorithm in algorithms().filter(|a| a.kind != cipherlane::Kind::Mac) {
+    for algorithm in algorithms().filter(|a| a.kind != cipherlane_core::Kind::Mac) {
         let session = session(algorithm.name, algorithm.key_lengths()[0]);
         let iv = vec![9; algorithm.iv_len];
         let plain: Vec<u8> = (0..480u32).map(|i| i as u8).collect();
@@ -170,7 +170,7 @@ fn lengths_of_keys_tags_ivs_and_additional_data_are_checked() {
     for algorithm in Algorithm::all() {
         for len in [0, 1, 15, 17, 33, 65, 1000] {
             let known = algorithm.key_lengths().contains(&len);
-            let any = matches!(algorithm.keys, cipherlane::Keys::Any { .. }) && len > 0;
+            let any = matches!(algorithm.keys, cipherlane_core::KeyLengths::Any { .. }) && len > 0;
             let key: Vec<u8> = (0..len).map(|i| i as u8).collect();
             let opened = framework.session(algorithm.name, &key);
             assert_eq!(opened.is_ok(), known || any, "{} {len}", algorithm.name);
@@ -241,13 +241,13 @@ fn empty_payloads_are_fine_where_the_algorithm_allows_them() {
         let mut tag = vec![0; session.tag_len()];
         let mut nothing = [0u8; 0];
         let request = match algorithm.kind {
-            cipherlane::Kind::Mac => Request::mac(&nothing),
+            cipherlane_core::Kind::Mac => Request::mac(&nothing),
             _ => Request::in_place(&mut nothing),
         };
         let aad = vec![1; algorithm.aad.fit(0)];
         let request = request.iv(&iv).aad(&aad).tag(&mut tag);
         let result = session.process(ENCRYPT, &mut [request]);
-        assert_eq!(result.is_ok(), algorithm.least == 0, "{}", algorithm.name);
+        assert_eq!(result.is_ok(), algorithm.min_len == 0, "{}", algorithm.name);
         // GOST 28147-89's MAC of nothing is zero.
         let zero = tag.is_empty() || algorithm.name.starts_with("imit(");
         assert_eq!(tag.iter().all(|&b| b == 0), zero, "{}", algorithm.name);

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use cipherlane::{Batch, Direction, Error, OwnedRequest, Payload, Status};
+use cipherlane_core::{Batch, Direction, Error, OwnedRequest, Payload, Status};
 use common::{AEAD, AEAD_KEY, Fault, framework, shared_framework, with_rogue};
 use std::sync::atomic::Ordering;
 
@@ -55,12 +55,12 @@ fn output(request: &OwnedRequest) -> Vec<u8> {
 }
 
 /// Decrypts with a waiting caller and compares.
-fn judge(session: &cipherlane::Session, batch: Batch) {
+fn judge(session: &cipherlane_core::Session, batch: Batch) {
     for (i, request) in batch.into_requests().into_iter().enumerate() {
         assert_eq!(request.status(), Status::Done, "{i}");
         let i = request.iv[0];
         let (mut data, mut tag) = (output(&request), request.tag.clone());
-        let open = cipherlane::Request::in_place(&mut data);
+        let open = cipherlane_core::Request::in_place(&mut data);
         let open = open.iv(&request.iv).aad(&request.aad).tag(&mut tag);
         session.process(DECRYPT, &mut [open]).unwrap();
         assert!(data.iter().all(|&b| b == i) && data.len() == LEN);

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cipherlane::{
+use cipherlane_core::{
     Batch, Config, Direction, Framework, Health, Kind, OwnedRequest, Payload, Request, Session,
     Status,
 };
@@ -28,7 +28,7 @@ fn rig(fault: Fault, verify: u64) -> (Framework, Arc<Rogue>) {
 fn session(framework: &Framework, algorithm: &str, driver: &str) -> Session {
     let key = vec![
         1;
-        cipherlane::Algorithm::find(algorithm)
+        cipherlane_core::Algorithm::find(algorithm)
             .unwrap()
             .key_lengths()[0]
     ];

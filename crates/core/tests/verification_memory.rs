@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cipherlane::{Config, Direction, Framework, Health, Request};
+use cipherlane_core::{Config, Direction, Framework, Health, Request};
 use common::{Base, Fault, Rogue};
 use memory::{Masked, scan};
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use arrayvec::ArrayVec;
-use cipherlane::{Algorithm, Direction, Driver, Request, Transform, VirtualTime};
+use cipherlane_core::{Algorithm, Direction, Driver, Request, Transform, VirtualTime};
 use cipherlane_drivers::dma::transport::wire::{
     Completion, DONE, Descriptor, MAGIC, MORE, Operation, READY, Register, WRITE,
 };

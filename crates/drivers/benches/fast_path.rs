@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::slice::from_mut;
 use std::time::Instant;
 
-use cipherlane::{Config, Direction, Request, Session};
+use cipherlane_core::{Config, Direction, Request, Session};
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::gcm::{self, GcmKey};
 use cipherlane_kernels::job::{AeadJob, CipherJob};

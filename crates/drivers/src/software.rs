@@ -1,6 +1,6 @@
 //! The `software` driver: the kernels, on the caller's core.
 
-use cipherlane::{Algorithm, Driver, Transform};
+use cipherlane_core::{Algorithm, Driver, Transform};
 
 /// Runs every algorithm on the caller's core: the yardstick for all other drivers, and the
 /// refuge when one of them fails.
@@ -25,6 +25,6 @@ impl Driver for Software {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
-        Ok((algorithm.kernel)(key))
+        Ok((algorithm.software)(key))
     }
 }

@@ -1,6 +1,6 @@
 //! Every driver present must pass its self-tests for every algorithm that it offers.
 
-use cipherlane::{Config, SelfTest};
+use cipherlane_core::{Config, SelfTest};
 
 #[test]
 fn no_driver_present_fails_a_self_test() {
@@ -16,5 +16,5 @@ fn no_driver_present_fails_a_self_test() {
             .filter(|r| r.driver == driver && r.self_test == SelfTest::Passed)
             .count()
     };
-    assert_eq!(passed("software"), cipherlane::Algorithm::all().len());
+    assert_eq!(passed("software"), cipherlane_core::Algorithm::all().len());
 }

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::hint::black_box;
 
 use callgrind::{asked, instructions};
-use cipherlane::{Algorithm, Config, Direction, Framework, Kind, Request, Session};
+use cipherlane_core::{Algorithm, Config, Direction, Framework, Kind, Request, Session};
 use cipherlane_kernels::gcm::{self, GcmKey};
 use cipherlane_kernels::job::AeadJob;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cipherlane::conformance::check;
-use cipherlane::{Config, Driver};
+use cipherlane_core::conformance::check;
+use cipherlane_core::{Config, Driver};
 use cipherlane_drivers::cores::Cores;
 use cipherlane_drivers::dma::{self, Dma};
 use cipherlane_drivers::gcrypt::Gcrypt;

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use cipherlane::{Batch, Direction, Framework, OwnedRequest, Payload, Request, Session, Status};
+use cipherlane_core::{
+    Batch, Direction, Framework, OwnedRequest, Payload, Request, Session, Status,
+};
 use cipherlane_drivers::cores::{Cores, Fault, Settings};
 use cipherlane_drivers::software::Software;
 
@@ -24,13 +26,13 @@ fn encrypt(session: &Session, seed: u8) -> Vec<u8> {
     data
 }
 
-fn submit(session: &Session, seed: u8) -> cipherlane::Ticket {
+fn submit(session: &Session, seed: u8) -> cipherlane_core::Ticket {
     let mut batch = Batch::new(Direction::Encrypt);
     batch.push(OwnedRequest::new(Payload::InPlace(message(seed))).iv(vec![seed; 16]));
     session.submit(&mut batch).unwrap()
 }
 
-fn landed(ticket: cipherlane::Ticket) -> Vec<u8> {
+fn landed(ticket: cipherlane_core::Ticket) -> Vec<u8> {
     while !ticket.is_done() {
         std::thread::yield_now();
     }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use cipherlane::{Algorithm, Config, Direction, Framework, conformance};
+use cipherlane_core::{Algorithm, Config, Direction, Framework, conformance};
 use cipherlane_drivers::dma;
 use proptest::prelude::*;
 use proptest::sample::Index;

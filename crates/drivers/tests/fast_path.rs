@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use callgrind::{asked, instructions};
-use cipherlane::{Algorithm, Config, Direction, Framework, Kind, Request, Session};
+use cipherlane_core::{Algorithm, Config, Direction, Framework, Kind, Request, Session};
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ctr;
 use cipherlane_kernels::job::CipherJob;

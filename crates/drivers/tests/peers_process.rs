@@ -6,7 +6,7 @@ mod skip;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cipherlane::{Algorithm, Config, Direction, Driver, Kind, Request, Session, Status};
+use cipherlane_core::{Algorithm, Config, Direction, Driver, Kind, Request, Session, Status};
 use cipherlane_drivers::gcrypt::Gcrypt;
 use cipherlane_drivers::ipsec_mb::IpsecMb;
 use cipherlane_drivers::openssl::OpenSsl;

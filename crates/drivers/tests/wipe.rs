@@ -10,7 +10,7 @@ mod memory;
 use std::fs;
 use std::os::unix::fs::FileExt;
 
-use cipherlane::{Algorithm, Batch, Config, Direction, Kind, OwnedRequest, Payload, Request};
+use cipherlane_core::{Algorithm, Batch, Config, Direction, Kind, OwnedRequest, Payload, Request};
 use memory::{Masked, scan};
 
 fn random(len: usize) -> Vec<u8> {
@@ -64,7 +64,7 @@ fn is_own(driver: &str) -> bool {
 
 #[test]
 fn no_driver_leaves_a_key_behind() {
-    let nested = cipherlane::environment::variable(DRIVERS).is_some();
+    let nested = cipherlane_core::environment::variable(DRIVERS).is_some();
     drivers_leave_no_key(|driver| !nested || is_own(driver));
     if nested {
         return;

@@ -10,7 +10,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use cipherlane::{Config, Framework};
+use cipherlane_core::{Config, Framework};
 use cipherlane_esp::database::{Database, Id};
 use cipherlane_esp::{InboundSa, Integrity, IvOrigin, Keys, SaParameters, Transform};
 

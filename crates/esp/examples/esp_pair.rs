@@ -1,9 +1,9 @@
-//! Two ends of an ESP tunnel: a multipacket is sealed by one and opened by the other, and a
+//! Two ends of an ESP tunnel: packets are sealed by one in one call and opened by the other, and a
 //! packet that comes again is refused.
 //!
 //! `cargo run --example esp_pair -p cipherlane-esp`
 
-use cipherlane::Config;
+use cipherlane::Framework;
 use cipherlane_esp::{InboundSa, IvOrigin, Keys, OutboundSa, Packet, SaParameters, Transform};
 
 /// An IPv4 packet without payload, of 20 bytes; tunnel mode looks at its length only.
@@ -15,7 +15,7 @@ fn inner() -> [u8; 20] {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let framework = cipherlane_drivers::framework(Config::default())?;
+    let framework = Framework::new()?;
     let parameters = || {
         let transform = Transform::AesGcm {
             icv: 16,
@@ -51,8 +51,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("opened: {:?}", packets[0].verdict());
     let mut again = kept;
     let whole = 0..again.len();
-    let mut replayed = [Packet::new(&mut again, whole)];
-    inbound.open(&mut replayed);
-    println!("the same packet again: {:?}", replayed[0].verdict());
+    let mut replayed = Packet::new(&mut again, whole);
+    let verdict = inbound.open_one(&mut replayed);
+    println!("the same packet again: {verdict:?}");
     Ok(())
 }

@@ -84,5 +84,5 @@ pub enum Error {
 
     /// The framework refused the session.
     #[error(transparent)]
-    Session(#[from] cipherlane::Error),
+    Session(#[from] cipherlane_core::Error),
 }

@@ -2,7 +2,7 @@
 //! and accepts each sequence number once.
 
 use arrayvec::ArrayVec;
-use cipherlane::Framework;
+use cipherlane_core::Framework;
 
 use crate::forgeries::Forgeries;
 use crate::lifetime::{Life, Observer};
@@ -104,6 +104,13 @@ impl InboundSa {
             self.open_group(group, &mut tally);
         }
         self.statistics.add(&tally);
+    }
+
+    /// [`open`](Self::open) for a packet that comes alone. Several in one call are faster.
+    #[must_use = "a packet that was refused must not be used"]
+    pub fn open_one(&self, packet: &mut Packet<'_>) -> Verdict {
+        self.open(std::slice::from_mut(packet));
+        packet.verdict()
     }
 
     fn open_group(&self, group: &mut [Packet<'_>], tally: &mut Tally) {

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use cipherlane::{Clock, Process};
+use cipherlane_core::{Clock, Process};
 
 use crate::sync::Line;
 use crate::{Lifetime, Lifetimes, Refusal};

@@ -1,6 +1,6 @@
 //! An outbound SA: numbers packets, frames them, and has them protected.
 
-use cipherlane::Framework;
+use cipherlane_core::Framework;
 
 use crate::lifetime::{Life, Observer};
 use crate::protection::{self, HEADER, LANES, Layout, Protection};
@@ -16,17 +16,16 @@ use crate::{Error, Event, Mode, Packet, Refusal, SaParameters, Verdict};
 /// use cipherlane_esp::{IvOrigin, Keys, Mode, OutboundSa, Packet, SaParameters, Transform};
 /// use cipherlane_esp::Verdict;
 ///
-/// let framework = cipherlane_drivers::framework(cipherlane::Config::default())?;
+/// let framework = cipherlane::Framework::new()?;
 /// let transform = Transform::AesGcm { icv: 16, iv: IvOrigin::Explicit };
 /// let mut parameters = SaParameters::new(0x1234, transform, Keys::combined(&[7; 20]));
 /// parameters.mode = Mode::Transport;
 /// let sa = OutboundSa::new(&framework, parameters)?;
 ///
 /// let mut buffer = [0; 2048];
-/// let mut packets = [Packet::new(&mut buffer, 64..164).with_next_header(17)];
-/// sa.seal(&mut packets);
-/// assert_eq!(packets[0].verdict(), Verdict::Sealed);
-/// assert_eq!(packets[0].content()[..8], [0, 0, 0x12, 0x34, 0, 0, 0, 1]);
+/// let mut packet = Packet::new(&mut buffer, 64..164).with_next_header(17);
+/// assert_eq!(sa.seal_one(&mut packet), Verdict::Sealed);
+/// assert_eq!(packet.content()[..8], [0, 0, 0x12, 0x34, 0, 0, 0, 1]);
 /// # Ok(())
 /// # }
 /// ```
@@ -139,6 +138,13 @@ impl OutboundSa {
             }
         }
         self.statistics.add(&tally);
+    }
+
+    /// [`seal`](Self::seal) for a packet that comes alone. Several in one call are faster.
+    #[must_use = "a packet that was refused was not sealed"]
+    pub fn seal_one(&self, packet: &mut Packet<'_>) -> Verdict {
+        self.seal(std::slice::from_mut(packet));
+        packet.verdict()
     }
 
     /// Seals the pending ones of up to [`LANES`] packets; the number behind their last.

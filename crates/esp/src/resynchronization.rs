@@ -4,7 +4,7 @@
 //! The upper half of the number is not sent. After such a loss the receiver infers a wrong one,
 //! and no packet is authentic any more. So it counts packets that were not authentic in a row,
 //! and after every [`TRIGGER`] of them it verifies one packet a second time, with a greater upper
-//! half than it inferred: by one, the next time by two, up to [`MOST`], and then from one again.
+//! half than it inferred: by one, the next time by two, up to [`MAX_LEAP`], and then from one again.
 //! A packet that is authentic that way moves the replay window on, and all is well.
 //!
 //! Who forges packets makes the receiver work by 1 in [`TRIGGER`] more than without this: so it
@@ -19,7 +19,7 @@ pub(crate) const TRIGGER: u64 = 64;
 pub(crate) const LONGEST: usize = 9216;
 
 /// The farthest leap in upper halves. The replay window refuses one of 2^36 numbers.
-pub(crate) const MOST: u64 = 15;
+pub(crate) const MAX_LEAP: u64 = 15;
 
 /// The state of one SA. Written only while packets are not authentic.
 pub(crate) struct Resynchronization {
@@ -65,7 +65,7 @@ impl Resynchronization {
             .tried_at
             .compare_exchange(last, failures, relaxed, relaxed);
         taken.ok()?;
-        Some(1 + self.trials.fetch_add(1, relaxed) % MOST)
+        Some(1 + self.trials.fetch_add(1, relaxed) % MAX_LEAP)
     }
 
     /// Some packets of a batch were not authentic, and none was.
@@ -98,11 +98,11 @@ mod tests {
     fn one_packet_in_64_failures_is_tried_ever_farther_and_then_from_the_beginning() {
         let state = Resynchronization::new();
         let mut leaps = Vec::new();
-        for _ in 0..TRIGGER * (MOST + 2) {
+        for _ in 0..TRIGGER * (MAX_LEAP + 2) {
             leaps.extend(state.leap());
             state.failed(1);
         }
-        let expected: Vec<u64> = (1..=MOST).chain([1]).collect();
+        let expected: Vec<u64> = (1..=MAX_LEAP).chain([1]).collect();
         assert_eq!(leaps, expected);
     }
 

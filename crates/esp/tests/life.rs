@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cipherlane::{Framework, VirtualTime};
+use cipherlane_core::{Framework, VirtualTime};
 use cipherlane_drivers::software::Software;
 use cipherlane_esp::{
     Event, InboundSa, IvOrigin, Keys, Lifetime, Measure, OutboundSa, Refusal, SaParameters,

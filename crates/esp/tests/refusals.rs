@@ -3,7 +3,7 @@
 
 mod support;
 
-use cipherlane::{Direction, Request};
+use cipherlane_core::{Direction, Request};
 use cipherlane_esp::{
     Encapsulation, Error, InboundSa, IvOrigin, Keys, Malformed, Mode, OutboundSa, Packet, Refusal,
     SaParameters, Transform, Verdict,

@@ -181,7 +181,7 @@ impl<M: Mac, C: Cipher> AuthencKey<M, C> {
 #[inline]
 pub fn seal<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) {
     #[cfg(target_arch = "x86_64")]
-    if jobs.len() <= few::MOST && together(jobs) {
+    if jobs.len() <= few::MAX_MESSAGES && together(jobs) {
         return;
     }
     for group in jobs.chunks_mut(GROUP) {
@@ -208,7 +208,7 @@ fn together<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) ->
     let Some(tokens) = few::tokens() else {
         return false;
     };
-    let mut keys = ArrayVec::<_, { few::MOST }>::new();
+    let mut keys = ArrayVec::<_, { few::MAX_MESSAGES }>::new();
     for job in &*jobs {
         match (C::aes_cbc(&job.key.cipher), job.key.mac.hmac_sha256()) {
             (Some(cipher), Some(mac)) if few::pays(job.data.len()) => keys.push((cipher, mac)),

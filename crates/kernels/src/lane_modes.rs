@@ -17,10 +17,10 @@ pub(crate) const LANES: usize = 192;
 pub(crate) trait LaneCipher<const N: usize>: Sized {
     /// What an implementation keeps from one call to the next, as long as the keys it
     /// was given live.
-    type Kept: Default;
+    type KeyCache: Default;
 
     /// Encrypts or decrypts each block under the key of the same place.
-    fn crypt(kept: &mut Self::Kept, dir: Direction, keys: &[&Self], blocks: &mut [[u8; N]]);
+    fn crypt(cache: &mut Self::KeyCache, dir: Direction, keys: &[&Self], blocks: &mut [[u8; N]]);
 }
 
 /// Blocks on their way through the lanes. Only as many are touched as the jobs have.
@@ -29,7 +29,7 @@ pub(crate) struct Lanes<'a, K: LaneCipher<N>, const N: usize> {
     keys: ArrayVec<&'a K, LANES>,
     /// Those blocks, and behind them others that were there before.
     blocks: ArrayVec<[u8; N], LANES>,
-    kept: K::Kept,
+    cache: K::KeyCache,
 }
 
 impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
@@ -38,7 +38,7 @@ impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
         Lanes {
             keys: ArrayVec::new(),
             blocks: ArrayVec::new(),
-            kept: K::Kept::default(),
+            cache: K::KeyCache::default(),
         }
     }
 
@@ -58,7 +58,7 @@ impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
     /// Encrypts or decrypts what was pushed, gives it and is empty again.
     pub(crate) fn run(&mut self, dir: Direction) -> &[[u8; N]] {
         let blocks = &mut self.blocks[..self.keys.len()];
-        K::crypt(&mut self.kept, dir, &self.keys, blocks);
+        K::crypt(&mut self.cache, dir, &self.keys, blocks);
         self.keys.clear();
         blocks
     }

@@ -12,7 +12,7 @@ use crate::interleave::{Plan, Progress};
 use crate::latency::Latency;
 use crate::random::Random;
 use crate::rendezvous::{Aborted, Rendezvous};
-use crate::run::Bill;
+use crate::run::ResourceUse;
 use crate::stats::FEWEST_PAIRS;
 use crate::subject::{Candidate, Failure, Subject};
 
@@ -56,10 +56,10 @@ pub(crate) struct Share {
     /// Of this thread.
     pub(crate) involuntary_switches: u64,
     /// Used by this thread while it waited for the others to finish; the
-    /// measurement's doing, so it comes off the bill.
+    /// measurement's doing, so it is subtracted.
     pub(crate) idle: Usage,
     /// Of the process and the machine; filled in by caller thread 0 alone.
-    pub(crate) bill: Bill,
+    pub(crate) resources: ResourceUse,
 }
 
 /// A subject on its thread, with what the warm-up has learned.
@@ -217,21 +217,21 @@ impl<'p, 'c> Shared<'p, 'c> {
         let done = Snapshot::now(Scope::Thread);
         self.rendezvous.spin()?;
         let idle = Snapshot::now(Scope::Thread).since(&done);
-        let mut bill = Bill::default();
+        let mut resources = ResourceUse::default();
         if let Some(process) = process {
-            bill.usage = Snapshot::now(Scope::Process).since(&process);
+            resources.usage = Snapshot::now(Scope::Process).since(&process);
         }
         // Nobody goes to sleep before caller thread 0 has read the counters.
         self.rendezvous.spin()?;
         if let (Some(before), Some(after)) = (steal, steal.and_then(|_| counters::steal())) {
-            bill.steal = after.saturating_sub(before);
+            resources.steal = after.saturating_sub(before);
         }
         Ok(Share {
             operations,
             elapsed,
             involuntary_switches: done.since(&own).involuntary_switches,
             idle,
-            bill,
+            resources,
         })
     }
 }

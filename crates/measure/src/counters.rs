@@ -2,8 +2,8 @@
 //! switches and page faults, of a thread or of the whole process, and the time
 //! that the hypervisor took away.
 //!
-//! The process-wide figures hold the helper threads of an offload too, so its
-//! bill is complete. The kernel keeps the sum of user and system time exactly,
+//! The process-wide figures hold the helper threads of an offload too, so their
+//! sum is complete. The kernel keeps the sum of user and system time exactly,
 //! but splits it by what its timer tick finds running: the split of a few
 //! milliseconds says little, that of a second is good to a per cent or so.
 

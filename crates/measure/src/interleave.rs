@@ -127,16 +127,16 @@ fn join(candidates: &[Candidate<'_>], callers: &[Caller]) -> Measurement {
             let mut block = Block {
                 operations: 0,
                 rate: 0.0,
-                bill: callers[0].shares[round][index].bill,
+                resources: callers[0].shares[round][index].resources,
                 disturbed: false,
             };
             for share in shares {
                 block.operations += share.operations;
                 block.rate += share.operations as f64 / share.elapsed.as_secs_f64();
                 block.disturbed |= share.involuntary_switches > 0;
-                block.bill.usage = block.bill.usage.without(share.idle);
+                block.resources.usage = block.resources.usage.without(share.idle);
             }
-            block.disturbed |= block.bill.steal > Duration::ZERO;
+            block.disturbed |= block.resources.steal > Duration::ZERO;
             block
         });
         Run {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn helper_threads_are_on_the_bill() {
+    fn helper_threads_are_counted() {
         let candidate = Candidate::new("offload", |_| {
             Ok(|operations| {
                 for _ in 0..operations {
@@ -260,7 +260,7 @@ mod tests {
         let measured = measure(&plan(1), &[candidate], |_| ()).unwrap();
         let run = measured.run("offload").unwrap();
         let used = run.usage().per_operation(run.operations());
-        // Other tests' threads are on the bill as well: no upper bound.
+        // Other tests' threads are counted as well: no upper bound.
         assert!(used.user_seconds + used.system_seconds > 0.5e-3, "{used:?}");
         assert!(used.voluntary_switches >= 0.9, "{used:?}");
     }

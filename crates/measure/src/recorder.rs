@@ -142,7 +142,7 @@ pub(crate) mod tests {
     use crate::counters::Usage;
     use crate::crossover::Shape;
     use crate::latency::Latency;
-    use crate::run::{Bill, Block};
+    use crate::run::{Block, ResourceUse};
 
     pub(crate) fn case() -> Case {
         Case {
@@ -169,7 +169,7 @@ pub(crate) mod tests {
         let block = Block {
             operations: 1000,
             rate,
-            bill: Bill {
+            resources: ResourceUse {
                 usage,
                 steal: Duration::ZERO,
             },

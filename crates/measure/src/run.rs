@@ -39,14 +39,14 @@ pub struct Block {
     /// Operations a second, the sum over the caller threads.
     pub rate: f64,
     /// What the block cost.
-    pub bill: Bill,
+    pub resources: ResourceUse,
     /// Time was stolen, or a caller thread lost its processor against its will.
     pub disturbed: bool,
 }
 
 /// The cost of a block, that of helper threads included.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Bill {
+pub struct ResourceUse {
     /// Of the whole process.
     pub usage: Usage,
     /// Time the hypervisor took from this machine, in steps of 10 ms.
@@ -115,7 +115,7 @@ impl Run {
 fn sum(blocks: &[Block]) -> Usage {
     blocks
         .iter()
-        .fold(Usage::default(), |sum, block| sum + block.bill.usage)
+        .fold(Usage::default(), |sum, block| sum + block.resources.usage)
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
         let blocks = rates.iter().enumerate().map(|(index, rate)| Block {
             operations: 10,
             rate: *rate,
-            bill: Bill {
+            resources: ResourceUse {
                 usage: Usage {
                     user: Duration::from_millis(20),
                     page_faults: 1,
@@ -161,7 +161,7 @@ mod tests {
         );
         for block in &mut run.blocks {
             if !(90.0..110.0).contains(&block.rate) {
-                block.bill.usage.user = Duration::from_secs(1);
+                block.resources.usage.user = Duration::from_secs(1);
             }
         }
         // Left out: 1 and 2, 102 and 500.

@@ -17,12 +17,12 @@ use crate::error::Error;
 use crate::latency::Latency;
 use crate::random::Random;
 use crate::rendezvous::{Aborted, Rendezvous};
-use crate::run::{Bill, Block, Measurement, Run};
+use crate::run::{Block, Measurement, ResourceUse, Run};
 use crate::stats::FEWEST_PAIRS;
 use crate::subject::Failure;
 
 /// The shortest block.
-const LEAST: Duration = Duration::from_micros(1);
+const MIN_BLOCK: Duration = Duration::from_micros(1);
 
 /// One thread's share of the work.
 pub trait Member: Send {
@@ -107,7 +107,7 @@ pub fn measure<M: Member>(
         .collect();
     for round in 1..=plan.rounds() {
         for index in random.order(teams.len()) {
-            let block = Turn::new(index, &teams[index], plan.block.max(LEAST), &renew)
+            let block = Turn::new(index, &teams[index], plan.block.max(MIN_BLOCK), &renew)
                 .run(&mut members[..teams[index].members])?;
             runs[index].blocks.push(block);
         }
@@ -175,7 +175,7 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
         let mut block = Block {
             operations: 0,
             rate: 0.0,
-            bill: Bill::default(),
+            resources: ResourceUse::default(),
             disturbed: false,
         };
         // Only a failure, returned above, or a panic, passed on above, aborts.
@@ -188,7 +188,7 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
             block.disturbed |= share.interrupted;
         }
         if let (Some(before), Some(after)) = (steal, counters::steal()) {
-            block.bill.steal = after.saturating_sub(before);
+            block.resources.steal = after.saturating_sub(before);
             block.disturbed |= after > before;
         }
         Ok(block)

@@ -12,7 +12,7 @@ use std::slice;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use cipherlane::environment;
+use cipherlane_core::environment;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 
 use crate::registry::SPECS;

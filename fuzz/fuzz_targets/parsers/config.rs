@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cipherlane::{Config, Framework};
+use cipherlane_core::{Config, Framework};
 use cipherlane_drivers::software::Software;
 use cipherlane_drivers::{cores, dma};
 use fuzz::Damaged;

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::sync::{Arc, LazyLock};
 
-use cipherlane::{Algorithm, Config, Direction, Framework, Goal, Mode, Question, Request};
+use cipherlane_core::{Algorithm, Config, Direction, Framework, Goal, Mode, Question, Request};
 use cipherlane_drivers::software::Software;
 use fuzz::Damaged;
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 const ALGORITHM: &str = "ctr(aes)";
 const KEY: [u8; 16] = [1; 16];
 
-fn framework(file: &NamedTempFile) -> Result<Framework, cipherlane::Error> {
+fn framework(file: &NamedTempFile) -> Result<Framework, cipherlane_core::Error> {
     let config = Config {
         profile: Some(file.path().to_owned()),
         calibration_seconds: Some(0.01),
@@ -67,7 +67,7 @@ fuzz_target!(|damaged: Damaged| {
             requests: 3,
             size: 1000,
         };
-        let why = framework.why(question).expect("a fair question");
+        let why = framework.explain(question).expect("a fair question");
         assert_eq!(why.served_by, "software");
     }
     let session = framework.session(ALGORITHM, &KEY).expect("a key of AES");

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use cipherlane::{Config, Error, Framework};
+use cipherlane_core::{Config, Error, Framework};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::direct;

@@ -1,7 +1,7 @@
 //! Vectors that are run on the library itself: of ESP packets, and of what the framework has no
 //! algorithm for.
 
-use cipherlane::Framework;
+use cipherlane_core::Framework;
 use cipherlane_esp::{
     Error, InboundSa, Keys, Mode, OutboundSa, Packet, SaParameters, Transform, Verdict,
 };

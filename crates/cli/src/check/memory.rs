@@ -1,6 +1,6 @@
 //! The ways in which a vector's bytes lie in memory when a driver gets them.
 
-use cipherlane::{OwnedRequest, Payload, Request};
+use cipherlane_core::{OwnedRequest, Payload, Request};
 
 /// Lengths of the segments of a scatter list, over and over: odd, empty, whole blocks and more.
 const INPUT_CUTS: [usize; 9] = [1, 15, 0, 7, 16, 33, 3, 64, 5];

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use cipherlane::{
+use cipherlane_core::{
     Algorithm, Batch, Direction, Error, Framework, Kind, OwnedRequest, Request, Session, Status,
 };
 

@@ -1,6 +1,6 @@
 //! What is asked of a driver for one vector, and how the answer is judged.
 
-use cipherlane::{Algorithm, Direction, Kind, OwnedRequest, Payload, Status};
+use cipherlane_core::{Algorithm, Direction, Kind, OwnedRequest, Payload, Status};
 
 use super::case::{Case, Padding, Verdict};
 use super::memory::{self, Shape};

@@ -1,6 +1,6 @@
 //! What happens to one chunk: its IV, the cipher, and the padding of the last one.
 
-use cipherlane::{Direction, Request};
+use cipherlane_core::{Direction, Request};
 
 use super::buffer::Buffer;
 use super::cipher::{BLOCK, Cipher, Mode, padded, padding};

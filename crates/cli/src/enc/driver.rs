@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cipherlane::{Framework, Health, Session};
+use cipherlane_core::{Framework, Health, Session};
 
 use crate::failure::Failure;
 use crate::secret;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use cipherlane::environment;
+use cipherlane_core::environment;
 use rustix::io::Errno;
 use zeroize::{Zeroize, Zeroizing};
 

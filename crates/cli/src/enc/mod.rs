@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
-use cipherlane::{Config, Direction, Framework};
+use cipherlane_core::{Config, Direction, Framework};
 use cipherlane_drivers::cores::Settings;
 use cipherlane_drivers::software::Software;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};

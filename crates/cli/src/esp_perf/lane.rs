@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
 
-use cipherlane::Framework;
+use cipherlane_core::Framework;
 use cipherlane_esp::{InboundSa, OutboundSa, Packet, Refusal, SaParameters, Verdict};
 use cipherlane_measure::subject::Failure;
 use cipherlane_measure::teams::Member;

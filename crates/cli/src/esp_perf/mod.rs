@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cipherlane::{Config, Framework};
+use cipherlane_core::{Config, Framework};
 use cipherlane_esp::{OutboundSa, Verdict};
 use cipherlane_measure::machine::Machine;
 use cipherlane_measure::run::Measurement;

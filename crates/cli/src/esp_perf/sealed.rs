@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-use cipherlane::Framework;
+use cipherlane_core::Framework;
 use cipherlane_esp::headers::{Fields, Tunnel};
 use cipherlane_esp::{OutboundSa, Packet, Verdict};
 

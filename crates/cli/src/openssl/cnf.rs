@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cipherlane::{environment, read_bounded};
+use cipherlane_core::{environment, read_bounded};
 
 use crate::failure::Failure;
 
@@ -27,7 +27,7 @@ pub(crate) struct Cnf {
 }
 
 /// A configuration's file, of limited size: whose path it is may be another's choice.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, cipherlane::Error> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, cipherlane_core::Error> {
     match path.as_os_str() == NULL {
         true => Ok(Vec::new()),
         false => read_bounded(path, MAX_FILE),
@@ -35,9 +35,9 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, cipherlane::Error> {
 }
 
 /// Why a configuration's file cannot be read.
-pub(crate) fn unreadable(path: &Path, error: cipherlane::Error) -> Failure {
+pub(crate) fn unreadable(path: &Path, error: cipherlane_core::Error) -> Failure {
     match error {
-        cipherlane::Error::Io { source, .. } => {
+        cipherlane_core::Error::Io { source, .. } => {
             Failure::path("read the configuration of OpenSSL in", path, &source)
         }
         error => Failure::from(error),

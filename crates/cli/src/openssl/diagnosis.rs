@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cipherlane::environment;
+use cipherlane_core::environment;
 use serde::Serialize;
 
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cipherlane::environment;
+use cipherlane_core::environment;
 use clap::Args;
 use serde::Serialize;
 

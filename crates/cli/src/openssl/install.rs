@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use cipherlane::read_text;
+use cipherlane_core::read_text;
 use cipherlane_files::Destination;
 use clap::Args;
 use serde::Serialize;
@@ -105,7 +105,9 @@ pub(crate) fn run(args: &InstallArgs) -> Result<(), Failure> {
     let cnf = cnf.canonicalize().unwrap_or(cnf);
     let installed = modules.join(FILE);
     let text = match read_text(&cnf, MAX_FILE) {
-        Err(cipherlane::Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+        Err(cipherlane_core::Error::Io { source, .. })
+            if source.kind() == io::ErrorKind::NotFound =>
+        {
             String::new()
         }
         read => read.map_err(|error| cnf::unreadable(&cnf, error))?,

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use cipherlane::environment;
+use cipherlane_core::environment;
 
 use crate::failure::Failure;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cipherlane::Direction;
+use cipherlane_core::Direction;
 use cipherlane_measure::record::Case;
 use clap::Args;
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cipherlane::{Config, Framework, Session, VirtualTime};
+use cipherlane_core::{Config, Framework, Session, VirtualTime};
 use cipherlane_drivers::dma::{Dma, Settings, model};
 use cipherlane_drivers::software::Software;
 use cipherlane_measure::counters::Usage;
 use cipherlane_measure::latency::Latency;
-use cipherlane_measure::run::{Bill, Block, Run};
+use cipherlane_measure::run::{Block, ResourceUse, Run};
 use cipherlane_measure::subject::Subject;
 
 use crate::algorithms::Choice;
@@ -174,7 +174,7 @@ impl Prediction {
         let block = Block {
             operations: self.operations,
             rate: 1.0 / self.period.as_secs_f64(),
-            bill: Bill {
+            resources: ResourceUse {
                 usage: Usage {
                     wall: self.period * self.operations as u32,
                     user: self.processor * self.operations as u32,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cipherlane::{Error, Framework, Session};
+use cipherlane_core::{Error, Framework, Session};
 use cipherlane_measure::interleave::{Plan, measure};
 use cipherlane_measure::run::Measurement;
 use cipherlane_measure::stats::FEWEST_PAIRS;

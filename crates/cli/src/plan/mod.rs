@@ -15,7 +15,7 @@ mod host;
 mod outputs;
 mod workload;
 
-use cipherlane::Config;
+use cipherlane_core::Config;
 use cipherlane_measure::machine::Machine;
 use cipherlane_measure::recorder::Recorder;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use cipherlane::Algorithm;
+use cipherlane_core::Algorithm;
 
 use crate::capture;
 use crate::failure::Failure;
@@ -40,7 +40,9 @@ impl Workload {
         };
         let mut counts = BTreeMap::new();
         for (size, count) in sizes {
-            let padded = size.max(algorithm.least).next_multiple_of(algorithm.block);
+            let padded = size
+                .max(algorithm.min_len)
+                .next_multiple_of(algorithm.block);
             *counts.entry(padded).or_insert(0) += count;
         }
         let all: u64 = counts.values().sum();

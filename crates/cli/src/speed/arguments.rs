@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cipherlane::{Error, read_text};
+use cipherlane_core::{Error, read_text};
 use clap::Args;
 use serde::Deserialize;
 

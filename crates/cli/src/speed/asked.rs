@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cipherlane::{Algorithm, Direction};
+use cipherlane_core::{Algorithm, Direction};
 use cipherlane_measure::interleave::MOST_THREADS;
 
 use super::arguments::{Definition, SpeedArgs};

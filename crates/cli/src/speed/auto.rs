@@ -1,7 +1,7 @@
 //! What `auto` has to know before it is measured, and whether it kept its promise: as good as
 //! the best of the drivers that it may choose.
 
-use cipherlane::{Config, Framework};
+use cipherlane_core::{Config, Framework};
 use cipherlane_measure::run::Measurement;
 use cipherlane_measure::stats::Interval;
 

@@ -1,6 +1,6 @@
 //! The drivers that can be measured for each algorithm, and why the others cannot.
 
-use cipherlane::{Error, Framework, Session};
+use cipherlane_core::{Error, Framework, Session};
 
 use super::asked::{AUTO, Asked, BASE};
 use crate::failure::Failure;

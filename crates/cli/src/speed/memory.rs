@@ -5,7 +5,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use cipherlane::{Request, Session};
+use cipherlane_core::{Request, Session};
 use cipherlane_measure::subject::Failure;
 
 use super::work::Work;
@@ -82,14 +82,14 @@ pub(super) fn seal(
     tag: &mut [u8],
 ) -> Result<(), Failure> {
     let request = match work.algorithm.kind {
-        cipherlane::Kind::Mac => Request::mac(data),
+        cipherlane_core::Kind::Mac => Request::mac(data),
         _ => Request::in_place(data),
     };
     let request = request
         .iv(&Work::iv(serial)[..work.algorithm.iv_len])
         .aad(aad)
         .tag(tag);
-    Ok(session.process(cipherlane::Direction::Encrypt, &mut [request])?)
+    Ok(session.process(cipherlane_core::Direction::Encrypt, &mut [request])?)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ mod work;
 
 use std::time::Duration;
 
-use cipherlane::Config;
+use cipherlane_core::Config;
 use cipherlane_drivers::dma::PREFIX;
 use cipherlane_measure::interleave::{Plan, measure};
 use cipherlane_measure::machine::Machine;
@@ -124,7 +124,7 @@ fn plan(asked: &Asked, cell: &Cell) -> Plan {
 fn candidates<'l>(cell: &Cell, serial: usize, lineup: &'l Lineup) -> Vec<Candidate<'l>> {
     let sessions = lineup.sessions(cell.choice);
     let serial = serial as u64;
-    let candidate = |(name, session): &'l (String, cipherlane::Session)| {
+    let candidate = |(name, session): &'l (String, cipherlane_core::Session)| {
         let work: Work = cell.work;
         match cell.depth {
             None => Candidate::new(name.clone(), move |thread| {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use cipherlane::{Batch, Kind, OwnedRequest, Payload, Session, Status, Ticket};
+use cipherlane_core::{Batch, Kind, OwnedRequest, Payload, Session, Status, Ticket};
 use cipherlane_measure::latency::Latency;
 use cipherlane_measure::subject::{Failure, Subject};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use cipherlane::{Kind, Request, Session};
+use cipherlane_core::{Kind, Request, Session};
 use cipherlane_measure::latency::Latency;
 use cipherlane_measure::subject::{Failure, Subject};
 

@@ -1,6 +1,6 @@
 //! What one operation is, and all the cells to be measured.
 
-use cipherlane::{Algorithm, Direction, Kind};
+use cipherlane_core::{Algorithm, Direction, Kind};
 use cipherlane_measure::record::Case;
 
 use super::asked::Asked;
@@ -93,8 +93,8 @@ impl Work {
     fn is_taken(self) -> bool {
         let algorithm = self.algorithm;
         self.size.is_multiple_of(algorithm.block)
-            && self.size >= algorithm.least
-            && self.size as u64 <= algorithm.most
+            && self.size >= algorithm.min_len
+            && self.size as u64 <= algorithm.max_len
     }
 }
 
@@ -169,11 +169,11 @@ fn refusal(algorithm: &Algorithm, sizes: &[usize]) -> String {
     if algorithm.block > 1 {
         takes.push(format!("multiples of {} bytes", algorithm.block));
     }
-    if algorithm.least > 0 {
-        takes.push(format!("{} bytes or more", algorithm.least));
+    if algorithm.min_len > 0 {
+        takes.push(format!("{} bytes or more", algorithm.min_len));
     }
     if takes.is_empty() {
-        takes.push(format!("at most {} bytes", algorithm.most));
+        takes.push(format!("at most {} bytes", algorithm.max_len));
     }
     format!(
         "{} is left out at {}: it takes {}",

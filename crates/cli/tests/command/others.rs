@@ -22,7 +22,7 @@ fn drivers_lists_every_algorithm_and_its_self_test() {
     let table = text(&mut place.cipherlane("drivers"));
     let rows = json(&mut place.cipherlane("drivers --json"));
     let rows = rows.as_array().unwrap();
-    for algorithm in cipherlane::Algorithm::names() {
+    for algorithm in cipherlane_core::Algorithm::names() {
         assert!(table.contains(algorithm), "{table}");
         assert!(rows.iter().any(|row| row["algorithm"] == algorithm
             && row["driver"] == "software"

@@ -109,7 +109,7 @@ fn json_has_the_agreed_shape_and_auto_is_calibrated_and_kept() {
 #[test]
 fn every_algorithm_runs_both_ways_waiting_and_not() {
     let place = Place::new();
-    let all = cipherlane::Algorithm::names();
+    let all = cipherlane_core::Algorithm::names();
     let options = [
         "--drivers",
         "software",
@@ -126,7 +126,7 @@ fn every_algorithm_runs_both_ways_waiting_and_not() {
         for name in &all {
             let of = cells(&record).iter().filter(|c| c["algorithm"] == *name);
             // Block modes do not take 65 bytes.
-            let block = cipherlane::Algorithm::find(name).unwrap().block;
+            let block = cipherlane_core::Algorithm::find(name).unwrap().block;
             let expected = if block > 1 { 4 } else { 8 };
             assert_eq!(of.count(), expected, "{name}");
         }

@@ -3,23 +3,24 @@
 use cipherlane_kernels::chacha::{self, ChaChaKey};
 use cipherlane_kernels::naive;
 
-use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key, lanes};
 use crate::{Direction, Request, Transform};
 
 /// `rfc7539(chacha20,poly1305)` with a nonce of 12 bytes.
 pub(super) static RFC7539: Algorithm = Algorithm {
     name: "rfc7539(chacha20,poly1305)",
     kind: Kind::Aead,
-    keys: Keys::OneOf(&[(32, 256)]),
+    keys: KeyLengths::OneOf(&[(32, 256)]),
+    check_key: every_key,
     iv_len: 12,
     iv_mask: 0xff,
     block: 1,
-    least: 0,
+    min_len: 0,
     // The block counter starts at 1 and has 32 bits (RFC 8439 section 2.8).
-    most: ((1 << 32) - 1) * 64,
+    max_len: ((1 << 32) - 1) * 64,
     tags: &[16],
-    aad: Aad::Any,
-    kernel: |key| {
+    aad: AadLengths::Any,
+    software: |key| {
         Box::new(ChaCha(
             ChaChaKey::new(key).expect("the key's length was checked"),
         ))

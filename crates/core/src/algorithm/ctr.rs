@@ -5,7 +5,7 @@ use cipherlane_kernels::job::CipherJob;
 use cipherlane_kernels::{ctr, naive};
 use inout::InOutBuf;
 
-use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key, lanes};
 use crate::driver::{PieceState, Split};
 use crate::request::{Request, Status};
 use crate::{Direction, Transform};
@@ -14,15 +14,16 @@ use crate::{Direction, Transform};
 pub(super) static CTR_AES: Algorithm = Algorithm {
     name: "ctr(aes)",
     kind: Kind::Cipher,
-    keys: Keys::OneOf(&[(16, 128), (24, 192), (32, 256)]),
+    keys: KeyLengths::OneOf(&[(16, 128), (24, 192), (32, 256)]),
+    check_key: every_key,
     iv_len: 16,
     iv_mask: 0xff,
     block: 1,
-    least: 0,
-    most: u64::MAX,
+    min_len: 0,
+    max_len: u64::MAX,
     tags: &[],
-    aad: Aad::None,
-    kernel: |key| Box::new(Ctr(AesKey::new(key).expect("the key's length was checked"))),
+    aad: AadLengths::None,
+    software: |key| Box::new(Ctr(AesKey::new(key).expect("the key's length was checked"))),
     reference,
     known_answers: &[
         KnownAnswer {

@@ -5,7 +5,7 @@ use cipherlane_kernels::job::CipherJob;
 use cipherlane_kernels::{ecb, naive};
 use inout::InOutBuf;
 
-use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key, lanes};
 use crate::driver::{PieceState, Split};
 use crate::request::{Request, Status};
 use crate::{Direction, Transform};
@@ -14,15 +14,16 @@ use crate::{Direction, Transform};
 pub(super) static ECB_AES: Algorithm = Algorithm {
     name: "ecb(aes)",
     kind: Kind::Cipher,
-    keys: Keys::OneOf(&[(16, 128), (24, 192), (32, 256)]),
+    keys: KeyLengths::OneOf(&[(16, 128), (24, 192), (32, 256)]),
+    check_key: every_key,
     iv_len: 0,
     iv_mask: 0xff,
     block: 16,
-    least: 0,
-    most: u64::MAX,
+    min_len: 0,
+    max_len: u64::MAX,
     tags: &[],
-    aad: Aad::None,
-    kernel: |key| Box::new(Ecb(AesKey::new(key).expect("the key's length was checked"))),
+    aad: AadLengths::None,
+    software: |key| Box::new(Ecb(AesKey::new(key).expect("the key's length was checked"))),
     reference,
     known_answers: &[
         KnownAnswer {

@@ -6,27 +6,28 @@ use cipherlane_kernels::naive;
 use inout::InOutBuf;
 use zeroize::Zeroizing;
 
-use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key, lanes};
 use crate::driver::{PieceState, Split};
 use crate::request::Request;
 use crate::{Direction, Transform};
 
 /// 2^32 - 2 blocks under one nonce (SP 800-38D section 5.2.1.1).
-const MOST: u64 = ((1 << 32) - 2) * 16;
+const MAX_LEN: u64 = ((1 << 32) - 2) * 16;
 
 /// `gcm(aes)` with the 96-bit nonce that the Linux CryptoAPI takes.
 pub(super) static GCM_AES: Algorithm = Algorithm {
     name: "gcm(aes)",
     kind: Kind::Aead,
-    keys: Keys::OneOf(&[(16, 128), (24, 192), (32, 256)]),
+    keys: KeyLengths::OneOf(&[(16, 128), (24, 192), (32, 256)]),
+    check_key: every_key,
     iv_len: 12,
     iv_mask: 0xff,
     block: 1,
-    least: 0,
-    most: MOST,
+    min_len: 0,
+    max_len: MAX_LEN,
     tags: &[4, 8, 12, 13, 14, 15, 16],
-    aad: Aad::Any,
-    kernel: |key| Box::new(Gcm::<false>::new(key, [0; 4])),
+    aad: AadLengths::Any,
+    software: |key| Box::new(Gcm::<false>::new(key, [0; 4])),
     reference: |s| reference(s.key, s.iv, s),
     known_answers: &[
         KnownAnswer {
@@ -65,15 +66,16 @@ pub(super) static GCM_AES: Algorithm = Algorithm {
 pub(super) static RFC4106_GCM_AES: Algorithm = Algorithm {
     name: "rfc4106(gcm(aes))",
     kind: Kind::Aead,
-    keys: Keys::OneOf(&[(20, 128), (28, 192), (36, 256)]),
+    keys: KeyLengths::OneOf(&[(20, 128), (28, 192), (36, 256)]),
+    check_key: every_key,
     iv_len: 8,
     iv_mask: 0xff,
     block: 1,
-    least: 0,
-    most: MOST,
+    min_len: 0,
+    max_len: MAX_LEN,
     tags: &[8, 12, 16],
-    aad: Aad::Esp,
-    kernel: |key| {
+    aad: AadLengths::Esp,
+    software: |key| {
         let (key, salt) = key
             .split_last_chunk()
             .expect("the key's length was checked");
@@ -100,16 +102,17 @@ pub(super) static RFC4106_GCM_AES: Algorithm = Algorithm {
 pub(super) static RFC4543_GCM_AES: Algorithm = Algorithm {
     name: "rfc4543(gcm(aes))",
     kind: Kind::Aead,
-    keys: Keys::OneOf(&[(20, 128), (28, 192), (36, 256)]),
+    keys: KeyLengths::OneOf(&[(20, 128), (28, 192), (36, 256)]),
+    check_key: every_key,
     iv_len: 8,
     iv_mask: 0xff,
     block: 1,
-    least: 0,
+    min_len: 0,
     // The limit on additional data is far above this.
-    most: MOST,
+    max_len: MAX_LEN,
     tags: &[16],
-    aad: Aad::Esp,
-    kernel: |key| {
+    aad: AadLengths::Esp,
+    software: |key| {
         let (key, salt) = key
             .split_last_chunk()
             .expect("the key's length was checked");

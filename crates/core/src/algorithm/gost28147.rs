@@ -3,10 +3,10 @@
 use cipherlane_kernels::gost28147::{Key, Sbox, cnt, imit};
 use cipherlane_kernels::naive;
 
-use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key, lanes};
 use crate::{Direction, Request, Transform};
 
-const KEYS: Keys = Keys::OneOf(&[(32, 256)]);
+const KEYS: KeyLengths = KeyLengths::OneOf(&[(32, 256)]);
 
 const SOURCE: &str = "gost-crypto 0.3.5, testmgr.h";
 
@@ -18,14 +18,15 @@ macro_rules! entries {
             name: concat!("cnt(gost28147-", $name, ")"),
             kind: Kind::Cipher,
             keys: KEYS,
+            check_key: every_key,
             iv_len: 8,
             iv_mask: 0xff,
             block: 1,
-            least: 0,
-            most: u64::MAX,
+            min_len: 0,
+            max_len: u64::MAX,
             tags: &[],
-            aad: Aad::None,
-            kernel: |key| Box::new(Cnt(expand(key, &Sbox::$sbox()))),
+            aad: AadLengths::None,
+            software: |key| Box::new(Cnt(expand(key, &Sbox::$sbox()))),
             reference: |s| cnt_reference(s, &Sbox::$sbox()),
             known_answers: &[$of_cnt],
         };
@@ -35,14 +36,15 @@ macro_rules! entries {
             name: concat!("imit(gost28147-", $name, ")"),
             kind: Kind::Mac,
             keys: KEYS,
+            check_key: every_key,
             iv_len: 0,
             iv_mask: 0xff,
             block: 1,
-            least: 0,
-            most: u64::MAX,
+            min_len: 0,
+            max_len: u64::MAX,
             tags: &[4],
-            aad: Aad::None,
-            kernel: |key| Box::new(Imit(expand(key, &Sbox::$sbox()))),
+            aad: AadLengths::None,
+            software: |key| Box::new(Imit(expand(key, &Sbox::$sbox()))),
             reference: |s| imit_reference(s, &Sbox::$sbox()),
             known_answers: &[$of_imit],
         };

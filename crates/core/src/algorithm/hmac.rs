@@ -2,28 +2,29 @@
 
 use cipherlane_kernels::{hmac, naive};
 
-use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, every_key, lanes};
 use crate::{Direction, Request, Transform};
 
 /// The hash counts bits in 64, less one block for the key.
-const MOST: u64 = (1 << 61) - 129;
+const MAX_LEN: u64 = (1 << 61) - 129;
 
 /// `hmac(sha256)`, whole or truncated from the right to 4 bytes or more.
 pub(super) static HMAC_SHA256: Algorithm = Algorithm {
     name: "hmac(sha256)",
     kind: Kind::Mac,
-    keys: Keys::Any { usual: 32 },
+    keys: KeyLengths::Any { usual: 32 },
+    check_key: every_key,
     iv_len: 0,
     iv_mask: 0xff,
     block: 1,
-    least: 0,
-    most: MOST,
+    min_len: 0,
+    max_len: MAX_LEN,
     tags: &[
         4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27,
         28, 29, 30, 31, 32,
     ],
-    aad: Aad::None,
-    kernel: |key| Box::new(Sha256(hmac::HmacSha256Key::new(key))),
+    aad: AadLengths::None,
+    software: |key| Box::new(Sha256(hmac::HmacSha256Key::new(key))),
     reference: |s| (Vec::new(), naive::hmac_sha256(s.key, s.data).to_vec()),
     known_answers: &[
         KnownAnswer {
@@ -51,19 +52,20 @@ pub(super) static HMAC_SHA256: Algorithm = Algorithm {
 pub(super) static HMAC_SHA512: Algorithm = Algorithm {
     name: "hmac(sha512)",
     kind: Kind::Mac,
-    keys: Keys::Any { usual: 64 },
+    keys: KeyLengths::Any { usual: 64 },
+    check_key: every_key,
     iv_len: 0,
     iv_mask: 0xff,
     block: 1,
-    least: 0,
-    most: MOST,
+    min_len: 0,
+    max_len: MAX_LEN,
     tags: &[
         4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27,
         28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50,
         51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64,
     ],
-    aad: Aad::None,
-    kernel: |key| Box::new(Sha512(hmac::HmacSha512Key::new(key))),
+    aad: AadLengths::None,
+    software: |key| Box::new(Sha512(hmac::HmacSha512Key::new(key))),
     reference: |s| (Vec::new(), naive::hmac_sha512(s.key, s.data).to_vec()),
     known_answers: &[
         KnownAnswer {

@@ -60,7 +60,9 @@ pub struct Algorithm {
     /// Cipher, AEAD or MAC.
     pub kind: Kind,
     /// Key lengths.
-    pub keys: Keys,
+    pub keys: KeyLengths,
+    /// Refuses weak keys, among those of a right length.
+    pub check_key: fn(&Algorithm, &[u8]) -> Result<(), Error>,
     /// Bytes of the IV in each request.
     pub iv_len: usize,
     /// Bits that may be set in the first byte of the IV. A nonce of MGM has no first bit
@@ -68,16 +70,16 @@ pub struct Algorithm {
     pub iv_mask: u8,
     /// The payload is a multiple of this many bytes.
     pub block: usize,
-    /// The least payload in bytes.
-    pub least: usize,
-    /// The most payload in bytes under one IV.
-    pub most: u64,
+    /// The shortest payload in bytes.
+    pub min_len: usize,
+    /// The longest payload in bytes under one IV.
+    pub max_len: u64,
     /// Tag lengths in bytes, ascending; the last is the default. Empty: no tag.
     pub tags: &'static [usize],
     /// Lengths of the additional data.
-    pub aad: Aad,
+    pub aad: AadLengths,
     /// The kernel on the caller's core. The key has a length that `keys` takes.
-    pub kernel: fn(key: &[u8]) -> Box<dyn Transform>,
+    pub software: fn(key: &[u8]) -> Box<dyn Transform>,
     /// The naive reference, for self-tests.
     pub reference: fn(Sample<'_>) -> (Vec<u8>, Vec<u8>),
     /// Published known answers, for self-tests.
@@ -97,7 +99,7 @@ pub enum Kind {
 
 /// The key lengths an algorithm takes, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub enum Keys {
+pub enum KeyLengths {
     /// `(bytes of the key, key bits of the cipher)`: salts, second halves and MAC keys count
     /// towards the bytes only.
     OneOf(&'static [(usize, u32)]),
@@ -110,41 +112,46 @@ pub enum Keys {
 
 /// The lengths of additional data an algorithm takes.
 #[derive(Clone, Copy, Debug)]
-pub enum Aad {
+pub enum AadLengths {
     /// None at all.
     None,
     /// Any length.
     Any,
-    /// Any length, as long as additional data and payload together are at most so many bytes.
+    /// Any length, if additional data and payload together have at most this many bytes.
     Together(u64),
     /// 8 or 12 bytes: SPI and sequence number of ESP (RFC 4106 section 5).
     Esp,
-    /// So many bytes: SPI, 64-bit sequence number and the IV of an ESP packet
+    /// This many bytes: SPI, 64-bit sequence number and the IV of an ESP packet
     /// (`authencesn`).
     Exactly(usize),
 }
 
-impl Aad {
+impl AadLengths {
     /// A length that the algorithm takes: `wished` where any will do, and of two
     /// lengths the one that it is a number of.
     pub fn fit(self, wished: usize) -> usize {
         match self {
-            Aad::None => 0,
-            Aad::Any | Aad::Together(_) => wished,
-            Aad::Esp => 8 + wished % 2 * 4,
-            Aad::Exactly(len) => len,
+            AadLengths::None => 0,
+            AadLengths::Any | AadLengths::Together(_) => wished,
+            AadLengths::Esp => 8 + wished % 2 * 4,
+            AadLengths::Exactly(len) => len,
         }
     }
 
-    /// Whether the algorithm takes so many bytes.
+    /// Whether the algorithm takes `len` bytes.
     pub fn takes(self, len: usize) -> bool {
         match self {
-            Aad::None => len == 0,
-            Aad::Any | Aad::Together(_) => true,
-            Aad::Esp => len == 8 || len == 12,
-            Aad::Exactly(exactly) => len == exactly,
+            AadLengths::None => len == 0,
+            AadLengths::Any | AadLengths::Together(_) => true,
+            AadLengths::Esp => len == 8 || len == 12,
+            AadLengths::Exactly(exactly) => len == exactly,
         }
     }
+}
+
+/// The check of an algorithm without weak keys.
+fn every_key(_: &Algorithm, _: &[u8]) -> Result<(), Error> {
+    Ok(())
 }
 
 /// Input of a reference computation; `data` is plaintext, or ciphertext when decrypting.
@@ -222,31 +229,39 @@ impl Algorithm {
     /// The key lengths in bytes that tables and tests go through.
     pub fn key_lengths(&self) -> Vec<usize> {
         match self.keys {
-            Keys::OneOf(list) => list.iter().map(|&(bytes, _)| bytes).collect(),
-            Keys::Any { usual } => vec![usual],
+            KeyLengths::OneOf(list) => list.iter().map(|&(bytes, _)| bytes).collect(),
+            KeyLengths::Any { usual } => vec![usual],
         }
     }
 
     /// Key bits as users know them (the cipher's, for AES with a salt or two halves).
     pub fn key_bits(&self, key_len: usize) -> u32 {
         match self.keys {
-            Keys::OneOf(list) => list
+            KeyLengths::OneOf(list) => list
                 .iter()
                 .find(|&&(bytes, _)| bytes == key_len)
                 .map_or(0, |&(_, bits)| bits),
-            Keys::Any { .. } => u32::try_from(key_len * 8).unwrap_or(u32::MAX),
+            KeyLengths::Any { .. } => u32::try_from(key_len * 8).unwrap_or(u32::MAX),
         }
     }
 
-    /// The key length in bytes for so many key bits, if the algorithm has one.
+    /// The key length in bytes for a number of key bits, if the algorithm has such keys.
     pub fn key_len(&self, bits: u32) -> Option<usize> {
         match self.keys {
-            Keys::OneOf(list) => list
+            KeyLengths::OneOf(list) => list
                 .iter()
                 .find(|&&(_, b)| b == bits)
                 .map(|&(bytes, _)| bytes),
-            Keys::Any { .. } => (bits > 0 && bits.is_multiple_of(8)).then_some(bits as usize / 8),
+            KeyLengths::Any { .. } => {
+                (bits > 0 && bits.is_multiple_of(8)).then_some(bits as usize / 8)
+            }
         }
+    }
+
+    /// Whether it is a cipher that adds a key stream to payload of any length, so that both
+    /// directions are one: counter modes.
+    pub fn is_key_stream(&self) -> bool {
+        self.kind == Kind::Cipher && self.block == 1 && self.min_len == 0
     }
 
     /// The default tag length in bytes; 0 for a cipher.
@@ -254,18 +269,19 @@ impl Algorithm {
         self.tags.last().copied().unwrap_or(0)
     }
 
-    pub(crate) fn check_key(&self, key: &[u8]) -> Result<(), Error> {
+    /// Refuses a key of a wrong length, and a weak key.
+    pub(crate) fn accept_key(&self, key: &[u8]) -> Result<(), Error> {
         let taken = match self.keys {
-            Keys::OneOf(list) => list.iter().any(|&(bytes, _)| bytes == key.len()),
-            Keys::Any { .. } => !key.is_empty(),
+            KeyLengths::OneOf(list) => list.iter().any(|&(bytes, _)| bytes == key.len()),
+            KeyLengths::Any { .. } => !key.is_empty(),
         };
         if !taken {
             let expected = match self.keys {
-                Keys::OneOf(list) => {
+                KeyLengths::OneOf(list) => {
                     let lengths: Vec<_> = list.iter().map(|(bytes, _)| bytes.to_string()).collect();
                     format!("{} bytes", lengths.join(", "))
                 }
-                Keys::Any { .. } => "1 byte or more".to_owned(),
+                KeyLengths::Any { .. } => "1 byte or more".to_owned(),
             };
             return Err(Error::KeyLength {
                 algorithm: self.name,
@@ -273,12 +289,7 @@ impl Algorithm {
                 expected,
             });
         }
-        if self.name == xts::XTS_AES.name && xts::halves_equal(key) {
-            return Err(Error::KeyHalvesEqual {
-                algorithm: self.name,
-            });
-        }
-        Ok(())
+        (self.check_key)(self, key)
     }
 
     pub(crate) fn check_tag_len(&self, len: usize) -> Result<(), Error> {
@@ -305,11 +316,11 @@ pub(crate) struct Rules {
     iv_len: u8,
     iv_mask: u8,
     tag_len: u8,
-    aad: Aad,
+    aad: AadLengths,
     writes: bool,
     block_mask: usize,
-    least: usize,
-    most: u64,
+    min_len: usize,
+    max_len: u64,
 }
 
 impl Rules {
@@ -322,8 +333,8 @@ impl Rules {
             aad: algorithm.aad,
             writes: algorithm.kind != Kind::Mac,
             block_mask: algorithm.block - 1,
-            least: algorithm.least,
-            most: algorithm.most,
+            min_len: algorithm.min_len,
+            max_len: algorithm.max_len,
         }
     }
 
@@ -339,16 +350,16 @@ impl Rules {
             Status::TagLength
         } else if len & self.block_mask != 0 {
             Status::NotBlockMultiple
-        } else if len < self.least {
+        } else if len < self.min_len {
             Status::TooShort
-        } else if len as u64 > self.most {
+        } else if len as u64 > self.max_len {
             Status::TooLong
-        } else if request.aad_len() != 0 && matches!(self.aad, Aad::None)
-            || matches!(self.aad, Aad::Esp) && !matches!(request.aad_len(), 8 | 12)
-            || matches!(self.aad, Aad::Exactly(len) if request.aad_len() != len)
+        } else if request.aad_len() != 0 && matches!(self.aad, AadLengths::None)
+            || matches!(self.aad, AadLengths::Esp) && !matches!(request.aad_len(), 8 | 12)
+            || matches!(self.aad, AadLengths::Exactly(len) if request.aad_len() != len)
         {
             Status::AadLength
-        } else if matches!(self.aad, Aad::Together(most) if self.exceeds(request, most)) {
+        } else if matches!(self.aad, AadLengths::Together(most) if self.exceeds(request, most)) {
             self.excess(request)
         } else if self.writes && !request.is_scattered() && request.overlaps() {
             Status::Overlap
@@ -373,5 +384,18 @@ impl Rules {
 
     fn has_wrong_bit(&self, request: &Request<'_>) -> bool {
         request.iv_ref()[0] & !self.iv_mask != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_streams_are_the_counter_modes() {
+        let streams = TABLE.iter().filter(|a| a.is_key_stream()).map(|a| a.name);
+        let counters = TABLE.iter().map(|a| a.name);
+        let counters = counters.filter(|n| n.starts_with("ctr(") || n.starts_with("cnt("));
+        assert!(streams.eq(counters));
     }
 }

@@ -6,25 +6,26 @@ use cipherlane_kernels::xts::{self, XtsKey};
 use inout::InOutBuf;
 use subtle::ConstantTimeEq;
 
-use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample, lanes};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, lanes};
 use crate::driver::{PieceState, Split};
 use crate::request::{Request, Status};
-use crate::{Direction, Transform};
+use crate::{Direction, Error, Transform};
 
 /// `xts(aes)`: the IV is the tweak (a sector number, little-endian), the key is two keys.
 /// A data unit has at most 2^20 blocks (SP 800-38E section 4).
 pub(super) static XTS_AES: Algorithm = Algorithm {
     name: "xts(aes)",
     kind: Kind::Cipher,
-    keys: Keys::OneOf(&[(32, 128), (48, 192), (64, 256)]),
+    keys: KeyLengths::OneOf(&[(32, 128), (48, 192), (64, 256)]),
+    check_key: halves_differ,
     iv_len: 16,
     iv_mask: 0xff,
     block: 1,
-    least: 16,
-    most: 16 << 20,
+    min_len: 16,
+    max_len: 16 << 20,
     tags: &[],
-    aad: Aad::None,
-    kernel: |key| Box::new(Xts(XtsKey::new(key).expect("the key's length was checked"))),
+    aad: AadLengths::None,
+    software: |key| Box::new(Xts(XtsKey::new(key).expect("the key's length was checked"))),
     reference,
     known_answers: &[
         KnownAnswer {
@@ -48,10 +49,15 @@ pub(super) static XTS_AES: Algorithm = Algorithm {
     ],
 };
 
-/// Whether the data key and the tweak key are one, which IEEE 1619 and FIPS 140-3 forbid.
-pub(super) fn halves_equal(key: &[u8]) -> bool {
+/// Refuses a data key that is the tweak key too, which IEEE 1619 and FIPS 140-3 forbid.
+fn halves_differ(algorithm: &Algorithm, key: &[u8]) -> Result<(), Error> {
     let (data, tweak) = key.split_at(key.len() / 2);
-    data.ct_eq(tweak).into()
+    match data.ct_eq(tweak).into() {
+        false => Ok(()),
+        true => Err(Error::KeyHalvesEqual {
+            algorithm: algorithm.name,
+        }),
+    }
 }
 
 fn reference(s: Sample<'_>) -> (Vec<u8>, Vec<u8>) {

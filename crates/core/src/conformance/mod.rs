@@ -27,7 +27,7 @@
 //!
 //! ```
 //! use std::sync::{Arc, Mutex};
-//! use cipherlane::{conformance, Algorithm, Direction, Driver, Request, Status, Transform};
+//! use cipherlane_core::{conformance, Algorithm, Direction, Driver, Request, Status, Transform};
 //!
 //! /// The engine: one at a time, and at most 4096 bytes.
 //! struct Engine(Box<dyn Transform>);
@@ -72,7 +72,7 @@
 //!         algorithm: &'static Algorithm,
 //!         key: &[u8],
 //!     ) -> Result<Box<dyn Transform>, String> {
-//!         let engine = Engine((algorithm.kernel)(key));
+//!         let engine = Engine((algorithm.software)(key));
 //!         Ok(Box::new(Keyed { engine: Mutex::new(engine) }))
 //!     }
 //! }
@@ -89,7 +89,7 @@
 //!             return;
 //!         };
 //!         for request in requests {
-//!             if request.len() > self.most() {
+//!             if request.len() > self.max_len() {
 //!                 request.set_status(Status::Untouched);
 //!                 continue;
 //!             }
@@ -103,7 +103,7 @@
 //!     }
 //!
 //!     // Longer requests are given up as untouched, and that is no failure.
-//!     fn most(&self) -> usize {
+//!     fn max_len(&self) -> usize {
 //!         4096
 //!     }
 //! }
@@ -185,12 +185,24 @@ impl fmt::Display for Report {
     }
 }
 
-/// Puts a driver through everything, as the [module](self) says. Takes some seconds.
+/// Puts a driver through everything, as the [module](self) says, and writes its progress to
+/// standard error: a line for each algorithm and key length.
+///
+/// It takes some seconds in a release build. In a debug build the reference alone takes many
+/// times as long, and the first line says so.
 pub fn check(driver: &Arc<dyn Driver>) -> Report {
+    check_with(driver, |line| eprintln!("{line}"))
+}
+
+/// The same, with each line of progress given to `progress`.
+pub fn check_with(driver: &Arc<dyn Driver>, mut progress: impl FnMut(&str)) -> Report {
     let mut report = Report {
         driver: driver.name().to_owned(),
         ..Report::default()
     };
+    if cfg!(debug_assertions) {
+        progress("conformance: this is a debug build, which is slow; use 'cargo test --release'");
+    }
     let mut fail = |algorithm, problem| report.failures.push(Failure { algorithm, problem });
     if let Err(reason) = driver.probe() {
         fail(None, format!("it cannot be used here: {reason}"));
@@ -209,15 +221,28 @@ pub fn check(driver: &Arc<dyn Driver>) -> Report {
             if !driver.takes_key(algorithm, key_len) {
                 continue;
             }
-            let at = Some((algorithm.name, algorithm.key_bits(key_len)));
-            match sweep::run(&**driver, algorithm, key_len) {
-                Ok(requests) => report.requests += requests,
-                Err(problem) => fail(at, problem),
+            let bits = algorithm.key_bits(key_len);
+            let mut done = 0;
+            let mut wrong = 0;
+            let outcomes = [
+                sweep::run(&**driver, algorithm, key_len),
+                submitted::run(driver, algorithm, key_len),
+            ];
+            for outcome in outcomes {
+                match outcome {
+                    Ok(requests) => done += requests,
+                    Err(problem) => {
+                        wrong += 1;
+                        fail(Some((algorithm.name, bits)), problem);
+                    }
+                }
             }
-            match submitted::run(driver, algorithm, key_len) {
-                Ok(requests) => report.requests += requests,
-                Err(problem) => fail(at, problem),
-            }
+            report.requests += done;
+            let (driver, name) = (driver.name(), algorithm.name);
+            progress(&match wrong {
+                0 => format!("{driver}: {name}, {bits} key bits: {done} requests passed"),
+                _ => format!("{driver}: {name}, {bits} key bits: failed"),
+            });
         }
     }
     if report.algorithms.is_empty() {
@@ -244,7 +269,7 @@ pub fn batch(
         .map(|&len| {
             let draw = Draw {
                 direction,
-                len: len.max(algorithm.least) / algorithm.block * algorithm.block,
+                len: len.max(algorithm.min_len) / algorithm.block * algorithm.block,
                 scattered: random.next().is_multiple_of(3),
             };
             Case::new(algorithm, key, draw, &mut random)

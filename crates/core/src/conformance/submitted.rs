@@ -39,7 +39,7 @@ impl Driver for Kernels {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
-        Ok((algorithm.kernel)(key))
+        Ok((algorithm.software)(key))
     }
 }
 
@@ -102,7 +102,7 @@ fn several(
         let mut cases: Vec<Case> = (0..count)
             .map(|_| {
                 let len = random.next() as usize % LONGEST;
-                let len = len.max(algorithm.least).next_multiple_of(algorithm.block);
+                let len = len.max(algorithm.min_len).next_multiple_of(algorithm.block);
                 let draw = Draw {
                     direction,
                     len,

@@ -50,7 +50,7 @@ pub(super) fn run(
 /// The lengths that an algorithm and a driver take.
 fn taken(algorithm: &Algorithm, most: usize) -> Vec<usize> {
     let taken = |len: &usize| {
-        len.is_multiple_of(algorithm.block) && *len >= algorithm.least && *len <= most
+        len.is_multiple_of(algorithm.block) && *len >= algorithm.min_len && *len <= most
     };
     (0..=SHORT).chain(LONGER).filter(taken).collect()
 }
@@ -63,7 +63,7 @@ fn lengths(
     direction: Direction,
     random: &mut Random,
 ) -> Result<usize, String> {
-    let mut left = taken(algorithm, transform.most());
+    let mut left = taken(algorithm, transform.max_len());
     for at in (1..left.len()).rev() {
         left.swap(at, random.next() as usize % (at + 1));
     }
@@ -102,7 +102,7 @@ fn mixed(
     direction: Direction,
     random: &mut Random,
 ) -> Result<usize, String> {
-    let lengths = taken(algorithm, transform.most().min(1600));
+    let lengths = taken(algorithm, transform.max_len().min(1600));
     let mut requests = 0;
     for batch in [1, 7, 64] {
         let mut cases: Vec<Case> = (0..batch)

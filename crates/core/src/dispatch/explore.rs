@@ -1,28 +1,30 @@
-//! When a driver that is not chosen is tried: often enough to notice that it has become better,
-//! rarely enough to cost next to nothing.
+//! When a driver that is not chosen is tried: often enough to notice that the driver has become
+//! better, and rarely enough that the trials cost almost nothing.
 
 use std::sync::atomic::Ordering;
 
-use super::{BASE, Dispatch, Shape, Trait};
+use super::{BASE, Dispatch, DriverFacts, Shape};
 
-/// Share of the time spent that trying other drivers may cost.
-const EXPLORATION: f64 = 0.01;
-/// What trying a driver that was never measured here may cost, beyond twice the known one.
+/// The share of all callers' time that trials of other drivers may cost.
+const EXPLORATION_SHARE: f64 = 0.01;
+/// The assumed cost of a driver that was never measured for such a batch, in nanoseconds beyond
+/// twice the cost of the chosen driver.
 const UNKNOWN_NS: f32 = 50_000.0;
-/// Nanoseconds of work between two trials of one driver at one place, at the least.
+/// The least nanoseconds of work between two trials of one driver at one node.
 const RETRIAL: f32 = 10e6;
-/// And so many times what a trial loses: one part in so many of all work.
-const REST: f32 = 200.0;
-/// So many trials of a driver at one place come soon after one another, whatever they show.
+/// The work between two trials is also at least this many times the loss of a trial, so that
+/// trials at one node cost at most one part in this many.
+const RETRIAL_FACTOR: f32 = 200.0;
+/// The first trials of a driver at one node, this many, follow closely, whatever they show.
 const FIRST_TRIALS: u32 = 4;
-/// Nanoseconds of work between these.
+/// Nanoseconds of work between these first trials.
 const FIRST_RETRIAL: f32 = 1e6;
-/// Nanoseconds of work between two looks for a driver to try.
-const LOOK: u64 = 500_000;
+/// Nanoseconds of work between two searches for a driver to try.
+const LOOK_INTERVAL: u64 = 500_000;
 
 impl Dispatch {
-    /// Whether this batch should go to another driver than `chosen`, to learn. `backlog` says
-    /// for how many nanoseconds a device has work already.
+    /// Another driver than `chosen` that this batch should be sent to as a trial, if it is time for
+    /// one. `backlog` tells for how many nanoseconds a device has work already.
     pub(crate) fn explore(
         &self,
         shape: &Shape,
@@ -37,14 +39,15 @@ impl Dispatch {
         if now < self.explore_at.load(Ordering::Relaxed) {
             return None;
         }
-        self.explore_at.store(now + LOOK, Ordering::Relaxed);
-        let budget = now as f64 * EXPLORATION - self.explored.load(Ordering::Relaxed) as f64;
+        self.explore_at
+            .store(now + LOOK_INTERVAL, Ordering::Relaxed);
+        let budget = now as f64 * EXPLORATION_SHARE - self.explored.load(Ordering::Relaxed) as f64;
         let mut learned = self.learned.try_lock().ok()?;
         let (d, m) = (shape.direction as usize, shape.mode as usize);
         let (c, s) = shape.node();
         let estimate = |driver: usize| {
             let cost = learned.models[driver][d][m].estimate(shape.requests, shape.mean())?;
-            // A device that is tried is waited for.
+            // The caller waits for a device that is tried.
             Some(match self.is_device(driver) {
                 true => cost.latency,
                 false => cost.period,
@@ -55,10 +58,10 @@ impl Dispatch {
             .filter(|&driver| driver != chosen && eligible & (1 << driver) != 0)
             .filter(|&driver| {
                 let expected = estimate(driver);
-                let Trait {
+                let DriverFacts {
                     patience,
                     first_sight,
-                } = self.traits[driver];
+                } = self.facts[driver];
                 let unknown = match first_sight {
                     Some(seen) => seen.expected(shape.requests, shape.bytes),
                     None => UNKNOWN_NS + 2.0 * known,
@@ -66,15 +69,15 @@ impl Dispatch {
                 let cost = expected.unwrap_or(unknown);
                 let excess = cost - known;
                 let samples = learned.models[driver][d][m].samples(shape.requests, shape.mean());
-                // The worse a driver was, the longer until it is tried again.
+                // A driver that was much worse is tried again much later.
                 let rest = match samples < FIRST_TRIALS {
-                    // One after the other, not several at once.
+                    // The trials must not overlap.
                     true => FIRST_RETRIAL.max(8.0 * cost),
-                    false => RETRIAL.max(REST * excess),
+                    false => RETRIAL.max(RETRIAL_FACTOR * excess),
                 };
                 let rested =
                     learned.tried[driver][d][m][c][s].is_none_or(|at| (now - at) as f32 >= rest);
-                // A device that is known to be good has work already, as much as it can do.
+                // A device that is known to be good gets work without trials.
                 let in_use = patience > 0 && samples >= FIRST_TRIALS && excess < 0.0;
                 let queued = if patience > 0 { backlog(driver) } else { 0 };
                 let worst = (excess.max(0.0) * 2.0) as u64 + queued + patience;
@@ -88,8 +91,8 @@ impl Dispatch {
         Some(candidate)
     }
 
-    /// A driver that should have been tried could not show what it is worth, since its helpers
-    /// sleep: it is looked at again at the next sample.
+    /// Notes that a trial of `driver` was put off because the driver's helpers were asleep. The
+    /// driver is considered again at the next sample.
     pub(crate) fn try_again(&self, shape: &Shape, driver: usize) {
         let Ok(mut learned) = self.learned.try_lock() else {
             return;

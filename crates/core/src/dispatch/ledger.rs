@@ -1,55 +1,56 @@
-//! What using devices has cost and gained so far, against doing everything at home: the
-//! account that keeps `auto` from ever falling far behind.
+//! What devices have gained and cost so far, compared with doing all work at home. This account
+//! keeps `auto` from falling more than 2 % behind.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// One part in so many of all work may be lost.
-const SHARE: u64 = 50;
+/// A loss of one nanosecond needs this many nanoseconds of work: devices may lose 2 % of all work.
+const WORK_PER_LOSS: u64 = 50;
 
-/// Work that pays for a loss.
+/// The work that must have been done before `loss` may be risked.
 pub(crate) fn pays(loss: Duration) -> Duration {
-    loss.saturating_mul(SHARE as u32)
+    loss.saturating_mul(WORK_PER_LOSS as u32)
 }
 
 /// Nanoseconds of callers' time.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// What all work so far would have taken without devices.
+    /// The time that all work so far would have taken without devices.
     work: AtomicU64,
-    /// Gained by devices so far; below zero if they have cost more.
+    /// The time that devices have gained so far; below zero if the devices have lost time.
     gained: AtomicI64,
 }
 
 impl Ledger {
-    /// Whether a loss of so much could be borne now.
+    /// Whether a loss of `loss` nanoseconds is allowed now.
     #[inline]
     pub(crate) fn affords(&self, loss: u64) -> bool {
-        let allowed = self.work.load(Ordering::Relaxed) / SHARE;
+        let allowed = self.work.load(Ordering::Relaxed) / WORK_PER_LOSS;
         allowed as i64 + self.gained.load(Ordering::Relaxed) >= loss as i64
     }
 
-    /// Nanoseconds of work before so much could be lost that all is well, and of work so far.
+    /// The nanoseconds of work after which a loss of `loss` nanoseconds is allowed, and the
+    /// nanoseconds of work done so far.
     pub(crate) fn due(&self, loss: u64) -> (u64, u64) {
         let gained = self.gained.load(Ordering::Relaxed);
         let short = (loss as i64).saturating_sub(gained).max(0) as u64;
         (
-            short.saturating_mul(SHARE),
+            short.saturating_mul(WORK_PER_LOSS),
             self.work.load(Ordering::Relaxed),
         )
     }
 
-    /// Work that takes so long at home was done.
+    /// Adds work that takes this many nanoseconds at home.
     pub(crate) fn worked(&self, nanoseconds: f32) {
         self.work.fetch_add(nanoseconds as u64, Ordering::Relaxed);
     }
 
-    /// A caller was spared so much by a device.
+    /// Adds the time that a device saved its caller; below zero if the device was slower.
     pub(crate) fn gain(&self, nanoseconds: f32) {
         self.gained.fetch_add(nanoseconds as i64, Ordering::Relaxed);
     }
 
-    /// A caller spent so much on a device.
+    /// Subtracts the time that a caller spent on a device.
     pub(crate) fn lose(&self, nanoseconds: u64) {
         self.gained.fetch_sub(nanoseconds as i64, Ordering::Relaxed);
     }

@@ -1,14 +1,15 @@
 //! Dispatch by learned cost: which driver finishes a batch best, for the session's goal.
 //!
-//! The path of a request reads one cell of a [`table`]. Learning happens beside it, on
-//! one batch in some: the batch is timed, the driver's [`model`] moves a step, and now and
-//! then the table is written anew. A driver that is not chosen is tried again at times,
-//! within a budget of 1 % of the time spent.
+//! A request's path reads one cell of a [`table`]. Learning happens beside that path, on a
+//! sample of the batches: the sampled batch is timed, the driver's [`model`] moves one step, and
+//! from time to time the table is written again. A driver that is not chosen is tried again
+//! now and then; the trials may cost 1 % of the time spent.
 //!
-//! A device (a driver with [patience](crate::Driver::patience)) is never simply chosen: it
-//! is a *rival* of the best other driver, which is *home*, and each batch goes where it will
-//! be finished in time, given what the device has queued. Every batch that a device had is
-//! measured, and a [`ledger`] sees to it that devices cannot cost more than 2 % in all.
+//! A device is a driver with [patience](crate::Driver::patience). The table never chooses a
+//! device directly. The device is the *rival* of the best other driver, which is called *home*,
+//! and each batch goes to the one that finishes the batch in time, given what the device has
+//! queued. Every batch that a device served is measured, and the [`ledger`] keeps the total loss
+//! through devices below 2 %.
 
 mod choice;
 mod explore;
@@ -16,8 +17,8 @@ pub(crate) mod ledger;
 pub(crate) mod model;
 pub(crate) mod queue;
 mod rewrite;
+pub(crate) mod submit_depth;
 pub(crate) mod table;
-pub(crate) mod window;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -30,31 +31,34 @@ use self::choice::{Plan, adds, enough, limit, plan};
 use self::ledger::Ledger;
 use self::model::{COUNTS, Cost, Model, SIZES};
 use self::queue::Queue;
-use self::table::{COUNT_CLASSES, Cell, Class, Paces, Table};
-use self::window::Window;
+use self::submit_depth::SubmitDepth;
+use self::table::{COUNT_CLASSES, Class, Paces, Table, TableCell};
 use crate::Direction;
 use crate::selftest::FirstSight;
 
 pub(crate) use self::choice::price;
 
-/// The driver that is always there: yardstick, refuge, and where everything starts.
+/// The driver that is always present. The others are compared with it, it finishes what they
+/// give up, and it serves until something has been learned.
 pub(crate) const BASE: usize = 0;
 
-/// A device gets a batch if a loss of so many times what it should take could be borne.
+/// A device gets a batch only if the ledger affords a loss of this many times the time that the
+/// batch should take.
 const CAUTION: u64 = 3;
 
 /// What a session wants of its driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
-    /// The shortest time from call to results. A caller that does not wait has several
-    /// batches under way, and its results come the sooner the shorter the time between
-    /// them is; so for it this is the same as `Throughput`.
+    /// The shortest time from call to results. A caller that does not wait has several batches
+    /// under way, and what counts for such a caller is the time between results; so for a caller
+    /// that does not wait this goal is the same as `Throughput`.
     #[default]
     Latency,
-    /// The most work a second, several batches under way.
+    /// The most work per second, with several batches under way.
     Throughput,
-    /// The least processor time of the caller that still keeps 90 % of the best throughput.
+    /// The least processor time of the caller, among the drivers that reach 90 % of the best
+    /// throughput.
     Cpu,
 }
 
@@ -79,42 +83,43 @@ pub(crate) type Models = [[Model; 2]; 2];
 pub(crate) struct Dispatch {
     /// By goal, then by mode.
     tables: [[Table; 2]; 3],
-    /// By goal, mode, direction and batch class: the base serves requests of fewer bytes.
+    /// By goal, mode, direction and batch class: requests of fewer bytes than this are served by
+    /// the base.
     base_below: [[[[AtomicUsize; COUNT_CLASSES]; 2]; 2]; 3],
     /// Bit i: driver i may be chosen.
     eligible: AtomicU32,
     learned: Mutex<Learned>,
-    /// By mode: what decides between home and rival.
+    /// By mode: the times that decide between home and rival.
     paces: [Paces; 2],
     /// By driver.
-    traits: Vec<Trait>,
-    /// All work so far, and what devices have made of it.
+    facts: Vec<DriverFacts>,
+    /// All work so far, and how much time devices have gained or lost.
     pub(crate) ledger: Ledger,
-    /// Nanoseconds of callers' time in all: the clock of learning, which stands still while
-    /// nobody works.
+    /// Nanoseconds of all callers' time. This is the clock of learning; the clock stands still
+    /// while no caller works.
     spent: AtomicU64,
-    /// Nanoseconds of it lost by exploring.
+    /// Nanoseconds of that time that were lost by trying other drivers.
     explored: AtomicU64,
-    /// On that clock: until when nobody need look for a driver to try.
+    /// The time on that clock before which no thread looks for a driver to try.
     explore_at: AtomicU64,
 }
 
 /// What is known of a driver before it has served.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Trait {
-    /// Nanoseconds that a request can be stuck in it; 0 where it is no device.
+pub(crate) struct DriverFacts {
+    /// Nanoseconds that a request can be stuck in the driver; 0 where the driver is no device.
     pub(crate) patience: u64,
-    /// Of a device.
+    /// What the self-test of a device has measured.
     pub(crate) first_sight: Option<FirstSight>,
 }
 
-/// Something for each node of the grid.
+/// One value for each node of the grid.
 type Nodes<T> = [[T; SIZES.len()]; COUNTS.len()];
 
 struct Learned {
     models: Vec<Models>,
-    /// When a driver was last tried at a node, on the clock of work: by driver, direction,
-    /// mode, count, size.
+    /// When each driver was last tried at each node, on the clock of learning: by driver,
+    /// direction, mode, count and size.
     tried: Vec<[[Nodes<Option<u64>>; 2]; 2]>,
     /// Batches learned from.
     seen: u32,
@@ -151,7 +156,7 @@ impl Shape {
         self.bytes as f32 / self.requests.max(1) as f32
     }
 
-    /// Nearest node of the grid.
+    /// The nearest node of the grid.
     fn node(&self) -> (usize, usize) {
         let count = COUNTS
             .partition_point(|&c| (c as usize) * 2 <= self.requests)
@@ -164,9 +169,9 @@ impl Shape {
 }
 
 impl Dispatch {
-    /// One for these drivers.
-    pub(crate) fn new(traits: Vec<Trait>) -> Self {
-        let drivers = traits.len();
+    /// A dispatch for these drivers.
+    pub(crate) fn new(facts: Vec<DriverFacts>) -> Self {
+        let drivers = facts.len();
         Dispatch {
             tables: std::array::from_fn(|_| std::array::from_fn(|_| Table::new())),
             base_below: Default::default(),
@@ -179,7 +184,7 @@ impl Dispatch {
                 switches: HashMap::new(),
             }),
             paces: std::array::from_fn(|_| Paces::new()),
-            traits,
+            facts,
             ledger: Ledger::default(),
             spent: AtomicU64::new(0),
             explored: AtomicU64::new(0),
@@ -203,8 +208,8 @@ impl Dispatch {
         self.eligible.load(Ordering::Relaxed) & (1 << driver) != 0
     }
 
-    /// Whether the base serves a batch, told by one compare; `false` where the table must be
-    /// asked.
+    /// Whether the base serves a batch, by one comparison. `false` means that the table must be
+    /// read.
     #[inline]
     pub(crate) fn is_small(&self, goal: Goal, shape: &Shape) -> bool {
         let limits = &self.base_below[goal as usize][shape.mode as usize][shape.direction as usize];
@@ -212,17 +217,17 @@ impl Dispatch {
         shape.bytes < limit.saturating_mul(shape.requests)
     }
 
-    /// The decision for a batch: one load.
+    /// The decision for a batch. It costs one load.
     #[inline]
-    pub(crate) fn cell(&self, goal: Goal, shape: &Shape) -> Cell {
+    pub(crate) fn cell(&self, goal: Goal, shape: &Shape) -> TableCell {
         let table = &self.tables[goal as usize][shape.mode as usize];
         table.load(shape.direction, Class::of(shape.requests, shape.bytes))
     }
 
-    /// Whether a driver is a device, which may hang and has a queue.
+    /// Whether a driver is a device: a driver that has a queue and may hang.
     #[inline]
     pub(crate) fn is_device(&self, driver: usize) -> bool {
-        self.traits[driver].patience > 0
+        self.facts[driver].patience > 0
     }
 
     /// What is known of the rival for a batch.
@@ -232,19 +237,19 @@ impl Dispatch {
         self.paces[shape.mode as usize].load(shape.direction, class)
     }
 
-    /// Whether the rival of a cell would finish a batch in time: sooner than home, or before
-    /// the caller wants it.
+    /// Whether the rival of a cell would finish a batch in time: earlier than home, or before the
+    /// caller wants the result.
     #[inline]
     pub(crate) fn favours_rival(
         &self,
-        (goal, cell): (Goal, &Cell),
+        (goal, cell): (Goal, &TableCell),
         shape: &Shape,
         queue: &Queue,
-        window: Option<&Window>,
+        submit_depth: Option<&SubmitDepth>,
         now: u64,
     ) -> bool {
         let queued = queue.batches();
-        if queued > cell.most.into() && cell.most != u8::MAX {
+        if queued > cell.max_queued.into() && cell.max_queued != u8::MAX {
             return false;
         }
         let pace = self.pace(shape);
@@ -253,34 +258,36 @@ impl Dispatch {
         if !self.ledger.affords(self.risk(cell.rival.into(), finish)) {
             return false;
         }
-        if let Some(window) = window
-            && window.depth() > 1
+        if let Some(submit_depth) = submit_depth
+            && submit_depth.depth() > 1
         {
-            return match plan(goal, &pace, window) {
+            return match plan(goal, &pace, submit_depth) {
                 Plan::Home => false,
-                Plan::Device(share) => !window.takes_turn_at_home(share),
+                Plan::Device(share) => !submit_depth.takes_turn_at_home(share),
                 Plan::Both(share) => {
                     let busy = backlog >= pace.home.into();
-                    backlog <= enough(&pace) && !(busy && window.takes_turn_at_home(share))
+                    backlog <= enough(&pace) && !(busy && submit_depth.takes_turn_at_home(share))
                 }
             };
         }
         finish <= limit(goal, &pace) && (goal != Goal::Throughput || adds(&pace, backlog))
     }
 
-    /// Nanoseconds that must be affordable to give a device a batch which should take so long.
+    /// The loss, in nanoseconds, that the ledger must afford before a device gets a batch that
+    /// should take `finish` nanoseconds.
     #[inline]
     fn risk(&self, device: usize, finish: u64) -> u64 {
-        self.traits[device].patience + CAUTION * finish
+        self.facts[device].patience + CAUTION * finish
     }
 
-    /// What keeps a device from a batch that it may be good for: nanoseconds of work to be done
-    /// before it is given one, and of work done so far. `None` if nothing does.
+    /// Why the ledger keeps a device from a batch: the nanoseconds of work that must be done before
+    /// the device gets such a batch, and the nanoseconds of work done so far. `None` if the
+    /// ledger allows the batch.
     pub(crate) fn kept_out(&self, device: usize, shape: &Shape) -> Option<(u64, u64)> {
-        let Trait {
+        let DriverFacts {
             patience,
             first_sight,
-        } = self.traits[device];
+        } = self.facts[device];
         let (known, _) = self.estimate(device, shape);
         let risk = match (known, first_sight) {
             (Some(cost), _) => self.risk(device, cost.latency as u64),
@@ -290,14 +297,15 @@ impl Dispatch {
         (patience > 0 && !self.ledger.affords(risk)).then(|| self.ledger.due(risk))
     }
 
-    /// What a device should take that has not served such batches, by its self-test.
+    /// How long a device should take for a batch of a shape that the device has not served yet,
+    /// by the device's self-test.
     pub(crate) fn first_sight(&self, device: usize, shape: &Shape) -> Option<f32> {
-        let seen = self.traits[device].first_sight?;
+        let seen = self.facts[device].first_sight?;
         Some(seen.expected(shape.requests, shape.bytes))
     }
 
-    /// Learns from a batch that `driver` finished. `share` is how much of all time the
-    /// batch stands for; `explored` that it was sent there to learn.
+    /// Learns from a batch that `driver` finished. The batch stands for `share` batches, since
+    /// only a sample is timed; `explored` says that the batch was a trial of the driver.
     pub(crate) fn learn(
         &self,
         driver: usize,
@@ -309,7 +317,7 @@ impl Dispatch {
         let mut learned = match self.learned.try_lock() {
             Ok(learned) => learned,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // Somebody else is learning: this sample is not worth waiting for.
+            // Another thread is learning, and one sample is not worth waiting for.
             Err(TryLockError::WouldBlock) => return,
         };
         let (d, m) = (shape.direction as usize, shape.mode as usize);
@@ -323,7 +331,7 @@ impl Dispatch {
             if known.is_finite() {
                 let excess = (seen.period - known).max(0.0);
                 self.explored.fetch_add(excess as u64, Ordering::Relaxed);
-                // The batches that it stands for went where they always go.
+                // The batches that the sample stands for were served by the chosen driver.
                 self.work(known * (share - 1.0));
             }
             self.work(seen.period);
@@ -334,9 +342,9 @@ impl Dispatch {
         self.follow(&mut learned, shape, change);
     }
 
-    /// Learns from a batch that a device finished, of which some parts may not have been
-    /// measured. `spent` is the caller's time that it took, if `auto` sent it there; `elapsed`
-    /// the share of all time that it stands for.
+    /// Learns from a batch that a device finished; parts of the cost may not have been measured.
+    /// `spent` is the caller's time that the batch took, if `auto` chose the device; `elapsed` is
+    /// the time that the batch adds to the clock of learning.
     pub(crate) fn learn_device(
         &self,
         driver: usize,
@@ -358,7 +366,7 @@ impl Dispatch {
                 let excess = seen.latency.max(spent) - home.period;
                 self.explored
                     .fetch_add(excess.max(0.0) as u64, Ordering::Relaxed);
-                // It is better than it was thought to be: no need to rest it.
+                // The device is better than was known: the next trial need not wait.
                 if excess < 0.0 && seen.latency > 0.0 {
                     let (c, s) = shape.node();
                     learned.tried[driver][d][m][c][s] = None;
@@ -372,7 +380,8 @@ impl Dispatch {
         self.follow(&mut learned, shape, change);
     }
 
-    /// Counts the work of batches that a sampled one stands for, when that one went elsewhere.
+    /// Counts the work of the batches that a sample stands for, when the sampled batch itself was
+    /// served by another driver.
     pub(crate) fn pass(&self, chosen: usize, shape: &Shape, batches: f32) {
         if let (Some(cost), _) = self.estimate(chosen, shape) {
             self.work(cost.period * batches);

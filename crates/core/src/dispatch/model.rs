@@ -20,33 +20,33 @@ pub(crate) const SIZES: [u32; 11] = {
     sizes
 };
 
-/// A sample moves a node by one part in as many as there were samples, and by this share of
-/// the difference at the least: a mean over the last hundred or so.
+/// The n-th sample moves a node by 1/n of the difference, and at least by this share of the
+/// difference: a node is a mean over about the last hundred samples.
 const LEAST_STEP: f32 = 1.0 / 64.0;
-/// The pace of a device is followed by this share of the difference at the least.
+/// The least share of the difference by which a sample moves the period of a device.
 const TRIAL_STEP: f32 = 1.0 / 4.0;
-/// The period's place in a cost.
+/// The place of the period in the parts of a cost.
 const PERIOD: usize = 1;
-/// So many surprising samples in a row mean that things have changed, for a device, which is
-/// noisy by nature, and for others.
+/// This many surprising samples in a row show a change of the cost. A device needs more of them,
+/// since its times vary more.
 const CHANGE_OF_DEVICE: u8 = 4;
 const CHANGE: u8 = 2;
-/// A node whose samples count at least as much as this has had few of them.
+/// A node has had few samples while each of them counts at least this much.
 const FEW: f32 = 1.0 / 4.0;
-/// By this share of the difference a node then moves.
+/// After a change a node moves by this share of the difference.
 const CHANGED_STEP: f32 = 0.75;
-/// Surprising is what is off by so many times what samples usually are off, and by more
-/// than so much anyway.
+/// A sample is surprising if its distance from the estimate is more than the first number times
+/// the usual distance, plus the second number.
 const SURPRISE: (f32, f32) = (3.0, 0.1);
-/// What samples are off by, before it is known.
+/// The usual distance that is assumed before it is known.
 const SPREAD: f32 = 0.1;
-/// No single sample counts as more than this many times off.
+/// A sample that is more than this many times the estimate counts as this many times.
 const CLAMP: f32 = 16.0;
 
 /// The most that a batch can take, in nanoseconds: thirty years.
 const MAX_COST: f32 = 1e18;
 
-/// Nanoseconds of a batch, three ways.
+/// The cost of a batch in nanoseconds, seen in three ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Cost {
     /// From the call to the results.
@@ -58,7 +58,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// All three the same: a batch that occupies its caller from start to end.
+    /// The cost of a batch that occupies its caller from start to end: all three are the same.
     pub(crate) fn inline(nanoseconds: f32) -> Self {
         Cost {
             latency: nanoseconds,
@@ -84,7 +84,7 @@ impl Cost {
 struct Node {
     cost: Cost,
     samples: u32,
-    /// How many there had been when things changed last.
+    /// The number of samples at the last change.
     #[serde(skip)]
     changed_at: u32,
     /// For latency, period and processor time.
@@ -92,14 +92,14 @@ struct Node {
     watches: [Watch; 3],
 }
 
-/// Tells noise from change.
+/// Tells noise from a change of the cost.
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     /// Mean distance of a sample from the estimate: of the logarithm of their ratio.
     spread: f32,
     /// Surprising samples in a row, below zero if they were too small.
     row: i8,
-    /// What they were off by, as long as they were not counted.
+    /// The sum of their distances, while they have not been counted.
     held: f32,
 }
 
@@ -123,8 +123,8 @@ impl Watch {
         self.spread += (far - self.spread) / 16.0;
         if !surprising {
             self.row = 0;
-            // What was held back was not a change. It belongs to the mean all the same,
-            // unless it was something else's doing.
+            // The samples that were held back were no change. They belong to the mean all the same,
+            // unless something else than the driver caused them.
             let held = std::mem::take(&mut self.held);
             return (step * if mean { off + held } else { off }, false);
         }
@@ -134,7 +134,7 @@ impl Watch {
         }
         self.row = self.row.saturating_add(sign);
         if sign < 0 && !mean && step >= FEW {
-            // The samples before it were disturbed: nothing makes work faster than it is.
+            // The samples before were disturbed: no disturbance makes work faster.
             *self = Watch::default();
             return (off, true);
         }
@@ -202,8 +202,8 @@ impl Model {
         self.nodes.iter().flatten().all(|n| n.samples == 0)
     }
 
-    /// Whether its costs can be: learning moves a cost by a part of itself, and so would never
-    /// leave nothing, infinity or less than nothing.
+    /// Whether all costs are positive and finite. Learning moves a cost by a part of itself, so
+    /// that a cost of zero, infinity or less than zero would stay for ever.
     pub(crate) fn is_sound(&self) -> bool {
         self.nodes.iter().flatten().all(|node| {
             let Cost {
@@ -244,7 +244,7 @@ impl Model {
             .unwrap_or(0)
     }
 
-    /// Sets a node by a careful measurement.
+    /// Sets a node to the result of a careful measurement.
     pub(crate) fn set(&mut self, count: usize, size: usize, cost: Cost, samples: u32) {
         self.nodes[count][size] = Node {
             cost,
@@ -254,11 +254,12 @@ impl Model {
         self.fill();
     }
 
-    /// Learns from one batch, of which some parts may not have been measured (0). Returns the
-    /// relative change of the estimate there.
+    /// Learns from one batch; a part of the cost that was not measured is 0. Returns the relative
+    /// change of the estimate there.
     ///
-    /// `mean` says that one slow batch among many is the driver's own doing and belongs to
-    /// its cost, as with a device; otherwise it is taken for an interrupt or a preemption.
+    /// `mean` says that one slow batch among many is caused by the driver itself and belongs to
+    /// the driver's cost, as with a device. Otherwise a slow batch is assumed to be caused by an
+    /// interrupt or a preemption.
     pub(crate) fn learn(&mut self, n: usize, size: f32, seen: Cost, mean: bool) -> f32 {
         let place = Place::of(n, size);
         let corners = place.corners();
@@ -286,7 +287,7 @@ impl Model {
                 (*seen[part] > 0.0).then(|| ratio.clamp(1.0 / CLAMP, CLAMP))
             })
         };
-        // So that the estimate moves as far as is wanted, however many nodes share in it.
+        // The estimate then moves by the whole step, however many nodes share in it.
         let norm: f32 = corners.iter().map(|c| c.2.clamp(0.0, 1.0).powi(2)).sum();
         let (mut change, mut first) = (0.0f32, false);
         for (c, s, weight) in corners {
@@ -297,12 +298,12 @@ impl Model {
             }
             first |= node.samples == 0;
             let recent = node.samples - node.changed_at.min(node.samples);
-            // What was there before the first sample was a guess.
+            // The value before the first sample was a guess.
             let step = (1.0 / recent.max(1) as f32).max(LEAST_STEP);
             node.samples = node.samples.saturating_add(1);
             for (part, cost) in node.cost.parts().into_iter().enumerate() {
                 let Some(ratio) = ratios[part] else { continue };
-                // How many batches a device can have at once is found out by giving it more.
+                // Only more batches show how many of them the device serves at once.
                 let step = if part == PERIOD && mean {
                     step.max(TRIAL_STEP)
                 } else {
@@ -311,7 +312,7 @@ impl Model {
                 let (share, changed) = node.watches[part].judge(ratio, step, mean);
                 let share = (share * weight / norm).max(1.0 / CLAMP - 1.0);
                 if changed && part != PERIOD {
-                    // What was seen before tells nothing of what is now.
+                    // The samples before the change say nothing about the cost now.
                     node.changed_at = node.samples - 1;
                 }
                 *cost *= 1.0 + share;
@@ -324,8 +325,9 @@ impl Model {
         change
     }
 
-    /// Nodes never measured take the nearest measured one's cost, scaled by bytes where
-    /// they hold more of them: never cheaper than the truth on the way up.
+    /// A node that was never measured takes the cost of the nearest measured node, multiplied by
+    /// the ratio of their bytes where the node has more bytes: an estimate that is rather too
+    /// high.
     fn fill(&mut self) {
         let mut measured: ArrayVec<_, { COUNTS.len() * SIZES.len() }> = ArrayVec::new();
         for (c, row) in self.nodes.iter().enumerate() {
@@ -349,7 +351,7 @@ impl Model {
     }
 
     /// The least-squares line over measured nodes of one request:
-    /// `(fixed nanoseconds, bytes a nanosecond)`; `None` with fewer than two nodes.
+    /// `(fixed nanoseconds, bytes per nanosecond)`; `None` with fewer than two nodes.
     pub(crate) fn line(&self) -> Option<(f32, f32)> {
         let points: Vec<(f32, f32)> = (0..SIZES.len())
             .filter(|&s| self.nodes[0][s].samples > 0)

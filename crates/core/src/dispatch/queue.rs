@@ -1,28 +1,30 @@
-//! What one device has been given and has not finished, as far as it can be told from
-//! outside: when it will be free, and how long it takes for a batch when it is never idle.
+//! The batches that one device has been given and has not finished. From when batches begin and
+//! end, this estimates when the device will be free, and how long the device takes per batch when
+//! it is never idle.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::model::Cost;
 
-/// A device is not thought to work on more batches at once than so many.
-const DEEPEST: f32 = 256.0;
-/// A time that is known to within one part in so many is good enough.
-const VAGUE: f32 = 8.0;
-/// A batch that takes so many times as long as by itself stood in the queue.
-const QUEUED: f32 = 1.25;
-/// The pace of a device that keeps up is taken for so much faster than it shows.
-const KEEPS_UP: f32 = 0.75;
+/// The most batches that a device is assumed to work on at once.
+const MAX_PARALLEL: f32 = 256.0;
+/// A time is exact enough if it is known to within one part in this many.
+const EXACT_ENOUGH: f32 = 8.0;
+/// A batch has waited in the queue if it took more than this many times the expected latency.
+const QUEUED_FACTOR: f32 = 1.25;
+/// A device that finishes every batch before the next one comes may be faster than the batches
+/// show. The time per batch is then assumed to be this part of the time seen.
+const UNCONTESTED_FACTOR: f32 = 0.75;
 
 /// A device's queue, in nanoseconds of the framework's clock.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// When the device will be free, as estimated.
+    /// When the device will be free, by estimate.
     free_at: AtomicU64,
-    /// Batches it has.
+    /// Batches that the device has.
     batches: AtomicU32,
-    /// Batches it has finished.
+    /// Batches that the device has finished.
     finished: AtomicU64,
     /// Nanoseconds of the caller's core to take a finished batch back.
     landing: AtomicU64,
@@ -31,9 +33,9 @@ pub(crate) struct Queue {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Estimated service of what it has.
+    /// The estimated service time of all batches that the device has.
     service: u64,
-    /// When somebody last looked for finished work.
+    /// When a caller last looked for finished work.
     looked: u64,
     /// When a batch last ended.
     ended: u64,
@@ -41,19 +43,20 @@ struct State {
 
 /// A batch that a device has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct QueuedBatch {
     begun: u64,
-    /// Nothing stood before it.
+    /// The device had no other work when the batch was given to it.
     alone: bool,
-    /// What it was expected to take, nothing being in the way; 0 if nothing is known.
+    /// The expected time from beginning to end on an idle device; 0 if nothing is known.
     latency: u32,
-    /// How long it is expected to occupy the device; 0 if nothing is known.
+    /// The expected time that the batch occupies the device; 0 if nothing is known.
     service: u32,
 }
 
-impl Entry {
-    /// What a batch tells that ended between two moments far from each other. The device gets
-    /// the benefit of the doubt: what it is then given more will tell it more exactly.
+impl QueuedBatch {
+    /// The time to assume for a batch that ended between two moments far from each other. The
+    /// guess favours the device: the device then gets more batches, and those are measured more
+    /// exactly.
     fn guess(&self, earliest: f32, latest: f32) -> f32 {
         match self.latency as f32 {
             0.0 => f32::midpoint(earliest, latest),
@@ -63,24 +66,23 @@ impl Entry {
     }
 }
 
-/// How it is known that a batch has ended.
+/// How the end of a batch was noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Its caller waited for it.
     Waiting,
-    /// The driver said so at once.
+    /// The driver landed the batch as soon as it ended.
     Landed,
-    /// A caller polled, and it has ended at some time since somebody polled before.
+    /// A caller polled, and the batch has ended at some time since the poll before.
     Polling,
 }
 
 /// What the end of a batch tells.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
-    /// Nanoseconds from beginning to end, nothing else being in the way; 0 if that cannot be
-    /// told.
+    /// Nanoseconds from beginning to end on an idle device; 0 if this batch does not show that.
     pub(crate) latency: f32,
-    /// Nanoseconds that it occupied the device; 0 if that cannot be told.
+    /// Nanoseconds that the batch occupied the device; 0 if this batch does not show that.
     pub(crate) service: f32,
 }
 
@@ -106,7 +108,7 @@ impl Queue {
         self.finished.load(Ordering::Relaxed)
     }
 
-    /// A caller's core spent so much on taking back `batches`.
+    /// Notes that taking back `batches` took a caller's core this many nanoseconds.
     pub(crate) fn took_back(&self, batches: u64, nanoseconds: u64) {
         let each = nanoseconds / batches.max(1);
         let mean = match self.landing.load(Ordering::Relaxed) {
@@ -116,13 +118,13 @@ impl Queue {
         self.landing.store(mean, Ordering::Relaxed);
     }
 
-    /// Nanoseconds of the caller's core to take a finished batch back.
+    /// Mean nanoseconds that a caller's core takes to take a finished batch back.
     pub(crate) fn landing(&self) -> u64 {
         self.landing.load(Ordering::Relaxed)
     }
 
-    /// A batch goes to the device, which is expected to cost so much.
-    pub(crate) fn begin(&self, now: u64, expected: Option<Cost>) -> Entry {
+    /// Notes that a batch with this expected cost goes to the device.
+    pub(crate) fn begin(&self, now: u64, expected: Option<Cost>) -> QueuedBatch {
         let expected = expected.unwrap_or_default();
         let (latency, service) = (expected.latency as u32, expected.period as u32);
         let mut state = self.state();
@@ -131,7 +133,7 @@ impl Queue {
         let backlog = self.backlog(now);
         self.free_at
             .store(now + backlog + u64::from(service), Ordering::Relaxed);
-        Entry {
+        QueuedBatch {
             begun: now,
             alone: batches == 0 && backlog == 0,
             latency,
@@ -139,8 +141,8 @@ impl Queue {
         }
     }
 
-    /// A batch was turned back.
-    pub(crate) fn cancel(&self, entry: &Entry) {
+    /// Notes that the device had no room for a batch.
+    pub(crate) fn cancel(&self, entry: &QueuedBatch) {
         let mut state = self.state();
         self.batches.fetch_sub(1, Ordering::Relaxed);
         state.service = state.service.saturating_sub(entry.service.into());
@@ -151,20 +153,21 @@ impl Queue {
         );
     }
 
-    /// Somebody looked for finished work, and has seen all there was by now.
+    /// Notes that a caller looked for finished work and has seen all of it that there was by
+    /// `now`.
     pub(crate) fn looked(&self, now: u64) {
         self.state().looked = now;
     }
 
-    /// A batch has ended.
-    pub(crate) fn end(&self, now: u64, entry: &Entry, found: Found) -> Seen {
-        // Who finds it may have read the clock before it was begun.
+    /// Notes that a batch has ended, and tells what its end shows.
+    pub(crate) fn end(&self, now: u64, entry: &QueuedBatch, found: Found) -> Seen {
+        // The thread that finds the end may have read the clock before the batch began.
         let now = now.max(entry.begun);
         let mut state = self.state();
         self.batches.fetch_sub(1, Ordering::Relaxed);
         self.finished.fetch_add(1, Ordering::Relaxed);
         state.service = state.service.saturating_sub(entry.service.into());
-        // What is on its way back has been served, though it is not here yet.
+        // A batch on its way back no longer occupies the device, though it has not arrived.
         let on_the_way = u64::from(entry.latency.saturating_sub(entry.service));
         let free_at = match state.service {
             0 => now.saturating_sub(on_the_way),
@@ -177,15 +180,16 @@ impl Queue {
         let earliest = state.looked.clamp(entry.begun, now) - entry.begun;
         let (from, to) = (earliest as f32, latest.max(1) as f32);
         let took = match found {
-            Found::Polling if to - from > to / VAGUE => entry.guess(from, to),
+            Found::Polling if to - from > to / EXACT_ENOUGH => entry.guess(from, to),
             Found::Polling => f32::midpoint(from, to),
             Found::Waiting | Found::Landed => to,
         };
-        // Begun before the one before ended: the device went from one to the other.
+        // The batch began before the previous one ended: the device went from one to the other
+        // without a pause.
         let behind = entry.begun < before && before <= now;
         let crowded = behind || !entry.alone;
-        let queued = crowded && latest as f32 > entry.latency as f32 * QUEUED;
-        // A caller that does not wait crowds the device by itself.
+        let queued = crowded && latest as f32 > entry.latency as f32 * QUEUED_FACTOR;
+        // A caller that does not wait fills the queue by itself.
         let counts = match found {
             Found::Waiting => !queued,
             Found::Landed | Found::Polling => !crowded || took < entry.latency as f32,
@@ -198,19 +202,19 @@ impl Queue {
             false => latest as f32,
         };
         if entry.service > 0 {
-            // Only a batch that stood in the queue shows the device's pace. If none does, the
-            // device keeps up with what it is given, and may be faster than that.
+            // Only a batch that waited in the queue shows the device's pace. If no batch waits, the
+            // device may be faster than the batches come.
             seen.service = match queued {
                 true => {
-                    // By itself it would not take less than it occupies the device.
+                    // On an idle device the batch would take at least as long as it occupies it.
                     if step > entry.latency as f32 {
                         seen.latency = step;
                     }
                     step.max(1.0)
                 }
                 false => {
-                    let least = entry.latency as f32 / DEEPEST;
-                    (step.min(entry.service as f32) * KEEPS_UP).max(least)
+                    let least = entry.latency as f32 / MAX_PARALLEL;
+                    (step.min(entry.service as f32) * UNCONTESTED_FACTOR).max(least)
                 }
             };
         }

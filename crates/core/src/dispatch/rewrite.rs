@@ -1,4 +1,5 @@
-//! From estimates to tables: who serves each class of batches, decided anew as estimates move.
+//! From estimates to tables: as estimates change, the driver of each class of batches is decided
+//! again.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -13,7 +14,7 @@ use crate::Direction;
 const REWRITE: u64 = 20_000_000;
 
 impl Dispatch {
-    /// Writes the tables anew after an estimate has changed by so much.
+    /// Writes the tables again, if `change`, the relative change of an estimate, asks for it.
     pub(super) fn follow(&self, learned: &mut Learned, shape: &Shape, change: f32) {
         let eligible = self.eligible.load(Ordering::Relaxed);
         if eligible == 1 << BASE {
@@ -26,12 +27,12 @@ impl Dispatch {
         if change > 0.2 || change > 0.005 && due {
             self.rewrite(learned, direction, mode);
         }
-        if !self.traits.iter().any(|t| t.patience > 0) {
+        if !self.facts.iter().any(|t| t.patience > 0) {
             return;
         }
         let class = Class::of(shape.requests, shape.bytes);
         let table = &self.tables[Goal::Latency as usize][mode as usize];
-        let trusted = table.load(direction, class).most == u8::MAX;
+        let trusted = table.load(direction, class).max_queued == u8::MAX;
         learned.seen = learned.seen.wrapping_add(1);
         if change > 0.002 || !trusted || learned.seen.is_multiple_of(8) {
             let at = (class, shape.requests, shape.mean());
@@ -50,7 +51,7 @@ impl Dispatch {
         }
     }
 
-    /// Decides every class of one direction and mode anew.
+    /// Decides every class of one direction and mode again.
     fn rewrite(&self, learned: &mut Learned, direction: Direction, mode: Mode) {
         learned.written[direction as usize][mode as usize] =
             Some(self.spent.load(Ordering::Relaxed));
@@ -60,8 +61,8 @@ impl Dispatch {
         self.set_base_below(direction, mode);
     }
 
-    /// Decides a class anew, for a batch length and mean size in it. Says whether another
-    /// driver serves it now.
+    /// Decides a class again, for a batch length and a mean size in that class. Returns whether
+    /// another driver serves the class now.
     fn rewrite_class(
         &self,
         learned: &mut Learned,
@@ -92,7 +93,7 @@ impl Dispatch {
             if let Some((driver, pace)) = rival(goal, mode, &home, &devices) {
                 let samples = learned.models[driver][d][m].samples(n, size);
                 cell.rival = driver as u8;
-                cell.most = samples.min(u8::MAX.into()) as u8;
+                cell.max_queued = samples.min(u8::MAX.into()) as u8;
                 self.paces[m].store(direction, class, pace);
             }
             if cell == old {

@@ -1,5 +1,6 @@
-//! The table a session looks its driver up in: one cell for each direction, batch class
-//! and size class, written by learning, read with one relaxed load.
+//! The table in which a session finds the driver for a batch. It has one cell for each direction,
+//! batch class and size class. Learning writes the cells; a session reads a cell with one relaxed
+//! load.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,28 +8,29 @@ use crate::Direction;
 
 /// Batches of 1, 2 to 3, 4 to 7, ... 64 and more.
 pub(crate) const COUNT_CLASSES: usize = 7;
-/// Four classes an octave of bytes, from 16 B to 16 MiB and more.
+/// Four classes per doubling of the bytes, from 16 B to 16 MiB and more.
 const SIZE_CLASSES: usize = 4 * 20 + 1;
 
-/// One decision.
+/// The decision for one class of batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     /// Driver that serves.
     pub(crate) best: u8,
     /// Driver that serves while `best` is busy.
     pub(crate) second: u8,
-    /// Nanoseconds that `best` saves over `second`: a longer queue takes the gain away.
+    /// Nanoseconds that `best` saves compared with `second`. `second` serves while the queue of
+    /// `best` is longer than that.
     pub(crate) gain: u32,
-    /// A device that may be better than both, which its queue decides; the base if there is
-    /// none.
+    /// A device that may be better than both, depending on its queue; the base if there is no such
+    /// device.
     pub(crate) rival: u8,
-    /// Batches that the rival may have at once: it is not trusted with many before it has
-    /// finished a few. The largest number stands for any.
-    pub(crate) most: u8,
+    /// Batches that the rival may have at once. A device gets few batches at once until it has
+    /// finished some. The largest number means any number.
+    pub(crate) max_queued: u8,
 }
 
-impl Cell {
-    /// Who serves when nobody is in the way.
+impl TableCell {
+    /// The driver that serves when no queue is in the way.
     pub(crate) fn serving(self) -> usize {
         match self.rival {
             0 => self.best.into(),
@@ -37,16 +39,16 @@ impl Cell {
     }
 }
 
-/// What the decision between home and rival rests on, in nanoseconds a batch.
+/// The times that decide between home and rival, in nanoseconds per batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// The rival, from submission to results, when it has nothing else to do.
+    /// The time of an idle rival from submission to results.
     pub(crate) latency: u32,
-    /// The rival, between results, when it is never idle.
+    /// The time between results of a rival that is never idle.
     pub(crate) service: u32,
-    /// The best driver that is not a device.
+    /// The time of the best driver that is not a device.
     pub(crate) home: u32,
-    /// The caller's core, when the rival serves.
+    /// The time that the caller's core spends on a batch that the rival serves.
     pub(crate) core: u32,
 }
 
@@ -82,7 +84,8 @@ impl Class {
         (n.max(1).ilog2() as usize).min(COUNT_CLASSES - 1)
     }
 
-    /// The classes of one batch class by size, each with the least mean bytes in it.
+    /// The classes of one batch class in the order of size, each with the smallest mean size that
+    /// belongs to the class.
     pub(crate) fn of_count(count: usize) -> impl Iterator<Item = (Class, usize)> {
         (0..SIZE_CLASSES).map(move |size| {
             let least = if size == 0 {
@@ -100,7 +103,7 @@ impl Class {
         })
     }
 
-    /// Every class, with a batch length and mean size in its middle.
+    /// Every class, with a batch length and a mean size in the middle of the class.
     pub(crate) fn all() -> impl Iterator<Item = (Class, usize, f32)> {
         (0..COUNT_CLASSES).flat_map(|count| {
             (0..SIZE_CLASSES).map(move |size| {
@@ -127,7 +130,7 @@ impl Class {
 
 impl Table {
     pub(crate) fn new() -> Self {
-        // All zeros: the base driver serves.
+        // A cell of zeros means that the base serves.
         let zeros = || std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(0)));
         Table {
             cells: [zeros(), zeros()],
@@ -140,19 +143,19 @@ impl Table {
     }
 
     #[inline]
-    pub(crate) fn load(&self, direction: Direction, class: Class) -> Cell {
+    pub(crate) fn load(&self, direction: Direction, class: Class) -> TableCell {
         let word = self.cell(direction, class).load(Ordering::Relaxed);
-        Cell {
+        TableCell {
             best: word as u8,
             second: (word >> 8) as u8,
             gain: (word >> 32) as u32,
             rival: (word >> 16) as u8,
-            most: (word >> 24) as u8,
+            max_queued: (word >> 24) as u8,
         }
     }
 
-    pub(crate) fn store(&self, direction: Direction, class: Class, cell: Cell) {
-        let drivers = [cell.best, cell.second, cell.rival, cell.most];
+    pub(crate) fn store(&self, direction: Direction, class: Class, cell: TableCell) {
+        let drivers = [cell.best, cell.second, cell.rival, cell.max_queued];
         let word = u64::from(cell.gain) << 32 | u64::from(u32::from_le_bytes(drivers));
         self.cell(direction, class).store(word, Ordering::Relaxed);
     }
@@ -176,7 +179,7 @@ impl Paces {
         &self.cells[direction as usize][usize::from(class.count)][usize::from(class.size)]
     }
 
-    /// The halves may be of two writings: each is right by itself.
+    /// The two words may come from two different stores; each word is right by itself.
     #[inline]
     pub(crate) fn load(&self, direction: Direction, class: Class) -> Pace {
         let [rival, home] = self.cell(direction, class).each_ref();
@@ -221,17 +224,17 @@ mod tests {
     fn cells_keep_what_they_are_given() {
         let table = Table::new();
         let class = Class::of(16, 16 * 1400);
-        assert_eq!(table.load(Direction::Encrypt, class), Cell::default());
-        let cell = Cell {
+        assert_eq!(table.load(Direction::Encrypt, class), TableCell::default());
+        let cell = TableCell {
             best: 3,
             second: 1,
             gain: 70_000,
             rival: 2,
-            most: 9,
+            max_queued: 9,
         };
         table.store(Direction::Decrypt, class, cell);
         assert_eq!(table.load(Direction::Decrypt, class), cell);
-        assert_eq!(table.load(Direction::Encrypt, class), Cell::default());
+        assert_eq!(table.load(Direction::Encrypt, class), TableCell::default());
         let pace = Pace {
             latency: 1,
             service: u32::MAX,

@@ -29,7 +29,7 @@ struct Machine {
 
 impl Machine {
     fn new(software: (f32, f32), device: (f32, f32)) -> Self {
-        let dispatch = Dispatch::new(vec![Trait::default(); 2]);
+        let dispatch = Dispatch::new(vec![DriverFacts::default(); 2]);
         dispatch.set_eligible(1, true);
         Machine {
             software,
@@ -67,7 +67,7 @@ impl Machine {
 
 #[test]
 fn nothing_known_means_the_base() {
-    let dispatch = Dispatch::new(vec![Trait::default(); 3]);
+    let dispatch = Dispatch::new(vec![DriverFacts::default(); 3]);
     for goal in GOALS {
         for mode in MODES {
             let cell = dispatch.cell(goal, &shape(mode, 1, 1 << 20));
@@ -166,7 +166,10 @@ fn a_forbidden_driver_is_left_at_once() {
     let here = shape(Mode::Wait, 1, 1 << 20);
     while machine.step(here) != 1 {}
     machine.dispatch.set_eligible(1, false);
-    assert_eq!(machine.dispatch.cell(Goal::Latency, &here), Cell::default());
+    assert_eq!(
+        machine.dispatch.cell(Goal::Latency, &here),
+        TableCell::default()
+    );
     machine.dispatch.set_eligible(1, true);
     assert_eq!(machine.dispatch.cell(Goal::Latency, &here).best, 1);
 }
@@ -190,7 +193,7 @@ fn goals_differ_where_they_should() {
     });
     let mut costs = Candidates::default();
     costs[..3].copy_from_slice(&[fast, frees, slow]);
-    let best = |goal| decide(goal, Mode::Wait, &costs, Cell::default()).best;
+    let best = |goal| decide(goal, Mode::Wait, &costs, TableCell::default()).best;
     assert_eq!(best(Goal::Latency), 0);
     assert_eq!(best(Goal::Throughput), 0);
     assert_eq!(best(Goal::Cpu), 1);

@@ -50,7 +50,7 @@ pub enum Status {
 /// One unit of work: payload, IV, additional data and tag, by reference.
 ///
 /// ```
-/// use cipherlane::Request;
+/// use cipherlane_core::Request;
 /// let mut packet = [0u8; 64];
 /// let mut tag = [0u8; 16];
 /// let request = Request::in_place(&mut packet).iv(&[7; 12]).aad(b"header").tag(&mut tag);

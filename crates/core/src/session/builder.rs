@@ -5,10 +5,10 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{Inner, Session};
+use super::{Closing, Inner, Session};
 use crate::algorithm::Rules;
 use crate::dispatch::BASE;
-use crate::dispatch::window::Window;
+use crate::dispatch::submit_depth::SubmitDepth;
 use crate::verify::Verified;
 use crate::{Algorithm, Error, Framework, Goal, Transform};
 
@@ -40,7 +40,7 @@ impl SessionBuilder {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Self, Error> {
-        algorithm.check_key(key)?;
+        algorithm.accept_key(key)?;
         let config = &framework.shared.config;
         let (goal, driver) = (config.goal, config.force.clone());
         let (key, tag_len) = (Zeroizing::new(key.to_vec()), algorithm.tag_len());
@@ -100,7 +100,7 @@ impl SessionBuilder {
                 let index = framework.driver_index(name)?;
                 let admission =
                     framework.shared.entries[index].admit(algorithm, &framework.shared.clock);
-                admission.map_err(|reason| unusable(name, reason))?;
+                admission.map_err(|reason| unusable(name, reason.to_string()))?;
                 Some(index)
             }
             None => None,
@@ -126,11 +126,11 @@ impl SessionBuilder {
             None if transforms.iter().flatten().count() == 1 => Some(BASE),
             None => None,
         };
-        let most = |transform: &Option<Box<dyn Transform>>| match transform {
-            Some(transform) => transform.most(),
+        let max_len = |transform: &Option<Box<dyn Transform>>| match transform {
+            Some(transform) => transform.max_len(),
             None => 0,
         };
-        let most = transforms.iter().map(most).collect();
+        let max_len = transforms.iter().map(max_len).collect();
         let watched = |session: &Weak<Inner>| {
             let transforms = transforms.into_iter().enumerate();
             let watch = |(index, transform): (usize, Option<Box<dyn Transform>>)| match index {
@@ -144,7 +144,7 @@ impl SessionBuilder {
         };
         let inner = Arc::new_cyclic(|session| Inner {
             transforms: watched(session),
-            most,
+            max_len,
             algorithm,
             algorithm_index: algorithm.index(),
             rules: Rules::new(algorithm, tag_len),
@@ -155,12 +155,13 @@ impl SessionBuilder {
             dispatch,
             framework: framework.clone(),
             process: std::process::id(),
-            window: Arc::new(Window::default()),
+            submit_depth: Arc::new(SubmitDepth::default()),
             under_way: AtomicU32::new(0),
             at_home: AtomicU32::new(0),
             idle: (Mutex::new(()), Condvar::new()),
         });
-        Ok(Session { inner })
+        let _closing = Arc::new(Closing(inner.clone()));
+        Ok(Session { inner, _closing })
     }
 }
 

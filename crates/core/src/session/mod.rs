@@ -1,8 +1,11 @@
 //! A key in use: [`Session`] checks requests, picks the driver, runs them, and finishes in
 //! software what a driver gave up.
 
+mod accounting;
 mod builder;
-mod flights;
+mod calls;
+#[allow(unsafe_code)]
+mod flight;
 mod refusal;
 mod serve;
 
@@ -10,25 +13,65 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::flight::{ORPHAN_PATIENCE, Route};
 use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
-use crate::dispatch::window::Window;
+use crate::dispatch::submit_depth::SubmitDepth;
 use crate::dispatch::{BASE, Dispatch, Mode, Shape};
-use crate::flight::{Flight, Leg, ORPHAN_PATIENCE, Ticket};
 use crate::request::{Request, Status};
 use crate::{Algorithm, Direction, Error, Framework, Goal, Transform};
 
+pub(crate) use self::accounting::Landed;
 pub use self::builder::SessionBuilder;
-pub(crate) use self::flights::Landed;
+pub use self::flight::{Flight, Ticket};
 use self::refusal::Lengths;
 
-/// An algorithm and a key, used by any number of threads at once without locks.
+/// An algorithm and a key, used by any number of threads at once without locks. Clones are one
+/// session, and cost a counter each.
 ///
-/// Closing or dropping it waits for work under way; the key is then wiped in every driver.
-#[derive(Debug)]
+/// Closing or dropping the last clone waits for work under way; the key is then wiped in every
+/// driver.
+///
+/// ```
+/// use cipherlane::{Direction, Framework, NonceCounter, Request};
+///
+/// let framework = Framework::new()?;
+/// let session = framework.session("gcm(aes)", &[7; 16])?.open()?;
+/// let nonces = NonceCounter::new([0; 4]);
+///
+/// // One message.
+/// let (nonce, mut message, mut tag) = (nonces.next()?, *b"attack at dawn", [0; 16]);
+/// session.seal(&nonce, b"header", &mut message, &mut tag)?;
+/// session.open(&nonce, b"header", &mut message, &tag)?;
+/// assert_eq!(&message, b"attack at dawn");
+///
+/// // A batch: the messages fill the vector lanes together.
+/// let (mut packets, mut tags) = ([[0; 64]; 16], [[0; 16]; 16]);
+/// let mut requests = Vec::new();
+/// for (packet, tag) in packets.iter_mut().zip(&mut tags) {
+///     requests.push(Request::in_place(packet).iv(&nonces.next()?).tag(tag));
+/// }
+/// session.process(Direction::Encrypt, &mut requests)?;
+/// // The same requests serve the other direction too.
+/// session.process(Direction::Decrypt, &mut requests)?;
+/// assert_eq!(packets, [[0; 64]; 16]);
+/// # Ok::<(), cipherlane::Error>(())
+/// ```
+#[derive(Clone)]
 pub struct Session {
     inner: Arc<Inner>,
+    /// Behind `inner`: the last clone has let go of that when this closes the session.
+    _closing: Arc<Closing>,
 }
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+/// Closes the session when the last clone of it is dropped.
+struct Closing(Arc<Inner>);
 
 /// What flights under way share with the session.
 pub(crate) struct Inner {
@@ -44,13 +87,13 @@ pub(crate) struct Inner {
     /// By driver; `None` where the driver does not serve this session.
     transforms: Vec<Option<Box<dyn Transform>>>,
     /// By driver, bytes of a request at most.
-    most: Vec<usize>,
+    max_len: Vec<usize>,
     dispatch: Arc<Dispatch>,
     framework: Framework,
     /// The process that opened it.
     process: u32,
     /// How its caller that does not wait works.
-    pub(crate) window: Arc<Window>,
+    pub(crate) submit_depth: Arc<SubmitDepth>,
     /// Flights that have not landed.
     under_way: AtomicU32,
     /// Those of them that no device has.
@@ -118,7 +161,7 @@ impl Session {
             bytes,
         };
         let now = inner.now();
-        inner.window.submit(now);
+        inner.submit_depth.submit(now);
         let (driver, explored) = inner.choose_to_submit(&shape, now);
         let ticket = self.submit_to((driver, explored), batch, &shape, now)?;
         // A device whose ring is full is no reason to wait.
@@ -139,15 +182,15 @@ impl Session {
         let transform = inner.transform(driver);
         let owned = take_front(batch, transform.room())?;
         let nothing = || {
-            let (empty, ticket) = Flight::new(inner, (Leg::home(), now), direction, Vec::new());
+            let (empty, ticket) = Flight::new(inner, (Route::home(), now), direction, Vec::new());
             empty.finish();
             ticket
         };
         if owned.is_empty() {
             return Ok(nothing());
         }
-        let leg = inner.depart(driver, explored, shape, owned.len(), now);
-        let (flight, ticket) = Flight::new(inner, (leg, now), direction, owned);
+        let route = inner.depart(driver, explored, shape, owned.len(), now);
+        let (flight, ticket) = Flight::new(inner, (route, now), direction, owned);
         // Another flight than this one is none that can be given back: dropped, it is finished
         // in software.
         if let Err(flight) = transform.submit(direction, flight)
@@ -174,22 +217,24 @@ impl Session {
             .error(request.status(), &Lengths::of_owned(request))
     }
 
-    /// Waits for work under way and wipes the key. Dropping does the same.
+    /// Waits for work under way and wipes the key, if this is the last clone. Dropping does the
+    /// same.
     pub fn close(self) {}
 }
 
-impl Drop for Session {
+impl Drop for Closing {
     fn drop(&mut self) {
-        let (lock, bell) = &self.inner.idle;
+        let Closing(inner) = self;
+        let (lock, bell) = &inner.idle;
         let mut guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
-        while self.inner.under_way.load(Ordering::Acquire) > 0 {
+        while inner.under_way.load(Ordering::Acquire) > 0 {
             // In a forked child a flight may be with a thread that is not there.
-            let orphaned = self.inner.process != std::process::id();
+            let orphaned = inner.process != std::process::id();
             if orphaned && started.elapsed() > ORPHAN_PATIENCE {
                 break;
             }
-            let helped = self.inner.transforms.iter().flatten().any(|t| t.assist());
+            let helped = inner.transforms.iter().flatten().any(|t| t.assist());
             if !helped {
                 guard = bell
                     .wait_timeout(guard, Duration::from_millis(1))
@@ -202,7 +247,7 @@ impl Drop for Session {
         // moment; then this is the last owner, and the keys are wiped before it returns. Not
         // for ever: in a forked child an owner may be a thread that is not there.
         let patience = Instant::now() + Duration::from_secs(1);
-        while Arc::strong_count(&self.inner) > 1 && Instant::now() < patience {
+        while Arc::strong_count(inner) > 1 && Instant::now() < patience {
             std::thread::yield_now();
         }
         cipherlane_kernels::wipe_stack();

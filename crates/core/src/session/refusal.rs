@@ -1,7 +1,7 @@
 //! Why a request was refused or failed, in words.
 
 use super::Inner;
-use crate::algorithm::Aad;
+use crate::algorithm::AadLengths;
 use crate::request::{Request, Status};
 use crate::{Error, OwnedRequest};
 
@@ -34,9 +34,13 @@ impl Inner {
                 algorithm,
                 given: lengths.aad,
                 expected: match self.algorithm.aad {
-                    Aad::Esp => "8, or 12 with extended sequence numbers".to_owned(),
-                    Aad::Exactly(len) => format!("{len}: SPI, 64-bit sequence number and IV"),
-                    Aad::None | Aad::Any | Aad::Together(_) => "none".to_owned(),
+                    AadLengths::Esp => "8, or 12 with extended sequence numbers".to_owned(),
+                    AadLengths::Exactly(len) => {
+                        format!("{len}: SPI, 64-bit sequence number and IV")
+                    }
+                    AadLengths::None | AadLengths::Any | AadLengths::Together(_) => {
+                        "none".to_owned()
+                    }
                 },
             },
             Status::NotBlockMultiple => Error::NotBlockMultiple {
@@ -47,15 +51,15 @@ impl Inner {
             Status::TooShort => Error::TooShort {
                 algorithm,
                 given: lengths.input,
-                least: self.algorithm.least,
+                min_len: self.algorithm.min_len,
             },
             Status::TooLong => Error::TooLong {
                 algorithm,
                 given: match self.algorithm.aad {
-                    Aad::Together(_) => lengths.input.saturating_add(lengths.aad),
+                    AadLengths::Together(_) => lengths.input.saturating_add(lengths.aad),
                     _ => lengths.input,
                 },
-                most: self.algorithm.most,
+                max_len: self.algorithm.max_len,
             },
             Status::OutputLength => Error::OutputLength {
                 algorithm,

@@ -1,35 +1,37 @@
 //! How a batch is served: the choice of a driver, the run with a clock beside it where that
 //! is worth it, and what is learned from it.
 
-use std::cell::Cell as LocalCell;
+use std::cell::Cell;
 
 use super::Inner;
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::Found;
-use crate::dispatch::table::Cell;
+use crate::dispatch::table::TableCell;
 use crate::dispatch::{BASE, Mode, Shape};
 use crate::request::{Request, Status};
 use crate::{Clock, Direction, Error, Goal, Transform, scatter};
 
-/// Work between two timed batches of a thread at most: a request counts 1, and so do 256 bytes.
+/// The most work between two timed batches of a thread. A request counts 1, and so do 256 bytes.
 const SAMPLE_EVERY: i64 = 16384;
-/// The same while nothing is known of the time that batches take.
+/// The same limit while the time of a batch is unknown.
 const FIRST_SAMPLE_EVERY: i64 = 2048;
-/// Nanoseconds between two timed batches of a thread at most, if all are like the last one.
+/// The most nanoseconds between two timed batches of a thread, if all batches are like the last
+/// one.
 const SAMPLE_AFTER: f32 = 500_000.0;
-/// A driver's helpers are awaited, to try it, for this many times their wake-up at most.
-const PATIENCE: u64 = 2;
-/// Helpers are of no use to work that is this many times shorter than their wake-up.
-const WAKING: f32 = 12.0;
+/// Before a trial, a thread waits for a driver's sleeping helpers for at most this many times
+/// their wake-up time.
+const WAKE_UP_PATIENCE: u64 = 2;
+/// Helpers are of no use to a batch that takes less than their wake-up time divided by this.
+const MAX_WAKE_UP_RATIO: f32 = 12.0;
 
 thread_local! {
     /// Work left until this thread times a batch.
-    static UNTIL_SAMPLE: LocalCell<i64> = const { LocalCell::new(0) };
+    static UNTIL_SAMPLE: Cell<i64> = const { Cell::new(0) };
     /// Work between the last timed batch and the next.
-    static BETWEEN_SAMPLES: LocalCell<i64> = const { LocalCell::new(FIRST_SAMPLE_EVERY) };
+    static BETWEEN_SAMPLES: Cell<i64> = const { Cell::new(FIRST_SAMPLE_EVERY) };
     /// Until when this thread awaits the helpers of a driver that is to be tried, in nanoseconds
     /// of the framework's clock; 0 if it awaits none.
-    static AWAITING: LocalCell<u64> = const { LocalCell::new(0) };
+    static AWAITING: Cell<u64> = const { Cell::new(0) };
 }
 
 #[inline]
@@ -45,12 +47,13 @@ fn is_sample(shape: &Shape) -> bool {
     left < 0
 }
 
-/// How many batches one that is timed stands for.
+/// The number of batches that one timed batch stands for.
 fn share(shape: &Shape) -> f32 {
     (BETWEEN_SAMPLES.get() as f32 / work(shape).max(1) as f32).max(1.0)
 }
 
-/// A timed batch took so long: on a slow machine, the next to be timed comes the sooner.
+/// Sets when the next batch is timed, after a timed batch took this many nanoseconds. On a slow
+/// machine that is after fewer batches.
 fn sampled(shape: &Shape, nanoseconds: u64) {
     let every = match nanoseconds {
         0 => FIRST_SAMPLE_EVERY,
@@ -98,7 +101,7 @@ impl Inner {
         if !is_sample(shape) {
             return (chosen, false);
         }
-        sampled(shape, self.window.interval());
+        sampled(shape, self.submit_depth.interval());
         match self.explore(shape, chosen, now) {
             Some(other) => (other, true),
             None => (chosen, false),
@@ -114,12 +117,12 @@ impl Inner {
         }
         let load = self.framework.shared.entries[other].driver.load();
         if load.delay_ns == u32::MAX && !self.dispatch.is_device(other) {
-            // Its helpers rest.
+            // The driver's helpers rest.
             return None;
         }
         let until = AWAITING.replace(0);
         if (until == 0 || now < until) && self.must_wake(other, chosen, shape) {
-            let longest = now + PATIENCE * u64::from(load.delay_ns);
+            let longest = now + WAKE_UP_PATIENCE * u64::from(load.delay_ns);
             AWAITING.set(if until == 0 { longest } else { until });
             self.dispatch.try_again(shape, other);
             return None;
@@ -137,33 +140,37 @@ impl Inner {
         }
         // Work that is much shorter than the wake-up is not for helpers.
         let (known, _) = self.dispatch.estimate(chosen, shape);
-        let helped = known.is_some_and(|cost| cost.latency >= delay as f32 / WAKING);
+        let helped = known.is_some_and(|cost| cost.latency >= delay as f32 / MAX_WAKE_UP_RATIO);
         if helped {
             driver.missed(u32::MAX);
         }
         helped
     }
 
-    /// Whether the device beside home is better now, what it has queued considered.
-    fn favours_rival(&self, cell: &Cell, shape: &Shape, now: u64) -> bool {
+    /// Whether the device beside home is better now, given the device's queue.
+    fn favours_rival(&self, cell: &TableCell, shape: &Shape, now: u64) -> bool {
         let rival = usize::from(cell.rival);
         let entry = &self.framework.shared.entries[rival];
-        let window = (shape.mode == Mode::Submit).then_some(&*self.window);
+        let submit_depth = (shape.mode == Mode::Submit).then_some(&*self.submit_depth);
         self.takes(rival, shape)
-            && self
-                .dispatch
-                .favours_rival((self.goal, cell), shape, &entry.queue, window, now)
+            && self.dispatch.favours_rival(
+                (self.goal, cell),
+                shape,
+                &entry.queue,
+                submit_depth,
+                now,
+            )
             && entry.driver.load().delay_ns != u32::MAX
     }
 
     /// Whether a driver has the key and takes requests that large.
     fn takes(&self, driver: usize, shape: &Shape) -> bool {
         self.transforms[driver].is_some()
-            && shape.bytes <= self.most[driver].saturating_mul(shape.requests)
+            && shape.bytes <= self.max_len[driver].saturating_mul(shape.requests)
     }
 
-    /// The best driver that is no device. If it is not this core, what is queued there counts.
-    fn choose_home(&self, shape: &Shape, cell: &Cell) -> usize {
+    /// The best driver that is no device. The queue of a driver on other cores counts.
+    fn choose_home(&self, shape: &Shape, cell: &TableCell) -> usize {
         let (best, second) = (usize::from(cell.best), usize::from(cell.second));
         if best == BASE || self.transforms[best].is_none() {
             return BASE;
@@ -395,7 +402,7 @@ impl Inner {
     #[cold]
     fn rescue(&self, driver: usize, direction: Direction, requests: &mut [Request<'_>]) -> bool {
         let stats = &self.framework.shared.stats;
-        let most = self.transform(driver).most();
+        let most = self.transform(driver).max_len();
         let (mut retries, mut too_long) = (0, 0);
         for request in requests.iter_mut() {
             // A driver that forgot a request is treated like one that gave it up.

@@ -3,11 +3,12 @@
 use serde::{Serialize, Serializer};
 use zeroize::ZeroizeOnDrop;
 
-/// A request that a driver got wrong. The key is not kept: it is wiped with its session.
+/// A request that a driver got wrong. The key is not kept: the session wipes the key.
 ///
-/// The input or the output is somebody's plaintext. So all data is wiped when this is dropped,
-/// and serialised only where [`Config::mismatch_data`](crate::Config::mismatch_data) asks for
-/// it; otherwise the algorithm, the direction, the length and the words of `Display` are.
+/// The input or the output is a user's plaintext. So all data is wiped when the mismatch is
+/// dropped, and the data is serialised only where
+/// [`Config::mismatch_data`](crate::Config::mismatch_data) asks for that. Otherwise the algorithm,
+/// the direction, the length and the words of `Display` are serialised.
 #[derive(Clone, PartialEq, Eq, ZeroizeOnDrop)]
 pub struct Mismatch {
     /// CryptoAPI name.
@@ -21,15 +22,15 @@ pub struct Mismatch {
     pub aad: Vec<u8>,
     /// Input.
     pub input: Vec<u8>,
-    /// What the driver made of it.
+    /// The driver's result.
     pub found: Answer,
-    /// What software makes of it.
+    /// The result of software.
     pub expected: Answer,
     /// Whether the data is serialised too.
     pub(super) with_data: bool,
 }
 
-/// What came of a request. Wiped when it is dropped.
+/// The result of a request. It is wiped when it is dropped.
 #[derive(Clone, PartialEq, Eq, ZeroizeOnDrop)]
 pub struct Answer {
     /// Whether the tag was found to be right; always when encrypting.
@@ -128,7 +129,7 @@ impl std::fmt::Display for Mismatch {
 }
 
 impl std::fmt::Debug for Mismatch {
-    /// In words: the data may be long, and somebody's.
+    /// In words and without the data, which may be long and secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Mismatch({self})")
     }

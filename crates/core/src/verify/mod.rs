@@ -1,6 +1,6 @@
-//! A driver with all the signs of a right result may be wrong. One in some requests of every
-//! driver but the base is computed again in software, in the background; at the first
-//! difference the driver is quarantined, and what it did is kept.
+//! A driver may report success and be wrong. Of every driver but the base, one request in a
+//! [number](Sampler) of them is computed again in software, in the background. At the first
+//! difference the driver is quarantined, and a [`Mismatch`] says what the driver did.
 
 mod mismatch;
 
@@ -13,23 +13,23 @@ use zeroize::Zeroizing;
 
 pub use self::mismatch::{Answer, Mismatch};
 use crate::dispatch::BASE;
-use crate::framework::Entry;
+use crate::framework::RegisteredDriver;
 use crate::request::{Request, Status};
 use crate::session::Inner;
 use crate::{Direction, Flight, Framework, Split, Transform};
 
-/// One in so many requests, unless the settings say otherwise.
-pub(crate) const EVERY: u64 = 4096;
-/// Requests that wait to be verified at most. More are let go, unless each one is to be
-/// verified: then whoever has one more waits.
-const MOST_WAITING: usize = 64;
-/// The thread ends when there was nothing to do for so long.
-const IDLE: Duration = Duration::from_secs(5);
+/// One request in this many is verified, unless the settings say otherwise.
+pub(crate) const DEFAULT_INTERVAL: u64 = 4096;
+/// The most requests that wait to be verified. Further requests are not verified, unless the
+/// settings ask for every request: then their callers wait.
+const MAX_WAITING: usize = 64;
+/// The verifying thread ends after this time without a request.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Counts a driver's requests until one is to be verified.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    /// 0: never.
+    /// One request in this many; 0 means none.
     every: i64,
     left: AtomicI64,
 }
@@ -43,13 +43,13 @@ impl Sampler {
         }
     }
 
-    /// Whether each is to be verified.
+    /// Whether every request is to be verified.
     fn is_for_all(&self) -> bool {
         self.every == 1
     }
 
-    /// Which of the next `requests` is to be verified, if one is. Threads that ask at the
-    /// same time may be counted as one.
+    /// The place of the request to be verified among the next `requests`, if one of them is. Of
+    /// threads that ask at the same time, only one may be counted.
     #[inline]
     pub(crate) fn pick(&self, requests: usize) -> Option<usize> {
         let left = self.left.load(Ordering::Relaxed);
@@ -63,8 +63,8 @@ impl Sampler {
     }
 }
 
-/// A request before the driver has it.
-pub(crate) struct Before {
+/// A copy of a request, made before the driver gets the request.
+pub(crate) struct RequestSnapshot {
     place: usize,
     iv: [u8; 16],
     iv_len: usize,
@@ -74,11 +74,11 @@ pub(crate) struct Before {
     has_output: bool,
 }
 
-impl Before {
+impl RequestSnapshot {
     pub(crate) fn new(place: usize, request: &mut Request<'_>) -> Self {
         let mut input = Zeroizing::new(vec![0; request.len()]);
         request.gather(&mut input);
-        Before {
+        RequestSnapshot {
             place,
             iv: request.iv_block(),
             iv_len: request.iv_bytes().len(),
@@ -89,7 +89,7 @@ impl Before {
         }
     }
 
-    /// With what the driver made of it; `None` if it gave it up.
+    /// The copy together with the driver's results; `None` if the driver gave the request up.
     fn after(self, direction: Direction, requests: &mut [Request<'_>]) -> Option<Sample> {
         let request = requests.get_mut(self.place)?;
         if !matches!(request.status(), Status::Done | Status::BadTag) {
@@ -101,29 +101,29 @@ impl Before {
             tag: request.tag_bytes().to_vec(),
         };
         Some(Sample {
-            before: self,
+            snapshot: self,
             direction,
             found,
         })
     }
 }
 
-/// A request after the driver had it.
+/// A request and what a driver has made of it.
 struct Sample {
-    before: Before,
+    snapshot: RequestSnapshot,
     direction: Direction,
     found: Answer,
 }
 
 impl Sample {
-    /// Computes it again by the kernels; `Some` if the driver was wrong.
+    /// Computes the request again in software; `Some` if the driver's result was wrong.
     fn check(
         self,
         algorithm: &'static str,
         base: &dyn Transform,
         with_data: bool,
     ) -> Option<Mismatch> {
-        let Before {
+        let RequestSnapshot {
             iv,
             iv_len,
             aad,
@@ -131,7 +131,7 @@ impl Sample {
             mut tag,
             has_output,
             ..
-        } = self.before;
+        } = self.snapshot;
         let iv = &iv[..iv_len];
         let mut output = input.clone();
         let request = match has_output {
@@ -162,7 +162,7 @@ impl Sample {
     }
 }
 
-/// Requests that wait to be verified, and the thread that does it.
+/// The requests that wait to be verified, and the thread that verifies them.
 #[derive(Default)]
 pub(crate) struct Verifier {
     queue: Mutex<Queue>,
@@ -172,9 +172,9 @@ pub(crate) struct Verifier {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// Taken from the queue and not done.
+    /// Requests that were taken from the queue and are not done.
     under_way: usize,
-    /// The process in which the thread is, if it is: a forked child has none.
+    /// The process that has the thread, if there is a thread. A forked child has no thread.
     thread: Option<u32>,
 }
 
@@ -192,7 +192,7 @@ impl Verifier {
         let process = std::process::id();
         let waits = job.watch.entry().sampler.is_for_all();
         let mut queue = self.queue();
-        while queue.jobs.len() >= MOST_WAITING {
+        while queue.jobs.len() >= MAX_WAITING {
             if !waits || queue.thread != Some(process) {
                 return;
             }
@@ -206,7 +206,7 @@ impl Verifier {
             let verifier = self.clone();
             let builder = std::thread::Builder::new().name("verify".to_owned());
             if builder.spawn(move || verifier.serve()).is_err() {
-                // A system without room for a thread has other troubles.
+                // A system that has no room for a thread cannot verify either.
                 queue.jobs.clear();
                 return;
             }
@@ -216,14 +216,14 @@ impl Verifier {
         self.bell.notify_all();
     }
 
-    /// Verifies until there was nothing to do for a while.
+    /// Verifies requests until there was none for [`IDLE_TIMEOUT`].
     fn serve(&self) {
         let mut queue = self.queue();
         loop {
             let Some(job) = queue.jobs.pop_front() else {
                 let (next, idle) = self
                     .bell
-                    .wait_timeout(queue, IDLE)
+                    .wait_timeout(queue, IDLE_TIMEOUT)
                     .unwrap_or_else(PoisonError::into_inner);
                 queue = next;
                 if idle.timed_out() && queue.jobs.is_empty() {
@@ -241,7 +241,7 @@ impl Verifier {
         }
     }
 
-    /// Waits until everything sampled so far is verified.
+    /// Waits until all requests that were picked so far are verified.
     pub(crate) fn finish(&self) {
         let mut queue = self.queue();
         while queue.thread == Some(std::process::id())
@@ -273,10 +273,10 @@ impl Job {
     }
 }
 
-/// One driver's part in a session, watched.
+/// What is needed to verify one driver's work for one session.
 #[derive(Clone)]
 struct Watch {
-    /// Weak: a session that is closed does not wait for this.
+    /// Weak, so that closing a session does not wait for its verification.
     session: Weak<Inner>,
     framework: Framework,
     driver: usize,
@@ -284,7 +284,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn entry(&self) -> &Entry {
+    fn entry(&self) -> &RegisteredDriver {
         &self.framework.shared.entries[self.driver]
     }
 
@@ -293,17 +293,17 @@ impl Watch {
         self.entry().breaker.is_quarantined()
     }
 
-    /// What is to be verified of the next requests.
+    /// A copy of the request to be verified among the next requests, if one of them is.
     #[inline]
-    fn pick(&self, requests: &mut [Request<'_>]) -> Option<Before> {
+    fn pick(&self, requests: &mut [Request<'_>]) -> Option<RequestSnapshot> {
         let place = self.entry().sampler.pick(requests.len())?;
-        Some(Before::new(place, &mut requests[place]))
+        Some(RequestSnapshot::new(place, &mut requests[place]))
     }
 
-    /// Has a picked request verified, now that the driver is done with it.
+    /// Hands a picked request to the verifying thread, after the driver has served the request.
     #[cold]
-    fn push(self, before: Before, direction: Direction, requests: &mut [Request<'_>]) {
-        if let Some(sample) = before.after(direction, requests) {
+    fn push(self, snapshot: RequestSnapshot, direction: Direction, requests: &mut [Request<'_>]) {
+        if let Some(sample) = snapshot.after(direction, requests) {
             let verifier = self.framework.shared.verifier.clone();
             verifier.push(Job {
                 watch: self,
@@ -316,17 +316,17 @@ impl Watch {
 /// A request of a flight that is to be verified when it lands.
 pub(crate) struct Pick {
     watch: Watch,
-    before: Before,
+    snapshot: RequestSnapshot,
 }
 
 impl Pick {
     pub(crate) fn landed(self, direction: Direction, requests: &mut [Request<'_>]) {
-        self.watch.push(self.before, direction, requests);
+        self.watch.push(self.snapshot, direction, requests);
     }
 }
 
-/// Another driver's transform, of which one in some requests is verified. While the driver
-/// is quarantined it gives everything up untouched.
+/// The transform of another driver, a sample of whose requests is verified. While the driver is
+/// quarantined, this transform gives up every request untouched.
 pub(crate) struct Verified {
     transform: Box<dyn Transform>,
     watch: Watch,
@@ -365,8 +365,8 @@ impl Transform for Verified {
         }
         let picked = self.watch.pick(requests);
         self.transform.run(direction, requests);
-        if let Some(before) = picked {
-            self.watch.clone().push(before, direction, requests);
+        if let Some(snapshot) = picked {
+            self.watch.clone().push(snapshot, direction, requests);
         }
     }
 
@@ -376,9 +376,9 @@ impl Transform for Verified {
             flight.finish();
             return Ok(());
         }
-        if let Some(before) = flight.with_requests(|requests| self.watch.pick(requests)) {
+        if let Some(snapshot) = flight.with_requests(|requests| self.watch.pick(requests)) {
             let watch = self.watch.clone();
-            flight.pick(Pick { watch, before });
+            flight.pick(Pick { watch, snapshot });
         }
         self.transform.submit(direction, flight)
     }
@@ -387,8 +387,8 @@ impl Transform for Verified {
         self.transform.room()
     }
 
-    fn most(&self) -> usize {
-        self.transform.most()
+    fn max_len(&self) -> usize {
+        self.transform.max_len()
     }
 
     fn poll(&self) {

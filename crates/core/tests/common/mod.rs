@@ -9,7 +9,9 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use cipherlane::{Algorithm, Direction, Driver, Flight, Framework, Request, Status, Transform};
+use cipherlane_core::{
+    Algorithm, Direction, Driver, Flight, Framework, Request, Status, Transform,
+};
 
 /// The kernels on the caller's core.
 pub struct Base;
@@ -29,7 +31,7 @@ impl Driver for Base {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
-        Ok((algorithm.kernel)(key))
+        Ok((algorithm.software)(key))
     }
 }
 
@@ -121,7 +123,7 @@ impl Driver for Rogue {
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
         Ok(Box::new(RogueTransform {
-            kernel: (algorithm.kernel)(key),
+            kernel: (algorithm.software)(key),
             armed: self.armed.clone(),
             fault: self.fault,
             runs: self.runs.clone(),

@@ -1,7 +1,7 @@
 //! A flight or a ticket is used after its end.
 #![forbid(unsafe_code)]
 
-use cipherlane::{Flight, Ticket};
+use cipherlane_core::{Flight, Ticket};
 
 fn after_finish(mut flight: Flight) {
     flight.finish();

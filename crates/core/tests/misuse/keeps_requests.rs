@@ -1,7 +1,7 @@
 //! A driver keeps the requests of a flight beyond the closure that sees them.
 #![forbid(unsafe_code)]
 
-use cipherlane::{Flight, Request};
+use cipherlane_core::{Flight, Request};
 
 fn keep_the_slice(flight: &mut Flight) {
     let mut kept = None;

@@ -1,7 +1,7 @@
 //! A caller uses memory that a request has.
 #![forbid(unsafe_code)]
 
-use cipherlane::{Direction, Request, Session};
+use cipherlane_core::{Direction, Request, Session};
 
 fn read_what_is_written(session: &Session) {
     let mut data = vec![0; 64];

@@ -1,7 +1,7 @@
 //! Two accesses to one request's memory at a time.
 #![forbid(unsafe_code)]
 
-use cipherlane::Request;
+use cipherlane_core::Request;
 
 fn copy(request: &Request<'_>) {
     let one = *request; //~ E0507

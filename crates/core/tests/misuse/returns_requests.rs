@@ -1,7 +1,7 @@
 //! A driver has the closure that sees a flight's requests return them.
 #![forbid(unsafe_code)]
 
-use cipherlane::Flight;
+use cipherlane_core::Flight;
 
 fn return_one(flight: &mut Flight) {
     let one = flight.with_requests(|requests| requests.first_mut()); //~ lifetime may not live long enough

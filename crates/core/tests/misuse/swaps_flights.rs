@@ -1,7 +1,7 @@
 //! A driver puts a request of one flight into another, which may land later.
 #![forbid(unsafe_code)]
 
-use cipherlane::{Flight, Request};
+use cipherlane_core::{Flight, Request};
 
 fn move_between(one: &mut Flight, other: &mut Flight) {
     one.with_requests(|ones| {

@@ -1,7 +1,7 @@
 //! A driver exchanges the requests of two flights.
 #![forbid(unsafe_code)]
 
-use cipherlane::Flight;
+use cipherlane_core::Flight;
 
 fn exchange(one: &mut Flight, other: &mut Flight) {
     one.with_requests(|ones| {

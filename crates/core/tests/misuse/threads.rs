@@ -1,7 +1,7 @@
 //! A request's memory on a thread that may outlive it.
 #![forbid(unsafe_code)]
 
-use cipherlane::{Flight, Request};
+use cipherlane_core::{Flight, Request};
 
 fn detach(request: Request<'_>) {
     std::thread::spawn(move || drop(request)); //~ E0521

@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use cipherlane::{Direction, PieceState, Request, Split, Transform};
+use cipherlane_core::{Direction, PieceState, Request, Split, Transform};
 use inout::InOutBuf;
 
 struct Keeper {

@@ -1,6 +1,6 @@
 //! What trusts the caller is not to be had without `unsafe`.
 
-use cipherlane::Request;
+use cipherlane_core::Request;
 
 fn from_pointers() -> Request<'static> {
     Request::from_raw(std::ptr::null(), 64, std::ptr::null_mut(), 64) //~ E0133

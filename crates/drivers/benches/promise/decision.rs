@@ -5,7 +5,9 @@ use std::hint::black_box;
 use std::slice::from_mut;
 use std::time::{Duration, Instant};
 
-use cipherlane::{Batch, Clock, Direction, Goal, OwnedRequest, Payload, Request, Session, Ticket};
+use cipherlane_core::{
+    Batch, Clock, Direction, Goal, OwnedRequest, Payload, Request, Session, Ticket,
+};
 
 use crate::callers::{ALGORITHM, KEY, Way};
 use crate::cells::{Bench, Cell, DEVICES};

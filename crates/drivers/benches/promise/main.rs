@@ -29,7 +29,7 @@ mod workers;
 
 use std::time::Instant;
 
-use cipherlane::Goal;
+use cipherlane_core::Goal;
 use cipherlane_measure::machine::Machine;
 
 use accelerator::PRESETS;

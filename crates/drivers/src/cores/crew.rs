@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use cipherlane::Process;
+use cipherlane_core::Process;
 
 use super::fault::Fault;
 use super::pool::Pool;

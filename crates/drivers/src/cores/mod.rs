@@ -58,7 +58,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use cipherlane::{Algorithm, Config, Direction, Driver, Error, Load, Request, Transform};
+use cipherlane_core::{Algorithm, Config, Direction, Driver, Error, Load, Request, Transform};
 
 use self::crew::Crew;
 #[doc(hidden)]
@@ -154,7 +154,7 @@ impl Driver for Cores {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
-        let kernel = Arc::new((algorithm.kernel)(key));
+        let kernel = Arc::new((algorithm.software)(key));
         Ok(Box::new(transform::Shared::new(self.crew.clone(), kernel)))
     }
 

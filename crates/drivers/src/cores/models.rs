@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 use super::claim::{End, Pieces, Slots};
-use super::sleep::Beds;
+use super::sleep::Sleepers;
 
 /// One slot and the payload of its task: `input` is written before it opens and when it
 /// is taken down, `output` by whoever holds the piece.
@@ -161,19 +161,19 @@ fn loom_one_slot_is_taken_by_one() {
 #[test]
 fn loom_no_wake_up_is_lost() {
     loom::model(|| {
-        let beds = Arc::new(Beds::new(1));
+        let sleepers = Arc::new(Sleepers::new(1));
         let work = Arc::new(AtomicBool::new(false));
         let sleeper = {
-            let (beds, work) = (beds.clone(), work.clone());
+            let (sleepers, work) = (sleepers.clone(), work.clone());
             thread::spawn(move || {
                 // Ends only if it is woken or sees the work; loom reports a deadlock else.
-                beds.sleep(0, || work.load(Ordering::Relaxed));
+                sleepers.sleep(0, || work.load(Ordering::Relaxed));
                 assert!(work.load(Ordering::Relaxed));
             })
         };
         work.store(true, Ordering::Relaxed);
-        beds.publish();
-        beds.wake(1, 0);
+        sleepers.publish();
+        sleepers.wake(1, 0);
         sleeper.join().unwrap();
     });
 }
@@ -184,26 +184,26 @@ fn loom_two_callers_wake_one_sleeper_twice() {
     // Three threads and two sleeps: every order would take hours.
     model.preemption_bound = Some(2);
     model.check(|| {
-        let beds = Arc::new(Beds::new(1));
+        let sleepers = Arc::new(Sleepers::new(1));
         let slots = Arc::new(Slots::new());
-        let publisher = |beds: Arc<Beds>, slots: Arc<Slots>| {
+        let publisher = |sleepers: Arc<Sleepers>, slots: Arc<Slots>| {
             slots.take(2).expect("two slots");
-            beds.publish();
-            beds.wake(1, 0);
+            sleepers.publish();
+            sleepers.wake(1, 0);
         };
         let other = {
-            let (beds, slots) = (beds.clone(), slots.clone());
-            thread::spawn(move || publisher(beds, slots))
+            let (sleepers, slots) = (sleepers.clone(), slots.clone());
+            thread::spawn(move || publisher(sleepers, slots))
         };
         let sleeper = {
-            let (beds, slots) = (beds.clone(), slots.clone());
+            let (sleepers, slots) = (sleepers.clone(), slots.clone());
             thread::spawn(move || {
                 for done in 0..2 {
-                    beds.sleep(0, || slots.taken().count_ones() > done);
+                    sleepers.sleep(0, || slots.taken().count_ones() > done);
                 }
             })
         };
-        publisher(beds, slots);
+        publisher(sleepers, slots);
         other.join().unwrap();
         sleeper.join().unwrap();
     });

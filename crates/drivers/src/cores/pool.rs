@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use cipherlane::Process;
+use cipherlane_core::Process;
 
 use super::claim::{BITS, End, Pieces, Slots};
 use super::fault::Fault;
@@ -353,7 +353,7 @@ mod tests {
     use std::sync::Arc;
     use std::thread::ThreadId;
 
-    use cipherlane::{Direction, Request, Status, Transform};
+    use cipherlane_core::{Direction, Request, Status, Transform};
 
     use super::super::settings::Settings;
     use super::super::{task, worker};

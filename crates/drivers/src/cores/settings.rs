@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cipherlane::{Config, Error, environment};
+use cipherlane_core::{Config, Error, environment};
 
 /// The environment variable that names the cores.
 pub const VARIABLE: &str = "CIPHERLANE_CORES";
 /// Most workers there can be: each has a bit of a word.
-const MOST_WORKERS: usize = 64;
+const MAX_WORKERS: usize = 64;
 
 /// Settings of the `cores` driver.
 ///
@@ -121,11 +121,8 @@ fn core_list(text: &str, online: &BTreeSet<usize>) -> Result<Vec<usize>, String>
         }
         cores.extend((first..=last).filter(|c| online.contains(c)));
     }
-    if cores.len() > MOST_WORKERS {
-        return Err(format!(
-            "{} cores; name {MOST_WORKERS} at most",
-            cores.len()
-        ));
+    if cores.len() > MAX_WORKERS {
+        return Err(format!("{} cores; name {MAX_WORKERS} at most", cores.len()));
     }
     Ok(cores.into_iter().collect())
 }

@@ -10,34 +10,34 @@ use std::sync::atomic::AtomicU64 as StdAtomicU64;
 use super::sync::{AtomicU64, Ordering, Thread, current, fence, park};
 
 /// Where the workers of a pool sleep.
-pub(super) struct Beds {
+pub(super) struct Sleepers {
     /// A bit for each worker that sleeps, or is about to.
     asleep: AtomicU64,
-    beds: Box<[Bed]>,
+    sleepers: Box<[Sleeper]>,
 }
 
 #[derive(Default)]
-struct Bed {
+struct Sleeper {
     thread: OnceLock<Thread>,
     /// When the sleeper was last called, in the caller's unit. Only for measuring.
     called: StdAtomicU64,
 }
 
-impl Beds {
+impl Sleepers {
     /// For so many workers, at most 64.
     pub(super) fn new(workers: usize) -> Self {
         assert!(workers <= 64);
-        Beds {
+        Sleepers {
             asleep: AtomicU64::new(0),
-            beds: (0..workers).map(|_| Bed::default()).collect(),
+            sleepers: (0..workers).map(|_| Sleeper::default()).collect(),
         }
     }
 
     /// Sleeps until called, unless `work` finds something to do. Returns the time given
     /// by who called, or `None` where there was work at once.
     pub(super) fn sleep(&self, worker: usize, work: impl Fn() -> bool) -> Option<u64> {
-        let (bed, bit) = (&self.beds[worker], 1 << worker);
-        bed.thread.get_or_init(current);
+        let (sleeper, bit) = (&self.sleepers[worker], 1 << worker);
+        sleeper.thread.get_or_init(current);
         self.asleep.fetch_or(bit, Ordering::Release);
         fence(Ordering::SeqCst);
         if work() {
@@ -49,7 +49,7 @@ impl Beds {
         while self.asleep.load(Ordering::Acquire) & bit != 0 {
             park();
         }
-        Some(bed.called.load(Ordering::Relaxed))
+        Some(sleeper.called.load(Ordering::Relaxed))
     }
 
     /// How many sleep. A hint: without [`publish`](Self::publish) before it, it may be old.
@@ -74,12 +74,12 @@ impl Beds {
                 break;
             }
             let worker = asleep.trailing_zeros() as usize;
-            let bed = &self.beds[worker];
-            bed.called.store(now, Ordering::Relaxed);
-            // Acquire: the thread in the bed is seen. Release: the sleeper sees `called`.
+            let sleeper = &self.sleepers[worker];
+            sleeper.called.store(now, Ordering::Relaxed);
+            // Acquire: the thread in the sleeper is seen. Release: the sleeper sees `called`.
             let before = self.asleep.fetch_and(!(1 << worker), Ordering::AcqRel);
             if before & 1 << worker != 0 {
-                bed.thread.get().expect("set before its bit").unpark();
+                sleeper.thread.get().expect("set before its bit").unpark();
                 woken += 1;
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrayvec::ArrayVec;
-use cipherlane::{Direction, Flight, PieceState, Request, Split, Status, Transform};
+use cipherlane_core::{Direction, Flight, PieceState, Request, Split, Status, Transform};
 
 use super::claim::BITS;
 
@@ -18,7 +18,7 @@ const PER_REQUEST: usize = 128;
 /// Pieces for each thread, so that all end at about the same time.
 const PER_THREAD: usize = 4;
 /// Pieces are no larger than this where the task may have so many.
-const MOST: usize = 256 << 10;
+const MAX_PIECE: usize = 256 << 10;
 /// Cuts are at multiples of this many bytes: whole cache lines, whole vectors.
 const ALIGNMENT: usize = 512;
 /// Kernels fill their lanes with so many requests of a batch...
@@ -308,7 +308,7 @@ fn give_up(request: &mut Request<'_>) {
 
 /// What one piece should cost.
 fn piece_cost(total: usize, threads: usize, least: usize, requests: usize) -> usize {
-    let usual = (total / (PER_THREAD * threads)).min(MOST).max(least);
+    let usual = (total / (PER_THREAD * threads)).min(MAX_PIECE).max(least);
     // With fewer than two for each thread, one each is more even.
     let usual = match total / usual {
         few if few < 2 * threads => total / few.clamp(1, threads),
@@ -321,14 +321,14 @@ fn piece_cost(total: usize, threads: usize, least: usize, requests: usize) -> us
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use cipherlane::Algorithm;
+    use cipherlane_core::Algorithm;
 
     use super::*;
 
     /// Runs lengths as one batch in pieces, last piece first, and as a whole.
     fn compare(algorithm: &Algorithm, lengths: &[usize], threads: usize, least: usize) -> usize {
         let key: Vec<u8> = (0..algorithm.key_lengths()[0]).map(|i| i as u8).collect();
-        let kernel = (algorithm.kernel)(&key);
+        let kernel = (algorithm.software)(&key);
         let iv = &[9; 16][..algorithm.iv_len];
         let mut most = 0;
         for direction in [Direction::Encrypt, Direction::Decrypt] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use cipherlane::{Direction, Flight, Request, Transform};
+use cipherlane_core::{Direction, Flight, Request, Transform};
 
 use super::claim::End;
 use super::crew::Crew;
@@ -16,7 +16,7 @@ use super::task::{Kernel, Task, cost};
 /// Picoseconds a byte before any was measured: 10 GB/s.
 const FIRST_PACE: u32 = 100;
 /// Work below this many bytes, requests counted as [`cost`] does, is never shared.
-const LEAST: usize = 4 << 10;
+const MIN_PIECE: usize = 4 << 10;
 /// Nanoseconds that a piece should take: less is not worth bringing its data to another
 /// core. On an EPYC of 2024, whose one core does 44 GB/s of AES-CTR, 1000 lost up to a
 /// quarter on requests of 64 to 128 KiB in the caller's cache, and 2500 loses nothing.
@@ -80,7 +80,7 @@ impl Shared {
 /// The bytes that a piece should have at least, of work that takes so long on one core.
 fn least(total: usize, alone_ns: u64) -> usize {
     let pace = (alone_ns.saturating_mul(1000) / total.max(1) as u64).max(1);
-    ((PIECE_NS * 1000 / pace) as usize).max(LEAST)
+    ((PIECE_NS * 1000 / pace) as usize).max(MIN_PIECE)
 }
 
 /// Does the work of a caller that waits, with the workers where they are any help. It costs
@@ -123,7 +123,7 @@ impl Transform for Shared {
     #[inline]
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         let total = cost(requests);
-        if total >= LEAST {
+        if total >= MIN_PIECE {
             let alone_ns = self.alone_ns(direction, total);
             if alone_ns < LONGEST_SAMPLE && sample() {
                 return self.run_timed(direction, requests, total);

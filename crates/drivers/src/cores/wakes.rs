@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::calls::Calls;
-use super::sleep::Beds;
+use super::sleep::Sleepers;
 
 /// The sleepers of a pool and what waking one costs.
 pub(super) struct Wakes {
-    beds: Beds,
+    sleepers: Sleepers,
     began: Instant,
     calls: Calls,
     /// Workers that were called and do not work yet. For a moment it may be less than zero.
@@ -21,7 +21,7 @@ impl Wakes {
     /// For workers that look for work for `spin` before they sleep.
     pub(super) fn new(workers: usize, spin: Duration) -> Self {
         Wakes {
-            beds: Beds::new(workers),
+            sleepers: Sleepers::new(workers),
             began: Instant::now(),
             calls: Calls::new(spin.as_nanos() as u64),
             coming: AtomicI32::new(0),
@@ -32,7 +32,7 @@ impl Wakes {
     /// A worker sleeps until called, unless `work` finds something to do; its wake-up is
     /// measured.
     pub(super) fn sleep(&self, worker: usize, work: impl Fn() -> bool) {
-        if let Some(called) = self.beds.sleep(worker, work) {
+        if let Some(called) = self.sleepers.sleep(worker, work) {
             self.coming.fetch_sub(1, Ordering::Relaxed);
             self.calls.learn(self.now().saturating_sub(called));
         }
@@ -42,7 +42,7 @@ impl Wakes {
     /// that pays. A stale view of who sleeps costs help, not progress.
     #[inline]
     pub(super) fn help(&self, most: u32, alone_ns: u64) {
-        if self.beds.asleep() > 0 {
+        if self.sleepers.asleep() > 0 {
             self.call_helpers(most, alone_ns);
         }
     }
@@ -62,14 +62,14 @@ impl Wakes {
     /// lost before it is worth a wake-up.
     #[inline]
     pub(super) fn works_alone(&self, workers: usize, alone_ns: u64) -> bool {
-        let asleep = self.beds.asleep() as usize >= workers;
+        let asleep = self.sleepers.asleep() as usize >= workers;
         asleep && self.calls.at_once(1, alone_ns) == 0 && !self.lose((alone_ns / 2) as u32)
     }
 
     /// Sees to it that somebody is awake for published work that nobody waits for.
     pub(super) fn serve(&self, most: u32, alone_ns: u64, workers: usize) {
-        self.beds.publish();
-        let asleep = self.beds.asleep();
+        self.sleepers.publish();
+        let asleep = self.sleepers.asleep();
         if asleep > 0 {
             let idle = asleep as usize >= workers;
             let calls = self.calls.at_once(most, alone_ns).max(u32::from(idle));
@@ -79,14 +79,14 @@ impl Wakes {
 
     /// Calls everybody, after a change that all must see.
     pub(super) fn wake_all(&self) {
-        self.beds.publish();
+        self.sleepers.publish();
         self.call(u32::MAX, self.now());
     }
 
     /// Calls up to `most` sleepers, and says how many.
     fn call(&self, most: u32, now: u64) -> u32 {
         self.called.store(now, Ordering::Relaxed);
-        let called = self.beds.wake(most, now);
+        let called = self.sleepers.wake(most, now);
         self.coming.fetch_add(called as i32, Ordering::Relaxed);
         called
     }
@@ -101,7 +101,7 @@ impl Wakes {
     /// Nanoseconds until a worker can begin: none while one is awake.
     pub(super) fn delay_now(&self, workers: usize) -> u32 {
         let workers = workers as i32;
-        let up = workers - self.beds.asleep() as i32;
+        let up = workers - self.sleepers.asleep() as i32;
         let coming = self.coming.load(Ordering::Relaxed).max(0);
         if up > coming {
             return 0;

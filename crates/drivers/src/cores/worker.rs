@@ -89,7 +89,7 @@ fn serve(pool: &Pool, settings: &Settings, worker: usize) {
             }
         };
         if !found {
-            cipherlane::wipe_stack();
+            cipherlane_core::wipe_stack();
             let began = Instant::now();
             pool.wakes.sleep(worker, has_work);
             contest.slept(began.elapsed());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use arrayvec::ArrayVec;
-use cipherlane::{Algorithm, Direction, Request, Status};
+use cipherlane_core::{Algorithm, Direction, Request, Status};
 use zeroize::Zeroizing;
 
 use super::engine::Engine;
@@ -13,7 +13,7 @@ use super::slot::{Outcome, Phase};
 use super::transport::wire::DONE;
 
 /// Requests in one go at most.
-pub(super) const MOST: usize = 128;
+pub(super) const MAX_REQUESTS: usize = 128;
 
 /// A key, and where it is loaded.
 pub(super) struct Key {
@@ -26,9 +26,9 @@ pub(super) struct Key {
 }
 
 /// Slots, each with the place of its request; none for a key.
-pub(super) type Slots = ArrayVec<(u16, Option<u32>), { MOST + 1 }>;
+pub(super) type Slots = ArrayVec<(u16, Option<u32>), { MAX_REQUESTS + 1 }>;
 /// Numbers of slots.
-pub(super) type Ids = ArrayVec<u16, { MOST + 1 }>;
+pub(super) type Ids = ArrayVec<u16, { MAX_REQUESTS + 1 }>;
 
 /// Slots that were filled.
 pub(super) struct Filled {
@@ -69,7 +69,10 @@ impl Key {
         let engine = &*self.engine;
         let wants_key = !self.is_loaded(epoch);
         let mut free = Ids::new();
-        engine.reserve(requests.len().min(MOST) + usize::from(wants_key), &mut free);
+        engine.reserve(
+            requests.len().min(MAX_REQUESTS) + usize::from(wants_key),
+            &mut free,
+        );
         free.reverse();
         let mut filled = Filled {
             slots: Slots::new(),

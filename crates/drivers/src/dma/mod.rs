@@ -58,7 +58,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cipherlane::{Algorithm, Config, Driver, Error, Load, Transform, VirtualTime};
+use cipherlane_core::{Algorithm, Config, Driver, Error, Load, Transform, VirtualTime};
 
 use self::engine::Engine;
 use self::model::{Controls, Model};

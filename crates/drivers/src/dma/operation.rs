@@ -5,7 +5,7 @@
 //! lies; output over the input is written to a bounce buffer and copied at the end. That
 //! copy is the price of in-place requests.
 
-use cipherlane::{Direction, Request, Status};
+use cipherlane_core::{Direction, Request, Status};
 
 use super::engine::Engine;
 use super::pieces::{Segment, copy_in, copy_out, cut};
@@ -25,7 +25,7 @@ pub(super) enum Refusal {
 }
 
 /// Bytes of additional data at most: it is copied.
-const MOST_AAD: usize = 64 << 10;
+const MAX_AAD: usize = 64 << 10;
 
 impl Slot {
     /// Fills the slot; returns nanoseconds of host time by the settings. On refusal the slot
@@ -44,7 +44,7 @@ impl Slot {
     ) -> Result<f64, Refusal> {
         let rules = &engine.device.rules;
         let (len, aad_len) = (request.len(), request.aad_len());
-        if len > rules.max_request as usize || aad_len > MOST_AAD {
+        if len > rules.max_request as usize || aad_len > MAX_AAD {
             return Err(Refusal::Never);
         }
         (self.payload, self.copied) = (len as u64, 0);

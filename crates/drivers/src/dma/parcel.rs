@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cipherlane::{Flight, Request};
+use cipherlane_core::{Flight, Request};
 
 use super::engine::{Engine, Stale, lock};
 use super::key::{Ids, Key, Slots};

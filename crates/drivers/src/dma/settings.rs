@@ -1,6 +1,6 @@
 //! What the user says: `[drivers.dma]` of the configuration, or `CIPHERLANE_DMA`.
 
-use cipherlane::{Config, Error, environment};
+use cipherlane_core::{Config, Error, environment};
 use serde::Deserialize;
 
 /// The environment variable that names devices.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cipherlane::{Algorithm, Direction, Flight, Request, Status, Transform};
+use cipherlane_core::{Algorithm, Direction, Flight, Request, Status, Transform};
 
 use super::engine::{Engine, Stale};
-use super::key::{Ids, Key, MOST, Slots};
+use super::key::{Ids, Key, MAX_REQUESTS, Slots};
 use super::parcel::Parcel;
 use super::slot::Group;
 use super::wait::Batch;
@@ -112,13 +112,18 @@ impl Transform for Keyed {
     fn room(&self) -> usize {
         match self.0.engine.is_up() {
             // One may be needed for the key.
-            true => self.0.engine.free_slots().saturating_sub(1).min(MOST),
+            true => self
+                .0
+                .engine
+                .free_slots()
+                .saturating_sub(1)
+                .min(MAX_REQUESTS),
             // Taken, and given up untouched.
-            false => MOST,
+            false => MAX_REQUESTS,
         }
     }
 
-    fn most(&self) -> usize {
+    fn max_len(&self) -> usize {
         let rules = &self.0.engine.device.rules;
         let pieces = (rules.ring as usize - 1) / 2;
         let segment = rules.max_segment / rules.block * rules.block;

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::time::Duration;
 
-use cipherlane::Direction;
+use cipherlane_core::Direction;
 
 use super::engine::{Engine, count, lock};
 use super::settings::Completions;

@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
-use cipherlane::{Config, Error, environment};
+use cipherlane_core::{Config, Error, environment};
 use libloading::Library;
 
 /// A library that a driver wants.

@@ -14,7 +14,7 @@ pub(crate) mod library;
 mod per_thread;
 mod sessions;
 
-use cipherlane::{Direction, Request};
+use cipherlane_core::{Direction, Request};
 use inout::InOutBuf;
 use zeroize::Zeroizing;
 

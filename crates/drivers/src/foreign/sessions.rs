@@ -1,6 +1,6 @@
 //! Transforms over a foreign library's contexts: ciphers, AEADs, MACs, and encrypt-then-MAC.
 
-use cipherlane::{Direction, Request, Status, Transform};
+use cipherlane_core::{Direction, Request, Status, Transform};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::{AeadContext, CipherContext, Framing, Keyed, MacContext, Refused};

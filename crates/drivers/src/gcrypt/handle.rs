@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use cipherlane::{Direction, Request};
+use cipherlane_core::{Direction, Request};
 use inout::InOutBuf;
 
 use super::WANTED;

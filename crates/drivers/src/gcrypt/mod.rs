@@ -23,7 +23,7 @@ use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use cipherlane::{Algorithm, Config, Driver, Error, Transform};
+use cipherlane_core::{Algorithm, Config, Driver, Error, Transform};
 use zeroize::Zeroizing;
 
 use crate::foreign::{Authenc, Combination, Half, Hash, Hashing, Keyed, Plain, Sealing, Wanted};

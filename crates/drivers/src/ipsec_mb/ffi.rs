@@ -34,7 +34,7 @@ pub(super) const ORDER_HASH_CIPHER: u32 = 2;
 pub(super) const STATUS_COMPLETED: u32 = 3;
 
 /// `MB_MAX_LEN16`: the most bytes of a job that shares vector registers with others.
-pub(super) const MOST: usize = 65_534;
+pub(super) const MAX_LEN: usize = 65_534;
 
 /// `IMB_JOB`.
 #[repr(C)]

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
 
 use arrayvec::ArrayVec;
-use cipherlane::Direction;
+use cipherlane_core::Direction;
 use inout::InOutBuf;
 
 use super::ffi::{

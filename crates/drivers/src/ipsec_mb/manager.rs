@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::path::PathBuf;
 use std::ptr::null_mut;
 
-use cipherlane::Direction;
+use cipherlane_core::Direction;
 use inout::InOutBuf;
 
 use super::WANTED;

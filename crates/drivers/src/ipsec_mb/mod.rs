@@ -29,7 +29,7 @@ mod sessions;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use cipherlane::{Algorithm, Config, Driver, Error, Transform};
+use cipherlane_core::{Algorithm, Config, Driver, Error, Transform};
 use zeroize::Zeroizing;
 
 use crate::foreign::{Combination, Half, Hash, Refused, Wanted};

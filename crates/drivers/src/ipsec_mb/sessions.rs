@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use cipherlane::{Direction, Request, Status, Transform};
+use cipherlane_core::{Direction, Request, Status, Transform};
 use zeroize::Zeroizing;
 
-use super::ffi::{CIPHER_CBC, CIPHER_CNTR, CIPHER_ECB, MOST};
+use super::ffi::{CIPHER_CBC, CIPHER_CNTR, CIPHER_ECB, MAX_LEN};
 use super::jobs::{FLIGHT, Jobs};
 use super::keys::{AesKey, GcmKey, GcmScratch, HmacKey};
 use super::manager::{LibIpsecMb, Manager};
@@ -60,7 +60,7 @@ fn cipher(
     group: &mut [Request<'_>],
 ) {
     let most = match (mode, direction) {
-        (Mode::Ecb, _) | (Mode::Cbc, Direction::Encrypt) => MOST,
+        (Mode::Ecb, _) | (Mode::Cbc, Direction::Encrypt) => MAX_LEN,
         (Mode::Cbc, Direction::Decrypt) | (Mode::Ctr, _) => usize::MAX,
     };
     let number = match mode {
@@ -212,7 +212,7 @@ impl Transform for Hmac {
             for (of, (request, mac)) in group.iter_mut().zip(&mut macs).enumerate() {
                 match request.len() {
                     0 => request.finish_tag(direction, &self.key.empty),
-                    1..=MOST => jobs.hmac(of, &self.key, request.input(), mac),
+                    1..=MAX_LEN => jobs.hmac(of, &self.key, request.input(), mac),
                     _ => request.set_status(Status::Untouched),
                 }
             }
@@ -244,7 +244,7 @@ impl Transform for Authenc {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         in_groups(&self.library, requests, |manager, group| {
             for request in group.iter_mut() {
-                if request.aad_len().saturating_add(request.len()) > MOST {
+                if request.aad_len().saturating_add(request.len()) > MAX_LEN {
                     request.set_status(Status::Untouched);
                 }
             }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use cipherlane::{Direction, Request, Status};
+use cipherlane_core::{Direction, Request, Status};
 use inout::InOutBuf;
 
 use super::WANTED;
@@ -16,7 +16,7 @@ use super::ffi::{
 use crate::foreign::{self, AeadContext, Context, MacContext, Refused, wipe};
 
 /// EVP counts bytes in an int: longer data goes in several updates. A multiple of any block.
-const MOST: usize = 1 << 30;
+const MAX_UPDATE: usize = 1 << 30;
 
 /// What a call returned: 1 is success.
 fn success(returned: c_int) -> Result<(), Refused> {
@@ -263,7 +263,7 @@ impl foreign::CipherContext for CipherContext {
         assert!(data.len().is_multiple_of(self.cipher.block), "whole blocks");
         while !data.is_empty() {
             let (part, rest) = {
-                let at = data.len().min(MOST);
+                let at = data.len().min(MAX_UPDATE);
                 data.split_at(at)
             };
             let len = part.len() as c_int;
@@ -287,7 +287,7 @@ impl foreign::CipherContext for CipherContext {
 impl AeadContext for CipherContext {
     #[inline]
     fn aad(&mut self, aad: &[u8]) -> Result<(), Refused> {
-        for part in aad.chunks(MOST) {
+        for part in aad.chunks(MAX_UPDATE) {
             let mut written = 0;
             // SAFETY: a live context; without output, the input is additional data.
             success(unsafe {

@@ -28,7 +28,7 @@ use std::ffi::CStr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use cipherlane::{Algorithm, Config, Driver, Error, Transform};
+use cipherlane_core::{Algorithm, Config, Driver, Error, Transform};
 use zeroize::Zeroizing;
 
 use crate::foreign::{

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use cipherlane::Direction;
+use cipherlane_core::Direction;
 use inout::InOutBuf;
 
 use super::evp::{Cipher, CipherContext, LibCrypto};

@@ -1,6 +1,6 @@
 //! XTS with AES-192, which OpenSSL does not have, from its ECB (IEEE 1619 section 5).
 
-use cipherlane::{Direction, Request, Status, Transform};
+use cipherlane_core::{Direction, Request, Status, Transform};
 use inout::InOutBuf;
 use zeroize::Zeroizing;
 

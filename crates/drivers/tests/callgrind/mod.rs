@@ -37,6 +37,6 @@ pub(crate) fn instructions(test: &str, way: &str, calls: u32) -> Option<u64> {
 
 /// What the environment asks of the counted test.
 pub(crate) fn asked() -> (String, u32) {
-    let read = |name| cipherlane::environment::text(name).unwrap();
+    let read = |name| cipherlane_core::environment::text(name).unwrap();
     (read("WAY"), read("CALLS").parse().unwrap())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cipherlane::{Algorithm, Direction, OwnedRequest, Session};
+use cipherlane_core::{Algorithm, Direction, OwnedRequest, Session};
 
 use super::{Random, assert_same, framework, process, request, same, session};
 

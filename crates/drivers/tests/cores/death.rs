@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cipherlane::{Algorithm, Batch, Direction, OwnedRequest, Session, Status};
+use cipherlane_core::{Algorithm, Batch, Direction, OwnedRequest, Session, Status};
 use cipherlane_drivers::cores::{Cores, Fault};
 
 use super::{Random, assert_same, borrow, cores, framework_of, process, request, same, session};

@@ -9,7 +9,9 @@ mod tickets;
 
 use std::sync::Arc;
 
-use cipherlane::{Algorithm, Config, Direction, Framework, Kind, OwnedRequest, Payload, Session};
+use cipherlane_core::{
+    Algorithm, Config, Direction, Framework, Kind, OwnedRequest, Payload, Session,
+};
 use cipherlane_drivers::cores::{Cores, Fault, Settings};
 use cipherlane_drivers::software::Software;
 
@@ -48,7 +50,7 @@ fn session(
 
 /// A request of the algorithm with `len` bytes, cut down to what it takes.
 fn request(algorithm: &Algorithm, len: usize, copy: bool, random: &mut Random) -> OwnedRequest {
-    let len = len.max(algorithm.least) / algorithm.block * algorithm.block;
+    let len = len.max(algorithm.min_len) / algorithm.block * algorithm.block;
     let data = random.bytes(len);
     let payload = match (algorithm.kind, copy) {
         (Kind::Mac, _) => Payload::Mac(data),
@@ -104,16 +106,16 @@ fn process(
     session: &Session,
     direction: Direction,
     requests: &mut [OwnedRequest],
-) -> Result<(), cipherlane::Error> {
+) -> Result<(), cipherlane_core::Error> {
     let mut borrowed: Vec<_> = requests.iter_mut().map(borrow).collect();
     session.process(direction, &mut borrowed)
 }
 
-fn borrow(request: &mut OwnedRequest) -> cipherlane::Request<'_> {
+fn borrow(request: &mut OwnedRequest) -> cipherlane_core::Request<'_> {
     let borrowed = match &mut request.payload {
-        Payload::InPlace(data) => cipherlane::Request::in_place(data),
-        Payload::Mac(data) => cipherlane::Request::mac(data),
-        Payload::Copy { input, output } => cipherlane::Request::new(input, output),
+        Payload::InPlace(data) => cipherlane_core::Request::in_place(data),
+        Payload::Mac(data) => cipherlane_core::Request::mac(data),
+        Payload::Copy { input, output } => cipherlane_core::Request::new(input, output),
         other => panic!("not made by these tests: {other:?}"),
     };
     borrowed

@@ -1,7 +1,7 @@
 //! One request at a time, small and large.
 
-use cipherlane::{Algorithm, Direction, Kind, Load, OwnedRequest, Session, Status};
-use cipherlane::{Driver, Payload};
+use cipherlane_core::{Algorithm, Direction, Kind, Load, OwnedRequest, Session, Status};
+use cipherlane_core::{Driver, Payload};
 use cipherlane_drivers::cores::Fault;
 
 use super::{Random, cores, framework, framework_of, process, request, same, session, turned};
@@ -114,7 +114,7 @@ fn a_forged_message_is_wiped() {
 
 #[test]
 fn without_cores_it_says_what_to_do() {
-    let framework = cipherlane_drivers::framework(cipherlane::Config::default()).unwrap();
+    let framework = cipherlane_drivers::framework(cipherlane_core::Config::default()).unwrap();
     let rows = framework.rows();
     let row = rows.iter().find(|r| r.driver == "cores").unwrap();
     let reason = row.not_used_because.as_deref().unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use cipherlane::{Algorithm, Batch, Direction, OwnedRequest, Status, Ticket};
+use cipherlane_core::{Algorithm, Batch, Direction, OwnedRequest, Status, Ticket};
 
 use super::{Random, assert_same, framework, process, request, same, session};
 

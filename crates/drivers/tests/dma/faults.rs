@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cipherlane::{Batch, Direction, Health, OwnedRequest, Payload, Request, Session, Status};
+use cipherlane_core::{Batch, Direction, Health, OwnedRequest, Payload, Request, Session, Status};
 use cipherlane_drivers::dma::model::FaultKind;
 use cipherlane_drivers::dma::{Completions, Incidents, Settings};
 
@@ -293,7 +293,7 @@ fn a_full_ring_takes_what_fits_and_loses_nothing() {
         match ticket.taken() {
             0 => {
                 turned_back += 1;
-                let first: cipherlane::Ticket = tickets.remove(0);
+                let first: cipherlane_core::Ticket = tickets.remove(0);
                 landed.extend(first.wait().into_requests());
             }
             _ => tickets.push(ticket),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cipherlane::{Direction, Framework, Request, VirtualTime};
+use cipherlane_core::{Direction, Framework, Request, VirtualTime};
 use cipherlane_drivers::dma::model::{Controls, Model};
 use cipherlane_drivers::dma::transport::wire::{
     BROKEN, Completion, DONE, Descriptor, HEADER, MAGIC, Opcode, Operation, READY, Register,
@@ -175,7 +175,7 @@ proptest! {
             drop(requests);
             for (i, (data, status)) in data.iter().zip(statuses).enumerate() {
                 let (want, _) = encrypted("ctr(aes)", &key, &[round; 16], &[], &bytes(i as u8 + round, 400));
-                prop_assert_eq!(status, cipherlane::Status::Done);
+                prop_assert_eq!(status, cipherlane_core::Status::Done);
                 prop_assert!(*data == want, "{} {}", round, i);
             }
         }

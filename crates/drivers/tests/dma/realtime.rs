@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cipherlane::{Batch, Direction, Framework, OwnedRequest, Payload, Request, Status};
+use cipherlane_core::{Batch, Direction, Framework, OwnedRequest, Payload, Request, Status};
 use cipherlane_drivers::dma::model::FaultKind;
 use cipherlane_drivers::dma::{Completions, Dma, Settings, model};
 use cipherlane_drivers::software::Software;

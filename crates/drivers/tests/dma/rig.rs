@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cipherlane::{Algorithm, Config, Framework, Kind, Sample, Session, VirtualTime};
+use cipherlane_core::{Algorithm, Config, Framework, Kind, Sample, Session, VirtualTime};
 use cipherlane_drivers::dma::model::{Fault, FaultKind};
 use cipherlane_drivers::dma::{Dma, Settings, model};
 use cipherlane_drivers::software::Software;
@@ -108,7 +108,7 @@ pub(crate) fn encrypted(
     let algorithm = Algorithm::find(algorithm).unwrap();
     assert_ne!(algorithm.kind, Kind::Mac);
     (algorithm.reference)(Sample {
-        direction: cipherlane::Direction::Encrypt,
+        direction: cipherlane_core::Direction::Encrypt,
         key,
         iv,
         aad,

@@ -1,6 +1,6 @@
 //! Good days: right results in every layout, the model's times, one doorbell a batch.
 
-use cipherlane::{
+use cipherlane_core::{
     Algorithm, Batch, Direction, Health, OwnedRequest, Payload, Request, SelfTest, Status,
 };
 use cipherlane_drivers::dma::{Settings, model};
@@ -269,7 +269,7 @@ fn all_algorithms_agree_with_the_reference_in_batches() {
     let rig = rig(device(|_| {}));
     for name in model::Settings::preset("pcie-modern").unwrap().algorithms {
         let algorithm = Algorithm::find(&name).unwrap();
-        if algorithm.kind == cipherlane::Kind::Mac {
+        if algorithm.kind == cipherlane_core::Kind::Mac {
             continue;
         }
         let key = bytes(8, algorithm.key_lengths()[0]);

@@ -1,6 +1,6 @@
 //! What every driver over a foreign library must do: the same as software.
 
-use cipherlane::{Algorithm, Config, Direction, Error, Framework, Kind, Request, Status};
+use cipherlane_core::{Algorithm, Config, Direction, Error, Framework, Kind, Request, Status};
 
 use crate::skip::skip;
 
@@ -62,7 +62,7 @@ impl Message {
         tag_len: usize,
         len: usize,
     ) -> Self {
-        let len = len.max(algorithm.least).next_multiple_of(algorithm.block);
+        let len = len.max(algorithm.min_len).next_multiple_of(algorithm.block);
         let aad_len = algorithm.aad.fit(random.below(70));
         let mut iv = random.bytes(algorithm.iv_len);
         // Counters that carry, as far as the front of the block.
@@ -82,7 +82,7 @@ impl Message {
 
 /// Runs all messages as one batch, every other one out of place.
 pub(crate) fn process(
-    session: &cipherlane::Session,
+    session: &cipherlane_core::Session,
     direction: Direction,
     messages: &mut [Message],
 ) -> (Result<(), Error>, Vec<Status>) {
@@ -149,7 +149,11 @@ pub(crate) fn check(framework: &Framework, driver: &str, algorithm: &'static Alg
     );
 }
 
-fn batch(random: &mut Random, session: &cipherlane::Session, software: &cipherlane::Session) {
+fn batch(
+    random: &mut Random,
+    session: &cipherlane_core::Session,
+    software: &cipherlane_core::Session,
+) {
     let algorithm = session.algorithm();
     let plain: Vec<_> = (0..1 + random.below(40))
         .map(|_| {

@@ -5,7 +5,7 @@ mod against_software;
 #[path = "../skip/mod.rs"]
 mod skip;
 
-use cipherlane::{Algorithm, Config, Direction, Framework, SelfTest};
+use cipherlane_core::{Algorithm, Config, Direction, Framework, SelfTest};
 
 use against_software::{Message, Random, process};
 

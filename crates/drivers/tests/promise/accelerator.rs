@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cipherlane::{Config, Driver, Framework, VirtualTime};
+use cipherlane_core::{Config, Driver, Framework, VirtualTime};
 use cipherlane_drivers::dma::{self, Dma, model};
 
 use crate::callers::{ALGORITHM, KEY};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cipherlane::{
+use cipherlane_core::{
     Batch, Direction, Framework, Goal, OwnedRequest, Payload, Request, Session, Ticket,
 };
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cipherlane::{Config, Framework, Goal};
+use cipherlane_core::{Config, Framework, Goal};
 
 use crate::callers::{ALGORITHM, Callers, KEY, Mark, Way};
 use crate::model::{Device, Dma, Price, Settings, Software, Temper, World, ns};

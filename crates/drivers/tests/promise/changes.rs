@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cipherlane::Goal;
+use cipherlane_core::Goal;
 
 use crate::callers::{ALGORITHM, Callers, Way};
 use crate::cells::{Bench, Cell, device};

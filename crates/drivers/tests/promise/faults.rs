@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cipherlane::{Goal, Health};
+use cipherlane_core::{Goal, Health};
 use cipherlane_drivers::dma::model::{Change, Fault, FaultKind};
 
 use crate::accelerator::Accelerator;

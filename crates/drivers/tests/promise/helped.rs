@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use cipherlane::Goal;
+use cipherlane_core::Goal;
 
 use crate::callers::Way;
 use crate::cells::{Bench, Cell};

@@ -32,7 +32,7 @@ mod simulation;
 mod summary;
 mod workers;
 
-use cipherlane::Goal;
+use cipherlane_core::Goal;
 
 use accelerator::PRESETS;
 use cells::{Bench, DEVICES, Matrix, Outcome};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use cipherlane::{
+use cipherlane_core::{
     Algorithm, Direction, Driver, Flight, Load, Request, Status, Transform, VirtualTime,
 };
 
@@ -88,7 +88,7 @@ impl Driver for Software {
         Ok(Box::new(SoftwareTransform {
             world: self.world.clone(),
             price: self.price,
-            kernel: (algorithm.kernel)(key),
+            kernel: (algorithm.software)(key),
         }))
     }
 }
@@ -286,7 +286,7 @@ impl Driver for Dma {
     ) -> Result<Box<dyn Transform>, String> {
         Ok(Box::new(DmaTransform {
             device: self.0.clone(),
-            kernel: (algorithm.kernel)(key),
+            kernel: (algorithm.software)(key),
         }))
     }
     fn load(&self) -> Load {

@@ -1,6 +1,6 @@
 //! Goal cpu: the most processor time freed that keeps 90 % of the best throughput.
 
-use cipherlane::Goal;
+use cipherlane_core::Goal;
 
 use crate::callers::Way;
 use crate::cells::{Bench, Cell, DEVICES};

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cipherlane::VirtualTime;
+use cipherlane_core::VirtualTime;
 
 use crate::callers::{Mark, Way};
 use crate::cells::Cell;

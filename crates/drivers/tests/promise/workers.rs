@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use cipherlane::{
+use cipherlane_core::{
     Algorithm, Config, Direction, Driver, Framework, Load, Request, Status, Transform, VirtualTime,
 };
 
@@ -193,7 +193,7 @@ impl Driver for Cores {
     ) -> Result<Box<dyn Transform>, String> {
         Ok(Box::new(SharedTransform {
             workers: self.0.clone(),
-            kernel: (algorithm.kernel)(key),
+            kernel: (algorithm.software)(key),
         }))
     }
     fn load(&self) -> Load {

@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use cipherlane::Config;
+use cipherlane_core::Config;
 use cipherlane_esp::{
     InboundSa, Integrity, IvOrigin, Keys, OutboundSa, Packet, SaParameters, Transform,
 };

@@ -1,7 +1,7 @@
 //! Combined modes: AES-GCM (RFC 4106), ChaCha20-Poly1305 (RFC 7634), both with an IV that is
 //! not sent too (RFC 8750), and AES-GMAC (RFC 4543), which only authenticates.
 
-use cipherlane::{Direction, Framework, Request, Session, SessionBuilder};
+use cipherlane_core::{Direction, Framework, Request, Session, SessionBuilder};
 use zeroize::Zeroizing;
 
 use super::session::{self, LONG, LongHeader};

@@ -4,7 +4,7 @@
 //! names first: unique like the number, and without a random generator on the path.
 
 use arrayvec::ArrayVec;
-use cipherlane::{Direction, Framework, Request, Session};
+use cipherlane_core::{Direction, Framework, Request, Session};
 use zeroize::Zeroizing;
 
 use super::{HEADER, LANES};

@@ -24,7 +24,7 @@ mod iv;
 mod separate;
 mod session;
 
-use cipherlane::Framework;
+use cipherlane_core::Framework;
 use cipherlane_kernels::kuznyechik::KuznyechikKey;
 use cipherlane_kernels::magma::MagmaKey;
 

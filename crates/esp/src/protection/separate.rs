@@ -2,7 +2,7 @@
 //! HMAC (RFC 4868). The MAC is over the whole packet, and the upper half of an extended
 //! sequence number behind it (RFC 4303 section 2.2.1).
 
-use cipherlane::{Direction, Framework, Request, Session};
+use cipherlane_core::{Direction, Framework, Request, Session};
 use zeroize::Zeroizing;
 
 use super::iv::IvGenerator;

@@ -1,7 +1,7 @@
 //! From packets to the requests of a session.
 
 use arrayvec::ArrayVec;
-use cipherlane::{Direction, Request, Session, Status};
+use cipherlane_core::{Direction, Request, Session, Status};
 
 use super::LANES;
 use crate::Refusal;

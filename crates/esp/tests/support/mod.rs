@@ -1,7 +1,7 @@
 //! What the tests share.
 #![allow(dead_code)] // No test uses all of it.
 
-use cipherlane::{Config, Framework};
+use cipherlane_core::{Config, Framework};
 use cipherlane_esp::{
     GostSbox, Integrity, IvOrigin, Keys, Packet, SaParameters, Transform, Verdict,
 };

@@ -6,7 +6,7 @@
 //! | one large message on several cores | [`part`] on each, then [`join`] |
 //! | data in pieces as they come, nonces of any length | [`GcmStream`], [`GcmState`] |
 //! | a large piece of such data on several cores | [`GcmState::part`] on each, then [`GcmState::join`] |
-//! | a message done whole that turns out to go on | [`GcmState::behind`] |
+//! | a message done whole that turns out to go on | [`GcmState::continue_message`] |
 //! | a message that is authenticated only (GMAC) | [`mac`] |
 //!
 //! A message is at most 2^36 - 32 bytes (SP 800-38D section 5.2.1.1); behind that

@@ -228,7 +228,12 @@ impl GcmState {
     /// Goes on behind data that [`seal`](super::seal) or [`open`](super::open) did as if it
     /// were the whole message. A state that has just begun is told what was done, with the
     /// nonce of 12 bytes that it has itself.
-    pub fn behind(mut self, key: &GcmKey, inverse: &InverseHashKey, done: &Done<'_>) -> GcmState {
+    pub fn continue_message(
+        mut self,
+        key: &GcmKey,
+        inverse: &InverseHashKey,
+        done: &Done<'_>,
+    ) -> GcmState {
         self.in_data = true;
         (self.aad_len, self.data_len) = (done.aad_len, done.data_len);
         // The last step of GHASH undone: the lengths, and the product that followed.
@@ -278,7 +283,7 @@ impl Drop for GcmState {
     }
 }
 
-/// What [`GcmState::behind`] is told.
+/// What [`GcmState::continue_message`] is told.
 #[derive(Clone, Copy, Debug)]
 pub struct Done<'a> {
     /// Bytes of additional data.

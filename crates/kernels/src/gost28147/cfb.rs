@@ -1,7 +1,7 @@
 //! Cipher feedback over whole blocks (RFC 5830 section 7), called gamma mode with
 //! feedback there.
 
-use super::engine::{Engine, MOST, Rounds};
+use super::engine::{Engine, MAX_BLOCKS, Rounds};
 use super::packed::{Packed, RegisterKeys, crypt_each, remove};
 use super::{Block, Key, Tables, Words, choose, mesh, serves, wipe};
 use crate::job::CipherJob;
@@ -41,13 +41,13 @@ pub fn decrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) {
 pub(crate) fn run_encrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>, meshed: bool) {
     let mut queue = jobs.iter_mut().filter(|job| serves(job, sbox));
     loop {
-        let mut lanes: ArrayVec<&mut CipherJob<'_, Key>, MOST> = ArrayVec::new();
+        let mut lanes: ArrayVec<&mut CipherJob<'_, Key>, MAX_BLOCKS> = ArrayVec::new();
         lanes.extend(queue.by_ref().take(E::BLOCKS));
         if lanes.is_empty() {
             return;
         }
-        let mut feedback = [[0; 8]; MOST];
-        let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
+        let mut feedback = [[0; 8]; MAX_BLOCKS];
+        let mut keys: ArrayVec<Words, MAX_BLOCKS> = ArrayVec::new();
         for (job, feedback) in lanes.iter().zip(&mut feedback) {
             *feedback = iv(&job.iv);
             keys.push(job.key.words);
@@ -120,13 +120,13 @@ pub(crate) fn run_decrypt<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_
 pub(crate) fn run_decrypt_meshed<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
     let mut queue = jobs.iter_mut().filter(|job| serves(job, sbox));
     loop {
-        let mut window: ArrayVec<&mut CipherJob<'_, Key>, MOST> = ArrayVec::new();
+        let mut window: ArrayVec<&mut CipherJob<'_, Key>, MAX_BLOCKS> = ArrayVec::new();
         window.extend(queue.by_ref().take(E::BLOCKS));
         if window.is_empty() {
             return;
         }
-        let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
-        let mut feedback: ArrayVec<Block, MOST> = ArrayVec::new();
+        let mut keys: ArrayVec<Words, MAX_BLOCKS> = ArrayVec::new();
+        let mut feedback: ArrayVec<Block, MAX_BLOCKS> = ArrayVec::new();
         keys.extend(window.iter().map(|job| job.key.words));
         feedback.extend(window.iter().map(|job| iv(&job.iv)));
         for start in (0_usize..).step_by(mesh::SPAN) {

@@ -1,6 +1,6 @@
 //! Counter mode (RFC 5830 section 6), called gamma mode there.
 
-use super::engine::{Engine, MOST, Rounds};
+use super::engine::{Engine, MAX_BLOCKS, Rounds};
 use super::packed::{Packed, crypt_each, remove};
 use super::{Block, Key, Tables, Words, choose, mesh, serves, wipe};
 use crate::job::CipherJob;
@@ -13,7 +13,7 @@ const STEP: [u32; 2] = [0x0101_0101, 0x0101_0104];
 type Jobs<'a, 'b> = &'a mut [CipherJob<'b, Key>];
 
 /// Jobs that have begun.
-type Window<'j, 'b> = ArrayVec<&'j mut CipherJob<'b, Key>, MOST>;
+type Window<'j, 'b> = ArrayVec<&'j mut CipherJob<'b, Key>, MAX_BLOCKS>;
 
 /// Encrypts or decrypts every job, data of any length. The IV is the first eight
 /// bytes of the job's, and stays as it is.
@@ -48,7 +48,7 @@ pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
 pub(crate) fn run_meshed<E: Engine>(engine: E, sbox: &Tables, jobs: Jobs<'_, '_>) {
     let mut queue = jobs.iter_mut().filter(|job| serves(job, sbox));
     let (mut window, mut counters) = (Window::new(), ArrayVec::new());
-    let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
+    let mut keys: ArrayVec<Words, MAX_BLOCKS> = ArrayVec::new();
     while begin(engine, sbox, &mut queue, &mut window, &mut counters) {
         keys.extend(window.iter().map(|job| job.key.words));
         for start in (0_usize..).step_by(mesh::SPAN) {
@@ -84,7 +84,7 @@ fn begin<'j, 'b: 'j, E: Engine>(
     sbox: &Tables,
     queue: &mut impl Iterator<Item = &'j mut CipherJob<'b, Key>>,
     window: &mut Window<'j, 'b>,
-    counters: &mut ArrayVec<Block, MOST>,
+    counters: &mut ArrayVec<Block, MAX_BLOCKS>,
 ) -> bool {
     window.extend(queue.take(E::BLOCKS));
     counters.clear();
@@ -98,7 +98,7 @@ fn begin<'j, 'b: 'j, E: Engine>(
 #[inline(always)]
 fn fill(blocks: &mut [Block], counter: &mut Block) {
     // 32 bits hold so many steps.
-    const { assert!((MOST as u64) * (STEP[1] as u64) < 1 << 32) }
+    const { assert!((MAX_BLOCKS as u64) * (STEP[1] as u64) < 1 << 32) }
     let [n3, n4] = halves(*counter);
     for (i, block) in (1..).zip(blocks.iter_mut()) {
         let n3 = n3.wrapping_add(STEP[0].wrapping_mul(i));

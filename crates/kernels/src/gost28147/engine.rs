@@ -6,10 +6,10 @@ use core::ops::DerefMut;
 use super::{Block, Tables, Words};
 
 /// The most blocks that any engine takes at once.
-pub(crate) const MOST: usize = 96;
+pub(crate) const MAX_BLOCKS: usize = 96;
 
 /// The most registers of any engine.
-pub(crate) const MOST_REGISTERS: usize = 8;
+pub(crate) const MAX_REGISTERS: usize = 8;
 
 /// Bytes of a message that [`Engine::mac`] takes at once from each lane.
 pub(crate) const CHUNK: usize = 64;
@@ -52,7 +52,7 @@ impl Rounds {
 pub(crate) trait Engine: Copy {
     /// Blocks of a register.
     const LANES: usize;
-    /// Registers that keep the units busy; with `LANES` at most [`MOST`] blocks.
+    /// Registers that keep the units busy; with `LANES` at most [`MAX_BLOCKS`] blocks.
     const REGISTERS: usize;
     /// Blocks at once.
     const BLOCKS: usize = Self::LANES * Self::REGISTERS;

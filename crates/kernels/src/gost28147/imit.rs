@@ -4,7 +4,7 @@
 //! together. When a message ends, the next one takes over its lane; when none is left,
 //! the lanes close ranks, and the last one goes on alone at the least latency.
 
-use super::engine::{CHUNK, Engine, MOST};
+use super::engine::{CHUNK, Engine, MAX_BLOCKS};
 use super::packed::{RegisterKeys, remove};
 use super::{Block, Key, Tables, Words, choose, mesh, wipe};
 use crate::job::MacJob;
@@ -143,14 +143,14 @@ fn alone(mut lane: Lane<'_, '_>, sbox: &Tables, key: &mut Words, state: &mut Blo
 #[inline(always)]
 pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [MacJob<'_, Key>], meshed: bool) {
     let mut queue = jobs.iter_mut().filter(|job| job.key.has(sbox));
-    let mut lanes: ArrayVec<Lane<'_, '_>, MOST> = ArrayVec::new();
-    let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
+    let mut lanes: ArrayVec<Lane<'_, '_>, MAX_BLOCKS> = ArrayVec::new();
+    let mut keys: ArrayVec<Words, MAX_BLOCKS> = ArrayVec::new();
     for job in queue.by_ref().take(E::BLOCKS) {
         keys.push(job.key.words);
         lanes.push(Lane::new(job));
     }
-    let mut states = [[0; 8]; MOST];
-    let mut padded: ArrayVec<[u8; CHUNK], MOST> = ArrayVec::new();
+    let mut states = [[0; 8]; MAX_BLOCKS];
+    let mut padded: ArrayVec<[u8; CHUNK], MAX_BLOCKS> = ArrayVec::new();
     padded.extend(lanes.iter().map(|_| [0; CHUNK]));
     let mut bank = RegisterKeys::<E>::new();
     if lanes.len() > 1 {
@@ -159,8 +159,8 @@ pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [MacJob<'_, Ke
     while lanes.len() > 1 {
         let registers = lanes.len().div_ceil(E::LANES);
         let places = registers * E::LANES;
-        let mut data: ArrayVec<&[u8; CHUNK], MOST> = ArrayVec::new();
-        let mut blocks: ArrayVec<u8, MOST> = ArrayVec::new();
+        let mut data: ArrayVec<&[u8; CHUNK], MAX_BLOCKS> = ArrayVec::new();
+        let mut blocks: ArrayVec<u8, MAX_BLOCKS> = ArrayVec::new();
         for (lane, padded) in lanes.iter().zip(&mut padded) {
             blocks.push(lane.blocks.min(CHUNK / 8) as u8);
             data.push(lane.next(padded));
@@ -178,7 +178,7 @@ pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [MacJob<'_, Ke
         // Registers with other keys than before, a bit each.
         let mut changed = 0_u32;
         // Lanes whose keys are to be meshed.
-        let mut due: ArrayVec<usize, MOST> = ArrayVec::new();
+        let mut due: ArrayVec<usize, MAX_BLOCKS> = ArrayVec::new();
         for i in (0..lanes.len()).rev() {
             let lane = &mut lanes[i];
             lane.step(blocks[i].into());
@@ -205,7 +205,7 @@ pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [MacJob<'_, Ke
             }
         }
         if meshed && !due.is_empty() {
-            let mut next: ArrayVec<Words, MOST> = ArrayVec::new();
+            let mut next: ArrayVec<Words, MAX_BLOCKS> = ArrayVec::new();
             next.extend(due.iter().map(|&i| keys[i]));
             mesh::next_keys(engine, sbox, &mut next);
             for (&i, next) in due.iter().zip(&next) {

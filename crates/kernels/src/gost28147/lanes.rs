@@ -5,7 +5,7 @@ use core::iter::repeat_n;
 
 use arrayvec::ArrayVec;
 
-use super::engine::{Engine, MOST, Rounds};
+use super::engine::{Engine, MAX_BLOCKS, Rounds};
 use super::packed::RegisterKeys;
 use super::{Block, Tables, Words, wipe};
 use crate::portable::gost28147::{Scalar, apart, one};
@@ -17,7 +17,7 @@ use crate::x86_64::gost28147::{Planes, WideWords, byte_planes, wide_words};
 /// below.
 // A field for each engine: one value of several would be copied to its place when made. Only
 // those keys are initialised that were set.
-pub(crate) struct Kept {
+pub(crate) struct RegisterKeyCache {
     scalar: RegisterKeys<Scalar>,
     #[cfg(target_arch = "x86_64")]
     planes: RegisterKeys<Planes>,
@@ -26,10 +26,10 @@ pub(crate) struct Kept {
     used: bool,
 }
 
-impl Default for Kept {
+impl Default for RegisterKeyCache {
     #[inline(always)]
     fn default() -> Self {
-        Kept {
+        RegisterKeyCache {
             scalar: RegisterKeys::new(),
             #[cfg(target_arch = "x86_64")]
             planes: RegisterKeys::new(),
@@ -40,7 +40,7 @@ impl Default for Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for RegisterKeyCache {
     fn drop(&mut self) {
         if !self.used {
             return;
@@ -57,13 +57,13 @@ impl Drop for Kept {
 
 /// Runs every block of Magma in place through the rounds, under the key of the same place.
 pub(crate) fn crypt(
-    kept: &mut Kept,
+    cache: &mut RegisterKeyCache,
     sbox: &Tables,
     rounds: Rounds,
     keys: &[&Words],
     blocks: &mut [Block],
 ) {
-    kept.used = true;
+    cache.used = true;
     if let ([key], [block]) = (keys, &mut *blocks) {
         turn(block);
         *block = one(sbox, rounds, key, *block);
@@ -74,13 +74,13 @@ pub(crate) fn crypt(
     {
         use crate::cpu;
         if let Some(token) = cpu::HaveAvx512Vbmi::new() {
-            return wide_words::lanes(token, sbox, &mut kept.words, rounds, keys, blocks);
+            return wide_words::lanes(token, sbox, &mut cache.words, rounds, keys, blocks);
         }
         if let Some(token) = cpu::HaveAvx2::new() {
-            return byte_planes::lanes(token, sbox, &mut kept.planes, rounds, keys, blocks);
+            return byte_planes::lanes(token, sbox, &mut cache.planes, rounds, keys, blocks);
         }
     }
-    apart(|| run(Scalar, sbox, &mut kept.scalar, rounds, keys, blocks));
+    apart(|| run(Scalar, sbox, &mut cache.scalar, rounds, keys, blocks));
 }
 
 #[inline(always)]
@@ -104,7 +104,7 @@ pub(crate) fn run<E: Engine>(
         if blocks.len() == registers * E::LANES {
             engine.crypt(sbox, rounds, blocks, keys);
         } else {
-            let mut padded: ArrayVec<Block, MOST> = ArrayVec::new();
+            let mut padded: ArrayVec<Block, MAX_BLOCKS> = ArrayVec::new();
             padded.extend(blocks.iter().copied());
             padded.extend(repeat_n([0; 8], registers * E::LANES - blocks.len()));
             engine.crypt(sbox, rounds, &mut padded, keys);

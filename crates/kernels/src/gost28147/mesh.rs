@@ -1,6 +1,6 @@
 //! CryptoPro key meshing (RFC 4357 section 2.3.2).
 
-use super::engine::{Engine, MOST, Rounds};
+use super::engine::{Engine, MAX_BLOCKS, Rounds};
 use super::packed::crypt_each;
 use super::{Block, Tables, Words, wipe, words};
 
@@ -19,8 +19,8 @@ const C: [Block; 4] = [
 // In a frame of its own: the frames of its callers are large.
 #[inline(never)]
 pub(super) fn next_keys<E: Engine>(engine: E, sbox: &Tables, keys: &mut [Words]) {
-    let mut blocks = [[0; 8]; MOST];
-    for keys in keys.chunks_mut(MOST / 4) {
+    let mut blocks = [[0; 8]; MAX_BLOCKS];
+    for keys in keys.chunks_mut(MAX_BLOCKS / 4) {
         let blocks = &mut blocks[..4 * keys.len()];
         for block in blocks.chunks_mut(4) {
             block.copy_from_slice(&C);

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`ecb`], [`cfb`], [`cnt`] | the cipher modes |
 //! | [`imit`] | the MAC |
-//! | [`divers`] | CryptoPro key diversification |
+//! | [`diversify`] | CryptoPro key diversification |
 //! | `engine` | what an implementation of the rounds offers, many blocks side by side |
 //! | `lanes` | the rounds for Magma |
 //! | `packed` | independent blocks of many jobs in common registers |
@@ -19,7 +19,7 @@ use crate::job::CipherJob;
 
 pub mod cfb;
 pub mod cnt;
-pub mod divers;
+pub mod diversify;
 pub mod ecb;
 pub mod imit;
 

@@ -7,7 +7,7 @@
 
 use core::iter::repeat_n;
 
-use super::engine::{Engine, MOST, MOST_REGISTERS, Rounds};
+use super::engine::{Engine, MAX_BLOCKS, MAX_REGISTERS, Rounds};
 use super::{Block, Tables, Words, wipe};
 use crate::lane_modes::xor;
 use crate::portable::gost28147::one;
@@ -30,9 +30,9 @@ pub(super) struct Packed<'s, 'j, E: Engine> {
     rounds: Rounds,
     /// Whether what comes out is added to the input, instead of being the output.
     xor: bool,
-    blocks: [Block; MOST],
+    blocks: [Block; MAX_BLOCKS],
     filled: usize,
-    runs: ArrayVec<Run<'j>, MOST>,
+    runs: ArrayVec<Run<'j>, MAX_BLOCKS>,
     keys: RegisterKeys<E>,
 }
 
@@ -44,7 +44,7 @@ impl<'s, 'j, E: Engine> Packed<'s, 'j, E> {
             sbox,
             rounds,
             xor,
-            blocks: [[0; 8]; MOST],
+            blocks: [[0; 8]; MAX_BLOCKS],
             filled: 0,
             runs: ArrayVec::new(),
             keys: RegisterKeys::new(),
@@ -52,7 +52,7 @@ impl<'s, 'j, E: Engine> Packed<'s, 'j, E> {
     }
 
     /// Takes in the blocks of a job. `make` gives those of the data it is given, at
-    /// most [`MOST`]; it is called for one part of the data after the other.
+    /// most [`MAX_BLOCKS`]; it is called for one part of the data after the other.
     #[inline(always)]
     pub(super) fn push(
         &mut self,
@@ -135,16 +135,16 @@ impl<'s, 'j, E: Engine> Packed<'s, 'j, E> {
 pub(crate) struct RegisterKeys<E: Engine> {
     keys: E::Bank,
     /// The address of the key that a register has in every lane, or null.
-    splat: [*const Words; MOST_REGISTERS],
+    splat: [*const Words; MAX_REGISTERS],
 }
 
 impl<E: Engine> RegisterKeys<E> {
     #[inline(always)]
     pub(super) fn new() -> Self {
-        const { assert!(E::BLOCKS <= MOST && E::REGISTERS <= MOST_REGISTERS) }
+        const { assert!(E::BLOCKS <= MAX_BLOCKS && E::REGISTERS <= MAX_REGISTERS) }
         RegisterKeys {
             keys: E::Bank::default(),
-            splat: [core::ptr::null(); MOST_REGISTERS],
+            splat: [core::ptr::null(); MAX_REGISTERS],
         }
     }
 
@@ -174,7 +174,7 @@ impl<E: Engine> RegisterKeys<E> {
             }
             return;
         }
-        let mut all: ArrayVec<&Words, MOST> = ArrayVec::new();
+        let mut all: ArrayVec<&Words, MAX_BLOCKS> = ArrayVec::new();
         all.push(key);
         all.extend(lanes.take(E::LANES - 1));
         let last = all[all.len() - 1];
@@ -216,7 +216,7 @@ fn take_front<'j>(data: &mut InOutBuf<'j, 'j, u8>, bytes: usize) -> InOutBuf<'j,
 
 /// Removes item `i`, in whose place the last one comes, and wipes it.
 #[inline(always)]
-pub(super) fn remove<T: Copy + Default>(secrets: &mut ArrayVec<T, MOST>, i: usize) {
+pub(super) fn remove<T: Copy + Default>(secrets: &mut ArrayVec<T, MAX_BLOCKS>, i: usize) {
     let last = secrets.len() - 1;
     secrets.swap(i, last);
     wipe(&mut secrets[last..]);
@@ -242,7 +242,7 @@ pub(super) fn crypt_each<'k, E: Engine>(
     }
     let mut keys = keys;
     let mut bank = RegisterKeys::<E>::new();
-    let mut padded = [[0; 8]; MOST];
+    let mut padded = [[0; 8]; MAX_BLOCKS];
     for blocks in blocks.chunks_mut(E::BLOCKS) {
         let registers = blocks.len().div_ceil(E::LANES);
         for (register, lanes) in blocks.chunks(E::LANES).enumerate() {

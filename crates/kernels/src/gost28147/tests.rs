@@ -5,8 +5,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde::Deserialize;
 
-use super::divers::Diversify;
-use super::{Key, Sbox, cfb, cnt, divers, each_sbox, ecb, imit};
+use super::diversify::Diversify;
+use super::{Key, Sbox, cfb, cnt, diversify, each_sbox, ecb, imit};
 use crate::job::{CipherJob, Direction, MacJob};
 use crate::naive;
 use crate::portable::gost28147::Scalar;
@@ -27,14 +27,14 @@ struct Ops {
     cfb_encrypt: [Cipher; 2],
     cfb_decrypt: [Cipher; 2],
     imit: [fn(&mut [MacJob<'_, Key>]); 2],
-    divers: fn(&mut [Diversify<'_>]),
+    diversify: fn(&mut [Diversify<'_>]),
 }
 
 /// The functions over an engine, each given as what takes an S-box and jobs.
 macro_rules! ops {
     (
         $name:expr, $ecb:expr, $cnt:expr, $cnt_meshed:expr, $cfb_encrypt:expr,
-        $cfb_decrypt:expr, $cfb_decrypt_meshed:expr, $imit:expr, $divers:expr
+        $cfb_decrypt:expr, $cfb_decrypt_meshed:expr, $imit:expr, $diversify:expr
     ) => {
         Ops {
             name: $name,
@@ -50,7 +50,7 @@ macro_rules! ops {
                 |jobs| ops!(@each jobs, $cfb_decrypt_meshed),
             ],
             imit: [|jobs| ops!(@each jobs, $imit, false), |jobs| ops!(@each jobs, $imit, true)],
-            divers: |jobs| ops!(@each jobs, $divers),
+            diversify: |jobs| ops!(@each jobs, $diversify),
         }
     };
     (@each $jobs:ident, $run:expr $(, $arg:expr)*) => {
@@ -70,7 +70,7 @@ fn engines() -> Vec<Ops> {
             |sbox, jobs| cfb::run_decrypt(Scalar, sbox, jobs),
             |sbox, jobs| cfb::run_decrypt_meshed(Scalar, sbox, jobs),
             |sbox, jobs, meshed| imit::run(Scalar, sbox, jobs, meshed),
-            |sbox, jobs| divers::run(Scalar, sbox, jobs)
+            |sbox, jobs| diversify::run(Scalar, sbox, jobs)
         ),
         Ops {
             name: "chosen",
@@ -80,7 +80,7 @@ fn engines() -> Vec<Ops> {
             cfb_encrypt: [cfb::encrypt, cfb::encrypt_meshed],
             cfb_decrypt: [cfb::decrypt, cfb::decrypt_meshed],
             imit: [imit::mac, imit::mac_meshed],
-            divers: divers::divers,
+            diversify: diversify::diversify,
         },
     ];
     #[cfg(target_arch = "x86_64")]
@@ -104,7 +104,7 @@ fn engines() -> Vec<Ops> {
                             $engine::cfb_decrypt_meshed($token::new().expect(HELD), sbox, jobs)
                         },
                         |sbox, jobs, on| $engine::imit($token::new().expect(HELD), sbox, jobs, on),
-                        |sbox, jobs| $engine::divers($token::new().expect(HELD), sbox, jobs)
+                        |sbox, jobs| $engine::diversify($token::new().expect(HELD), sbox, jobs)
                     ));
                 }
             }};
@@ -249,7 +249,7 @@ fn gost28147_divers_of_the_draft() {
             let key = Key::new(&key, &sbox).unwrap();
             // Of another S-box before.
             let mut derived = Key::new(&[0xee; 32], &Sbox::crypto_pro_a()).unwrap();
-            (ops.divers)(&mut [Diversify {
+            (ops.diversify)(&mut [Diversify {
                 key: &key,
                 d: pair[0].1.to_be_bytes(),
                 derived: &mut derived,
@@ -422,7 +422,7 @@ proptest! {
                 d: d.to_be_bytes(),
                 derived,
             });
-            (ops.divers)(&mut jobs.collect::<Vec<_>>());
+            (ops.diversify)(&mut jobs.collect::<Vec<_>>());
             for (derived, &(key, d)) in derived.iter().zip(&each) {
                 let (key, rows) = &plain[key % keys.len()];
                 let expected = naive::gost28147_divers(rows, &key[..], d.to_be_bytes());

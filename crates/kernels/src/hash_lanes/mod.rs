@@ -62,7 +62,7 @@ impl<H: Hash> Compress<H> for OneByOne {
 #[inline]
 pub(crate) fn sha256<'j>(mut messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
     #[cfg(target_arch = "x86_64")]
-    let means = crate::x86_64::sha2::Means256::new();
+    let means = crate::x86_64::sha2::Sha256Features::new();
     #[cfg(not(target_arch = "x86_64"))]
     let means = OneByOne;
     match messages.len() {

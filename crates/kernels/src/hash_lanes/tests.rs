@@ -98,7 +98,7 @@ fn check_256(cases: &[Case]) {
     let digests = digests!(Sha256, HmacSha256Key, 3, OneByOne, cases);
     assert_eq!(digests, expected);
     #[cfg(target_arch = "x86_64")]
-    for means in subsets!(Means256 {
+    for means in subsets!(Sha256Features {
         sha_ni: HaveShaNi,
         avx512: HaveAvx512
     }) {

@@ -113,25 +113,25 @@ pub(crate) fn schedule(
 
 impl LaneCipher<16> for KuznyechikKey {
     #[cfg(target_arch = "x86_64")]
-    type Kept = crate::x86_64::kuznyechik::KeyPlanes;
+    type KeyCache = crate::x86_64::kuznyechik::KeyPlanes;
     #[cfg(not(target_arch = "x86_64"))]
-    type Kept = ();
+    type KeyCache = ();
 
-    fn crypt(kept: &mut Self::Kept, dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
+    fn crypt(cache: &mut Self::KeyCache, dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
         #[cfg(target_arch = "x86_64")]
         {
             use crate::{cpu, x86_64::kuznyechik};
             if let Some(token) = cpu::HaveGfni512::new() {
-                kuznyechik::avx512::crypt(token, kept, dir, keys, blocks);
+                kuznyechik::avx512::crypt(token, cache, dir, keys, blocks);
                 return dead_stack::<{ 6 << 10 }>();
             }
             if let Some(token) = cpu::HaveAvx2::new() {
-                kuznyechik::avx2::crypt(token, kept, dir, keys, blocks);
+                kuznyechik::avx2::crypt(token, cache, dir, keys, blocks);
                 return dead_stack::<{ 4 << 10 }>();
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
-        let () = kept;
+        let () = cache;
         and_stack::<{ 8 << 10 }, _>(|| portable::kuznyechik::crypt(dir, keys, blocks));
     }
 }

@@ -31,9 +31,14 @@ impl MagmaKey {
 }
 
 impl LaneCipher<8> for MagmaKey {
-    type Kept = lanes::Kept;
+    type KeyCache = lanes::RegisterKeyCache;
 
-    fn crypt(kept: &mut lanes::Kept, dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
+    fn crypt(
+        cache: &mut lanes::RegisterKeyCache,
+        dir: Direction,
+        keys: &[&Self],
+        blocks: &mut [Block],
+    ) {
         let rounds = match dir {
             Direction::Encrypt => Rounds::Encrypt,
             Direction::Decrypt => Rounds::Decrypt,
@@ -42,7 +47,7 @@ impl LaneCipher<8> for MagmaKey {
         for (keys, blocks) in keys.chunks(LANES).zip(blocks.chunks_mut(LANES)) {
             let mut words: ArrayVec<_, LANES> = ArrayVec::new();
             words.extend(keys.iter().map(|key| &key.words));
-            lanes::crypt(kept, sbox.tables(), rounds, &words, blocks);
+            lanes::crypt(cache, sbox.tables(), rounds, &words, blocks);
         }
     }
 }

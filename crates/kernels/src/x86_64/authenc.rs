@@ -24,10 +24,10 @@ use crate::sha2::K256;
 use crate::x86_64::{sha256, wipe};
 
 /// The most messages.
-pub(crate) const MOST: usize = 4;
+pub(crate) const MAX_MESSAGES: usize = 4;
 
 /// Bytes of data from which on this pays.
-const LEAST: usize = 192;
+const MIN_LEN: usize = 192;
 
 /// How far the cipher is ahead of the hash at least: the bytes that are hashed
 /// must have left the store queue, since blocks of the hash and of the cipher do
@@ -49,10 +49,10 @@ pub(crate) fn tokens() -> Option<Tokens> {
 /// Whether [`seal`] takes a message with so many bytes of data.
 #[inline]
 pub(crate) fn pays(len: usize) -> bool {
-    len >= LEAST && len.is_multiple_of(16)
+    len >= MIN_LEN && len.is_multiple_of(16)
 }
 
-/// Encrypts one to four messages of [`LEAST`] bytes or more, multiples of 16, and
+/// Encrypts one to four messages of [`MIN_LEN`] bytes or more, multiples of 16, and
 /// computes their MACs. The AES keys have one length.
 pub(crate) fn seal<K>(tokens: Tokens, keys: &[Keys<'_>], jobs: &mut [AuthencJob<'_, K>]) {
     match jobs.len() {
@@ -60,7 +60,7 @@ pub(crate) fn seal<K>(tokens: Tokens, keys: &[Keys<'_>], jobs: &mut [AuthencJob<
         2 => lanes::<K, 2>(tokens, keys, jobs),
         3 => lanes::<K, 3>(tokens, keys, jobs),
         4 => lanes::<K, 4>(tokens, keys, jobs),
-        messages => panic!("{messages} messages, of {MOST}"),
+        messages => panic!("{messages} messages, of {MAX_MESSAGES}"),
     }
 }
 

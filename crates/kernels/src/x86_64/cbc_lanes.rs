@@ -20,7 +20,7 @@ use crate::aes::{AesKey, Block};
 use crate::job::CipherJob;
 
 /// The most lanes of any tier.
-const MOST: usize = 32;
+const MAX_LANES: usize = 32;
 
 /// Bytes of a line of the cache, in blocks the steps that a lane takes over it.
 const LINE: usize = 64;
@@ -103,17 +103,17 @@ pub(super) unsafe fn alone(key: &AesKey, iv: &mut Block, data: &mut InOutBuf<'_,
 /// initialised until lanes are filled.
 #[repr(C, align(64))]
 struct Memory {
-    state: [Block; MOST],
-    from: [*const u8; MOST],
-    to: [*mut u8; MOST],
+    state: [Block; MAX_LANES],
+    from: [*const u8; MAX_LANES],
+    to: [*mut u8; MAX_LANES],
     /// The step at which the lane falls free.
-    end: [usize; MOST],
+    end: [usize; MAX_LANES],
     /// The IV of the lane's job.
-    iv: [*mut Block; MOST],
+    iv: [*mut Block; MAX_LANES],
     /// The first round key of the lane's job.
-    key: [*const Block; MOST],
+    key: [*const Block; MAX_LANES],
     /// With mixed keys, round keys by round, then lane.
-    table: [[Block; MOST]; 15],
+    table: [[Block; MAX_LANES]; 15],
 }
 
 /// The lanes of a batch.
@@ -196,7 +196,7 @@ unsafe fn run<T: Tier, const MIXED: bool>(jobs: &mut [CipherJob<'_, AesKey>], ro
         if MIXED {
             let table = (&raw mut (*lanes.memory).table).cast::<Block>();
             for round in 0..=rounds {
-                wipe::blocks::<T::V>(table.add(round * MOST), filled);
+                wipe::blocks::<T::V>(table.add(round * MAX_LANES), filled);
             }
         }
     }
@@ -233,7 +233,7 @@ impl Lanes {
     /// Puts a job into a lane; gives the step at which that falls free.
     ///
     /// # Safety
-    /// The lane is below `MOST`, and the job outlives the lanes.
+    /// The lane is below `MAX_LANES`, and the job outlives the lanes.
     #[inline(always)]
     unsafe fn fill<const MIXED: bool>(
         &mut self,
@@ -261,7 +261,7 @@ impl Lanes {
     /// Makes lane `to` the same as lane `from`.
     ///
     /// # Safety
-    /// Both are below `MOST`, and `from` is filled.
+    /// Both are below `MAX_LANES`, and `from` is filled.
     #[inline(always)]
     unsafe fn copy<const MIXED: bool>(&mut self, from: usize, to: usize) {
         // SAFETY: as for this function.
@@ -279,7 +279,7 @@ impl Lanes {
     }
 
     /// # Safety
-    /// The lane is below `MOST`.
+    /// The lane is below `MAX_LANES`.
     #[inline(always)]
     unsafe fn set_key(&mut self, lane: usize, key: *const Block) {
         // SAFETY: as for this function; a lane whose keys are tabled has a key.
@@ -310,7 +310,7 @@ impl Lanes {
                 let table = (&raw mut (*self.memory).table).cast::<Block>();
                 for round in 0..=self.key.rounds() {
                     V::gather(|b| (*key.add(first + b)).add(round).cast())
-                        .store(table.add(round * MOST + first).cast());
+                        .store(table.add(round * MAX_LANES + first).cast());
                 }
             }
             self.tabled |= lanes;
@@ -419,9 +419,15 @@ impl<V: Wide> Keys<V> for Table {
 
     #[inline(always)]
     unsafe fn at(&self, register: usize, round: usize) -> V {
-        // SAFETY: the table has `rounds + 1` rows of `MOST` lanes, of which those
+        // SAFETY: the table has `rounds + 1` rows of `MAX_LANES` lanes, of which those
         // in use are filled.
-        unsafe { V::load(self.first.add(round * MOST + register * V::BLOCKS).cast()) }
+        unsafe {
+            V::load(
+                self.first
+                    .add(round * MAX_LANES + register * V::BLOCKS)
+                    .cast(),
+            )
+        }
     }
 
     #[inline(always)]

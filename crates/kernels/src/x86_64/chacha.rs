@@ -31,7 +31,7 @@ pub(crate) fn crypt(
 ) {
     let tokens = (avx2, avx512);
     match jobs {
-        [job] if job.data.len() <= 64 * (chacha_rows::MOST - 1) => short(tokens, dir, job),
+        [job] if job.data.len() <= 64 * (chacha_rows::MAX_BLOCKS - 1) => short(tokens, dir, job),
         _ => match avx512 {
             Some(avx512) => batch::<Wide>(tokens, avx512, dir, jobs),
             None => batch::<Narrow>(tokens, avx2, dir, jobs),
@@ -98,7 +98,7 @@ pub(crate) fn apply(
     first: u32,
     data: InOutBuf<'_, '_, u8>,
 ) {
-    if data.len() <= 64 * chacha_rows::MOST {
+    if data.len() <= 64 * chacha_rows::MAX_BLOCKS {
         let mut pads = chacha_rows::Pads::new();
         let count = data.len().div_ceil(64);
         let own = chacha_rows::blocks((avx2, avx512), count, (key, nonce, first), &mut pads);

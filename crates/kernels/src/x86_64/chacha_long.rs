@@ -17,7 +17,7 @@ use crate::x86_64::poly1305::Poly1305;
 use crate::x86_64::poly1305_words::Halves;
 
 /// The bytes of the largest step.
-const MOST: usize = 1024;
+const MAX_STEP: usize = 1024;
 
 /// Encrypts or decrypts a message and computes its tag, by a MAC that others have used before.
 #[inline(never)]
@@ -159,7 +159,7 @@ pub(super) fn apply<S: KeyStream>(avx2: HaveAvx2, mut stream: S, mut data: InOut
 
 /// Key stream for less than a step of data. Wiped on drop.
 #[repr(align(64))]
-struct Pads(MaybeUninit<[u8; MOST]>);
+struct Pads(MaybeUninit<[u8; MAX_STEP]>);
 
 impl Pads {
     #[inline(always)]
@@ -174,8 +174,8 @@ impl Pads {
         stream: &mut S,
         beside: Option<(&mut Halves, usize)>,
     ) -> &[u8] {
-        static ZEROS: [u8; MOST] = [0; MOST];
-        const { assert!(S::STEP <= MOST) };
+        static ZEROS: [u8; MAX_STEP] = [0; MAX_STEP];
+        const { assert!(S::STEP <= MAX_STEP) };
         let pads = self.0.as_mut_ptr().cast::<u8>();
         // SAFETY: there is room for a step, which the step fills.
         unsafe {
@@ -188,7 +188,7 @@ impl Pads {
 impl Drop for Pads {
     #[inline(always)]
     fn drop(&mut self) {
-        self.0 = MaybeUninit::new([0; MOST]);
+        self.0 = MaybeUninit::new([0; MAX_STEP]);
         optimization_barrier(&self.0);
     }
 }

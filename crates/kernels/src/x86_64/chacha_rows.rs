@@ -14,11 +14,11 @@ use crate::cpu::{HaveAvx2, HaveAvx512};
 use crate::x86_64::chacha_lanes::{CONSTANTS, Pad};
 
 /// The most blocks at once.
-pub(crate) const MOST: usize = 8;
+pub(crate) const MAX_BLOCKS: usize = 8;
 
 /// Room for them.
 #[repr(align(64))]
-pub(crate) struct Pads(MaybeUninit<[Pad; MOST]>);
+pub(crate) struct Pads(MaybeUninit<[Pad; MAX_BLOCKS]>);
 
 impl Pads {
     #[inline(always)]
@@ -30,7 +30,7 @@ impl Pads {
 /// `count` blocks, rounded up to two, from block `counter` on. To be wiped by [`wipe`].
 ///
 /// # Panics
-/// If `count` is above [`MOST`].
+/// If `count` is above [`MAX_BLOCKS`].
 #[inline(always)]
 pub(crate) fn blocks<'p>(
     (_, avx512): (HaveAvx2, Option<HaveAvx512>),
@@ -48,7 +48,7 @@ pub(crate) fn blocks<'p>(
                     2 => $module::blocks::<2>(key, nonce, counter, pads),
                     3 => $module::blocks::<3>(key, nonce, counter, pads),
                     4 => $module::blocks::<4>(key, nonce, counter, pads),
-                    _ => panic!("more than {MOST} blocks"),
+                    _ => panic!("more than {MAX_BLOCKS} blocks"),
                 }
             }
         };

@@ -12,9 +12,9 @@ use crate::sha2::{Hash, Sha256};
 use crate::x86_64::{sha256, wipe};
 
 /// The longest end of a message: two blocks with their padding.
-const MOST: usize = 2 * Sha256::BLOCK - 9;
+const MAX_LEN: usize = 2 * Sha256::BLOCK - 9;
 
-const _: () = assert!(Sha256::BLOCK - 1 + SUFFIX <= MOST);
+const _: () = assert!(Sha256::BLOCK - 1 + SUFFIX <= MAX_LEN);
 
 /// Whether [`mac`] takes a message.
 #[inline(always)]
@@ -25,7 +25,7 @@ pub(crate) fn takes(message: &Message<'_, Sha256>) -> bool {
 /// The MAC of a message that [`takes`] says yes to.
 #[inline]
 pub(crate) fn mac(sha_ni: HaveShaNi, message: Message<'_, Sha256>) {
-    if message.len() <= MOST {
+    if message.len() <= MAX_LEN {
         return end_of_message(sha_ni, message);
     }
     let Message {
@@ -76,7 +76,7 @@ pub(crate) fn mac(sha_ni: HaveShaNi, message: Message<'_, Sha256>) {
     crate::wipe::wipe(&mut state, [0; 8]);
 }
 
-/// The MAC of a message of at most [`MOST`] bytes, or of what is left of a longer one.
+/// The MAC of a message of at most [`MAX_LEN`] bytes, or of what is left of a longer one.
 #[inline]
 fn end_of_message(_: HaveShaNi, message: Message<'_, Sha256>) {
     let len = message.len();
@@ -92,7 +92,7 @@ fn end_of_message(_: HaveShaNi, message: Message<'_, Sha256>) {
         panic!("a message without a key");
     };
     let bits = 8 * (before + len) as u64;
-    let mut joined = [0; MOST];
+    let mut joined = [0; MAX_LEN];
     let message = if data.len() == len {
         data
     } else {

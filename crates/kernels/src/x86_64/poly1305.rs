@@ -18,7 +18,7 @@ const WIDE: usize = 1024;
 const TWO_PARTS: usize = 20;
 
 /// The most blocks of a half.
-pub(crate) const MOST_HALF: usize = 32;
+pub(crate) const MAX_HALF_BLOCKS: usize = 32;
 
 /// A number modulo 2^130 - 5 in limbs of 44, 44 and 42 bits; those of a carried
 /// number are at most a bit longer.
@@ -212,7 +212,7 @@ impl Poly1305 {
         }
         let (mut blocks, rest) = data.as_chunks::<16>();
         while blocks.len() >= TWO_PARTS {
-            let (now, later) = blocks.split_at(blocks.len().min(MOST_HALF * 2) & !1);
+            let (now, later) = blocks.split_at(blocks.len().min(MAX_HALF_BLOCKS * 2) & !1);
             let half = now.len() / 2;
             let halves = self.halves(now.as_ptr().cast(), half);
             let [mut first, mut second] = halves.sums();
@@ -237,7 +237,7 @@ impl Poly1305 {
         }
     }
 
-    /// Two parts that come next, of `half` blocks each, at most [`MOST_HALF`].
+    /// Two parts that come next, of `half` blocks each, at most [`MAX_HALF_BLOCKS`].
     #[inline(always)]
     pub(crate) fn halves(&mut self, blocks: *const u8, half: usize) -> &mut Halves {
         self.halves.at = [blocks, blocks.wrapping_add(16 * half)];
@@ -257,7 +257,7 @@ impl Poly1305 {
         }
     }
 
-    /// r to the power of `power`, which is from 1 to [`MOST_HALF`].
+    /// r to the power of `power`, which is from 1 to [`MAX_HALF_BLOCKS`].
     #[inline(always)]
     fn power(&mut self, power: usize) -> Factor {
         let mut rest = power;

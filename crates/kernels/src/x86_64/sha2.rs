@@ -18,22 +18,22 @@ const WIDE_512_AVX2: usize = 3;
 
 /// The means for SHA-256.
 #[derive(Clone, Copy)]
-pub(crate) struct Means256 {
+pub(crate) struct Sha256Features {
     pub(crate) sha_ni: Option<HaveShaNi>,
     pub(crate) avx512: Option<HaveAvx512>,
 }
 
-impl Means256 {
+impl Sha256Features {
     #[inline]
     pub(crate) fn new() -> Self {
-        Means256 {
+        Sha256Features {
             sha_ni: HaveShaNi::new(),
             avx512: HaveAvx512::new(),
         }
     }
 }
 
-impl Compress<Sha256> for Means256 {
+impl Compress<Sha256> for Sha256Features {
     #[inline]
     fn compress(self, states: &mut [[u32; 8]], blocks: &[&[u8]]) {
         match (self.sha_ni, self.avx512) {

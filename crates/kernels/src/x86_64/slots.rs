@@ -17,17 +17,17 @@ use super::wipe;
 use crate::aes::Block;
 
 /// The most slots of any tier: eight registers of four blocks.
-const MOST: usize = 32;
+const MAX_SLOTS: usize = 32;
 
 /// Memory of the slots. Not initialised until filled, since a request alone shall
 /// not pay for clearing it.
 #[repr(C, align(64))]
 pub(crate) struct Store {
-    input: [Block; MOST],
-    post: [Block; MOST],
-    output: [*mut u8; MOST],
-    key: [*const Block; MOST],
-    tails: [Tail; MOST],
+    input: [Block; MAX_SLOTS],
+    post: [Block; MAX_SLOTS],
+    output: [*mut u8; MAX_SLOTS],
+    key: [*const Block; MAX_SLOTS],
+    tails: [Tail; MAX_SLOTS],
 }
 
 /// A slot that holds less than a block.
@@ -103,7 +103,7 @@ impl Slots {
     pub(crate) unsafe fn begin<T: Tier, const DECRYPT: bool>(&mut self, key: Schedule) {
         let Pending { filled, .. } = self.pending;
         if filled > 0 && !key.same(&self.pending.key) {
-            // SAFETY: as for this function; `filled` is at most `MOST`.
+            // SAFETY: as for this function; `filled` is at most `MAX_SLOTS`.
             unsafe {
                 if key.rounds() != self.pending.key.rounds() {
                     self.flush::<T, DECRYPT>();

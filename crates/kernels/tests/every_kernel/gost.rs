@@ -1,7 +1,7 @@
 //! The kernels of GOST: Kuznyechik, Magma, GOST 28147-89 and key derivation.
 
 use ::hmac::{Hmac, KeyInit, Mac};
-use cipherlane_kernels::gost28147::divers::{Diversify, divers};
+use cipherlane_kernels::gost28147::diversify::{Diversify, diversify};
 use cipherlane_kernels::gost28147::{self, Key as GostKey, Sbox, cfb, cnt, imit};
 use cipherlane_kernels::job::Direction::{Decrypt, Encrypt};
 use cipherlane_kernels::kuznyechik::{self, KuznyechikKey};
@@ -172,7 +172,7 @@ fn gost28147_modes() {
                 derived,
             });
         let mut jobs: Vec<_> = jobs.collect();
-        kernel(|| divers(&mut jobs));
+        kernel(|| diversify(&mut jobs));
         drop(jobs);
         derived.iter().map(|key| key.bytes().to_vec()).collect()
     });

@@ -8,7 +8,7 @@ use inout::InOutBuf;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
-use super::{MOST, Pipes};
+use super::{MAX_PIPES, Pipes};
 use crate::aead::TAG;
 use crate::buffers::Buffers;
 use crate::error::Reason;
@@ -19,14 +19,14 @@ use crate::spec::Spec;
 /// Bytes of the nonce of a message that is done whole.
 pub(super) const NONCE: usize = 12;
 /// Additional data is kept until the data comes, unless it is longer than this.
-const MOST_AAD: usize = 4096;
+const MAX_AAD: usize = 4096;
 
 /// An AEAD: its kernels for whole messages and for pieces, and the way from one to the other.
 pub(crate) trait Aead: Clone + 'static {
     type Key: Clone;
     type State: Clone;
     /// What is kept of data that was done whole, in case that the message goes on.
-    type Kept: Clone + Default;
+    type KeptInput: Clone + Default;
     /// What serves all messages that go on in one call, once it is made.
     type Help: Default;
 
@@ -42,20 +42,20 @@ pub(crate) trait Aead: Clone + 'static {
     /// Whole messages; tags are computed whichever way data goes.
     fn crypt(direction: Direction, jobs: &mut [AeadJob<'_, Self::Key>]);
     /// Notes what is needed of the input of a message done whole, before that is overwritten.
-    fn keep(kept: &mut Self::Kept, input: &[u8]);
+    fn keep(kept: &mut Self::KeptInput, input: &[u8]);
     /// What was kept is needed no more.
-    fn let_go(kept: &mut Self::Kept);
+    fn discard(kept: &mut Self::KeptInput);
 
     fn begin(direction: Direction, key: &Self::Key, iv: &[u8]) -> Self::State;
     fn aad(state: &mut Self::State, key: &Self::Key, aad: &[u8]);
     fn update(state: &mut Self::State, key: &Self::Key, data: InOutBuf<'_, '_, u8>);
     fn finish(state: Self::State, key: &Self::Key) -> [u8; TAG];
     /// The state behind data that was done whole.
-    fn behind(
+    fn continue_message(
         direction: Direction,
         key: &Self::Key,
         help: &mut Self::Help,
-        done: Whole<'_, Self::Kept>,
+        done: Whole<'_, Self::KeptInput>,
     ) -> Self::State;
 }
 
@@ -81,7 +81,7 @@ struct Pipe<A: Aead> {
     stage: Stage<A::State>,
     nonce: [u8; NONCE],
     aad: Vec<u8>,
-    kept: A::Kept,
+    kept: A::KeptInput,
     /// How much data the message has had.
     data: u64,
     /// Encrypting: the tag of the message. Decrypting: the one it should have.
@@ -110,7 +110,7 @@ impl<A: Aead> Pipe<A> {
             stage: Stage::Ended,
             nonce: [0; NONCE],
             aad: Vec::new(),
-            kept: A::Kept::default(),
+            kept: A::KeptInput::default(),
             data: 0,
             tag: [0; TAG],
             tag_len: 0,
@@ -126,7 +126,7 @@ impl<A: Aead> Pipe<A> {
             Err(_) => Stage::Stream(A::begin(direction, key, iv)),
         };
         self.aad.clear();
-        A::let_go(&mut self.kept);
+        A::discard(&mut self.kept);
         self.data = 0;
         self.tag_len = 0;
     }
@@ -148,7 +148,7 @@ impl<A: Aead> Pipe<A> {
             return A::aad(state, key, aad);
         }
         self.aad.extend_from_slice(aad);
-        if self.aad.len() > MOST_AAD {
+        if self.aad.len() > MAX_AAD {
             self.stage = Stage::Stream(self.opened(direction, key));
         }
     }
@@ -178,9 +178,9 @@ impl<A: Aead> Pipe<A> {
                     kept: &self.kept,
                     tag,
                 };
-                let state = A::behind(direction, key, help, done);
+                let state = A::continue_message(direction, key, help, done);
                 tag.zeroize();
-                A::let_go(&mut self.kept);
+                A::discard(&mut self.kept);
                 self.stage = Stage::Stream(state);
             }
             Stage::Stream(_) | Stage::Ended => {}
@@ -196,7 +196,7 @@ impl<A: Aead> Drop for Pipe<A> {
     fn drop(&mut self) {
         // States wipe themselves; a computed tag of a refused message is a secret.
         self.tag.zeroize();
-        A::let_go(&mut self.kept);
+        A::discard(&mut self.kept);
         if let Stage::Whole(tag) = &mut self.stage {
             tag.zeroize();
         }
@@ -252,9 +252,9 @@ impl<A: Aead> Pipes for AeadPipes<A> {
         for (pipe, piece) in self.pipes.iter().zip(pieces.iter()) {
             pipe.check(piece)?;
         }
-        let mut tags = [[0; TAG]; MOST];
-        let mut jobs = ArrayVec::<_, MOST>::new();
-        let mut batched = ArrayVec::<_, MOST>::new();
+        let mut tags = [[0; TAG]; MAX_PIPES];
+        let mut jobs = ArrayVec::<_, MAX_PIPES>::new();
+        let mut batched = ArrayVec::<_, MAX_PIPES>::new();
         let mut help = A::Help::default();
         let each = self.pipes.iter_mut().zip(pieces).zip(written);
         for (((pipe, piece), written), tag) in each.zip(&mut tags) {
@@ -314,8 +314,8 @@ impl<A: Aead> Pipes for AeadPipes<A> {
             }
         }
         // Those that never had data.
-        let mut tags = [[0; TAG]; MOST];
-        let mut jobs = ArrayVec::<_, MOST>::new();
+        let mut tags = [[0; TAG]; MAX_PIPES];
+        let mut jobs = ArrayVec::<_, MAX_PIPES>::new();
         let open = |pipe: &&Pipe<A>| matches!(pipe.stage, Stage::Open);
         for (pipe, tag) in self.pipes.iter().filter(open).zip(&mut tags) {
             let mut iv = [0; 16];
@@ -339,7 +339,7 @@ impl<A: Aead> Pipes for AeadPipes<A> {
                 Stage::Stream(state) => A::finish(state, key),
                 Stage::Ended => [0; TAG],
             };
-            A::let_go(&mut pipe.kept);
+            A::discard(&mut pipe.kept);
             match self.direction {
                 Direction::Encrypt => (pipe.tag, pipe.tag_len) = (found, TAG),
                 Direction::Decrypt => {

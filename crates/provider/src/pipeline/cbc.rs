@@ -6,7 +6,7 @@ use cipherlane_kernels::cbc;
 use cipherlane_kernels::job::{CipherJob, Direction};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::{MOST, Pipes};
+use super::{MAX_PIPES, Pipes};
 use crate::block::unpadded;
 use crate::buffers::Buffers;
 use crate::error::Reason;
@@ -38,7 +38,7 @@ impl Pipe {
         self.held_len += bytes.len();
     }
 
-    fn let_go(&mut self) {
+    fn discard(&mut self) {
         self.held.zeroize();
         self.held_len = 0;
     }
@@ -51,7 +51,7 @@ struct Tail {
     len: usize,
 }
 
-type Jobs<'a> = ArrayVec<CipherJob<'a, AesKey>, MOST>;
+type Jobs<'a> = ArrayVec<CipherJob<'a, AesKey>, MAX_PIPES>;
 
 fn crypt(direction: Direction, jobs: &mut Jobs<'_>) {
     match direction {
@@ -68,7 +68,7 @@ fn crypt_held(
     goes: impl Fn(usize) -> bool,
 ) {
     let mut jobs = Jobs::new();
-    let mut ivs = ArrayVec::<_, MOST>::new();
+    let mut ivs = ArrayVec::<_, MAX_PIPES>::new();
     for (_, pipe) in pipes.iter_mut().enumerate().filter(|&(i, _)| goes(i)) {
         jobs.push(CipherJob {
             key,
@@ -146,7 +146,7 @@ impl Pipes for CbcPipes {
         let (direction, key) = (self.direction, self.key.as_ref().ok_or(Reason::NoKeySet)?);
         // What is held afterwards is read before anything is written: a message in place
         // whose first block was begun before writes ahead of what it reads.
-        let mut tails = [Tail::default(); MOST];
+        let mut tails = [Tail::default(); MAX_PIPES];
         for (i, (pipe, piece)) in self.pipes.iter_mut().zip(&mut *pieces).enumerate() {
             let rest = pipe.held_len + piece.len() - written[i];
             if written[i] == 0 {
@@ -159,7 +159,7 @@ impl Pipes for CbcPipes {
             piece.settle()?;
         }
         // First the blocks that were begun before.
-        let mut completed = [false; MOST];
+        let mut completed = [false; MAX_PIPES];
         for (i, (pipe, piece)) in self.pipes.iter_mut().zip(&mut *pieces).enumerate() {
             completed[i] = pipe.held_len > 0 && written[i] > 0;
             if completed[i] {
@@ -170,12 +170,12 @@ impl Pipes for CbcPipes {
             crypt_held(direction, key, &mut self.pipes, |i| completed[i]);
         }
         let mut jobs = Jobs::new();
-        let mut ivs = ArrayVec::<_, MOST>::new();
+        let mut ivs = ArrayVec::<_, MAX_PIPES>::new();
         for (i, (pipe, piece)) in self.pipes.iter_mut().zip(&mut *pieces).enumerate() {
             let mut whole = written[i];
             if completed[i] {
                 piece.insert(&pipe.held)?;
-                pipe.let_go();
+                pipe.discard();
                 whole -= BLOCK;
             }
             if whole > 0 {
@@ -213,7 +213,7 @@ impl Pipes for CbcPipes {
         if self.pipes.iter().map(held).any(wrong) {
             return Err(Reason::WrongFinalBlockLength);
         }
-        let mut goes = [pad; MOST];
+        let mut goes = [pad; MAX_PIPES];
         for (i, (pipe, piece)) in self.pipes.iter().zip(&*pieces).enumerate() {
             goes[i] |= pipe.held_len > 0;
             if goes[i] && encrypts {
@@ -227,7 +227,7 @@ impl Pipes for CbcPipes {
         }
         crypt_held(direction, key, &mut self.pipes, |i| goes[i]);
         // Nothing of any message goes out where the padding of one is wrong.
-        let mut lens = [0; MOST];
+        let mut lens = [0; MAX_PIPES];
         let mut right = true;
         for (i, pipe) in self.pipes.iter().enumerate().filter(|&(i, _)| goes[i]) {
             let len = match pad && !encrypts {
@@ -238,12 +238,12 @@ impl Pipes for CbcPipes {
             right &= len.is_some();
         }
         if !right {
-            self.pipes.iter_mut().for_each(Pipe::let_go);
+            self.pipes.iter_mut().for_each(Pipe::discard);
             return Err(Reason::BadDecrypt);
         }
         for (i, (pipe, piece)) in self.pipes.iter_mut().zip(pieces).enumerate() {
             let done = piece.write(&pipe.held[..lens[i]]);
-            pipe.let_go();
+            pipe.discard();
             done?;
             written[i] = lens[i];
         }

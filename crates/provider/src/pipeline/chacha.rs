@@ -19,7 +19,7 @@ impl Aead for ChaCha {
     type Key = ChaChaKey;
     type State = ChaChaState;
     /// The input.
-    type Kept = Vec<u8>;
+    type KeptInput = Vec<u8>;
     type Help = ();
 
     const LONGEST: u64 = ChaChaState::LONGEST;
@@ -53,7 +53,7 @@ impl Aead for ChaCha {
 
     /// It may be plaintext. It is wiped in wide stores: byte by byte would take longer than
     /// the cipher.
-    fn let_go(kept: &mut Vec<u8>) {
+    fn discard(kept: &mut Vec<u8>) {
         kept.fill(0);
         optimization_barrier(&kept[..]);
         kept.clear();
@@ -76,7 +76,7 @@ impl Aead for ChaCha {
         state.finish()
     }
 
-    fn behind(
+    fn continue_message(
         direction: Direction,
         key: &ChaChaKey,
         (): &mut (),
@@ -86,7 +86,7 @@ impl Aead for ChaCha {
         state.aad(whole.aad);
         let mut again = whole.kept.clone();
         state.update(key, (&mut again[..]).into());
-        ChaCha::let_go(&mut again);
+        ChaCha::discard(&mut again);
         state
     }
 }

@@ -7,7 +7,7 @@ use cipherlane_kernels::job::{CipherJob, Direction};
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
-use super::{MOST, Pipes};
+use super::{MAX_PIPES, Pipes};
 use crate::buffers::Buffers;
 use crate::error::Reason;
 use crate::keyed::BLOCK;
@@ -27,13 +27,13 @@ struct Pipe {
     used: usize,
 }
 
-type Jobs<'a> = ArrayVec<CipherJob<'a, AesKey>, MOST>;
+type Jobs<'a> = ArrayVec<CipherJob<'a, AesKey>, MAX_PIPES>;
 
 /// Pieces that begin inside a block: the rest of it.
 fn complete(key: &AesKey, pipes: &mut [Pipe], pieces: &mut [Buffers<'_>]) -> Result<(), Reason> {
-    let mut keystreams = [[0; BLOCK]; MOST];
+    let mut keystreams = [[0; BLOCK]; MAX_PIPES];
     let mut jobs = Jobs::new();
-    let mut begun = ArrayVec::<_, MOST>::new();
+    let mut begun = ArrayVec::<_, MAX_PIPES>::new();
     for ((pipe, piece), keystream) in pipes.iter_mut().zip(pieces).zip(&mut keystreams) {
         if pipe.used > 0 && !piece.is_empty() {
             jobs.push(CipherJob {
@@ -103,7 +103,7 @@ impl Pipes for CtrPipes {
             complete(key, &mut self.pipes, pieces)?;
         }
         let mut jobs = Jobs::new();
-        let mut begun = ArrayVec::<_, MOST>::new();
+        let mut begun = ArrayVec::<_, MAX_PIPES>::new();
         for (pipe, piece) in self.pipes.iter_mut().zip(pieces) {
             let len = piece.len();
             if len > 0 {

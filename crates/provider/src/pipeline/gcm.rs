@@ -17,7 +17,7 @@ impl Aead for Gcm {
     type Key = GcmKey;
     type State = GcmState;
     /// The tag tells all.
-    type Kept = ();
+    type KeptInput = ();
     type Help = Option<InverseHashKey>;
 
     const LONGEST: u64 = LONGEST;
@@ -44,7 +44,7 @@ impl Aead for Gcm {
 
     fn keep((): &mut (), _: &[u8]) {}
 
-    fn let_go((): &mut ()) {}
+    fn discard((): &mut ()) {}
 
     fn begin(direction: Direction, key: &GcmKey, iv: &[u8]) -> GcmState {
         GcmState::new(direction, key, iv)
@@ -62,7 +62,7 @@ impl Aead for Gcm {
         state.finish(key)
     }
 
-    fn behind(
+    fn continue_message(
         direction: Direction,
         key: &GcmKey,
         help: &mut Option<InverseHashKey>,
@@ -74,6 +74,6 @@ impl Aead for Gcm {
             data_len: whole.data_len,
             tag: whole.tag,
         };
-        GcmState::new(direction, key, whole.nonce).behind(key, inverse, &done)
+        GcmState::new(direction, key, whole.nonce).continue_message(key, inverse, &done)
     }
 }

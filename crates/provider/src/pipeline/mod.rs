@@ -36,7 +36,7 @@ pub(crate) type GcmPipes = aead::AeadPipes<gcm::Gcm>;
 pub(crate) type ChaChaPipes = aead::AeadPipes<chacha::ChaCha>;
 
 /// The most messages of a pipeline (evp.h, `EVP_MAX_PIPES`).
-const MOST: usize = 32;
+const MAX_PIPES: usize = 32;
 
 /// Bytes that a call may write beyond what it reads, where it does not say how much room
 /// there is: a block, as EVP promises for a single message.
@@ -180,9 +180,9 @@ unsafe fn collect_ivs(
     pipes: usize,
     ivs: *const *const u8,
     len: usize,
-    all: &mut ArrayVec<&[u8], MOST>,
+    all: &mut ArrayVec<&[u8], MAX_PIPES>,
 ) -> Result<(), Reason> {
-    if pipes > MOST {
+    if pipes > MAX_PIPES {
         return Err(Reason::OtherPipes);
     }
     if ivs.is_null() {
@@ -264,7 +264,7 @@ unsafe extern "C" fn finish<C: Context, P: Pipes>(
 
 /// The arrays of a call.
 struct Call<'a> {
-    pieces: ArrayVec<Buffers<'a>, MOST>,
+    pieces: ArrayVec<Buffers<'a>, MAX_PIPES>,
     written: &'a mut [usize],
 }
 

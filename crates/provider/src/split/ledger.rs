@@ -31,7 +31,7 @@ const LONGEST_REST: u32 = 1 << 15;
 const LOSS: u64 = 100;
 
 /// In a mean a call counts as so many times as long as alone at most.
-const MOST_AT_ONCE: u64 = 16;
+const MAX_AT_ONCE: u64 = 16;
 
 /// Sharing must take less than this percentage of the time alone: it takes processor time
 /// from others.
@@ -155,7 +155,7 @@ impl Entry {
         }
         self.seen += 1;
         // One long stop is chance, and befalls callers alone as well.
-        self.sum += time.min(MOST_AT_ONCE * self.alone);
+        self.sum += time.min(MAX_AT_ONCE * self.alone);
         let worthwhile = self.sum * 100 < self.alone * u64::from(self.seen) * WORTHWHILE;
         if (self.seen == WINDOW || on_trial && self.seen == TRIAL) && !worthwhile {
             self.fail();

@@ -19,7 +19,7 @@ use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use cipherlane::{Config, Request, Status};
+use cipherlane_core::{Config, Request, Status};
 use cipherlane_drivers::cores::{Cores, Settings};
 use cipherlane_kernels::gcm::{GcmKey, GcmState};
 use cipherlane_kernels::job::Direction;
@@ -34,7 +34,7 @@ use crate::statistics;
 
 /// Calls with fewer bytes run where they were made: they are over before a sleeping worker
 /// is awake.
-const LEAST: usize = 512 << 10;
+const MIN_CALL: usize = 512 << 10;
 
 /// What is told where the setting cannot be followed.
 const NOT_FOLLOWED: &str = "CIPHERLANE_CORES, or 'cores' in the provider's section, is no list of \
@@ -92,7 +92,7 @@ pub(crate) fn takes(len: usize) -> bool {
     if fault::FAILS.get() {
         return true;
     }
-    len >= LEAST && cores().is_some()
+    len >= MIN_CALL && cores().is_some()
 }
 
 /// Does a call alone or with the workers, as the cipher's ledger has it. `iv` is that of the
@@ -120,7 +120,7 @@ pub(crate) fn crypt(
             statistics::count_split(spec);
             cores.run(work, direction, requests, turn.alone_ns());
         }
-        _ => cipherlane::Transform::run(work, direction, requests),
+        _ => cipherlane_core::Transform::run(work, direction, requests),
     }
     turn.end();
     match request.status() {

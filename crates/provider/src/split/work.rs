@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use cipherlane::{PieceState, Request, Split, Status, Transform};
+use cipherlane_core::{PieceState, Request, Split, Status, Transform};
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::gcm::{GcmKey, GcmState, Part};
 use cipherlane_kernels::job::{CipherJob, Direction};

@@ -63,7 +63,7 @@ fn bytes(line: &Value) -> BTreeMap<String, u64> {
 /// Programs that keep an `SSL_CTX` to their end do so, and OpenSSL keeps the provider for it.
 #[test]
 fn a_program_that_frees_nothing_tells_too() {
-    if cipherlane::environment::variable(VARIABLE).is_some() {
+    if cipherlane_core::environment::variable(VARIABLE).is_some() {
         let lib = Lib::ours();
         encrypt(&lib, "AES-128-CTR", 1000);
         return std::mem::forget(lib);
@@ -76,7 +76,7 @@ fn a_program_that_frees_nothing_tells_too() {
 /// Runs in a process of its own, for only there the environment is set from the start.
 #[test]
 fn a_child_tells_what_it_used_itself() {
-    if cipherlane::environment::variable(VARIABLE).is_some() {
+    if cipherlane_core::environment::variable(VARIABLE).is_some() {
         return parent_and_child();
     }
     let (said, lines) = run("a_child_tells_what_it_used_itself");

@@ -116,7 +116,7 @@ pub(crate) fn lacks(test: &str, files: &[&str]) -> bool {
 
 /// Whether long tests are wanted too, as `make soak` says.
 pub(crate) fn soak() -> bool {
-    cipherlane::environment::variable("CIPHERLANE_SOAK").is_some()
+    cipherlane_core::environment::variable("CIPHERLANE_SOAK").is_some()
 }
 
 /// Data that differ by seed, and that no program can compress.

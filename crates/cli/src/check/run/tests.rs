@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cipherlane::{Config, Driver, Transform};
+use cipherlane_core::{Config, Driver, Transform};
 
 use super::*;
 use crate::check::command::judged;
@@ -68,7 +68,7 @@ impl Driver for TestDriver {
         key: &[u8],
     ) -> Result<Box<dyn Transform>, String> {
         Ok(Box::new(Faulty {
-            inner: (algorithm.kernel)(key),
+            inner: (algorithm.software)(key),
             fault: self.fault,
         }))
     }

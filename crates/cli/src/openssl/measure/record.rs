@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cipherlane::read_text;
+use cipherlane_core::read_text;
 use cipherlane_kernels::job::MacJob;
 use cipherlane_kernels::sha2;
 use cipherlane_measure::machine::Machine;
@@ -106,7 +106,7 @@ impl Measured {
         let file = Measured::file(cnf);
         let text = match read_text(&file, MAX_FILE) {
             Ok(text) => text,
-            Err(cipherlane::Error::Io { source, .. })
+            Err(cipherlane_core::Error::Io { source, .. })
                 if source.kind() == std::io::ErrorKind::NotFound =>
             {
                 return Ok(None);

@@ -10,7 +10,7 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cipherlane::Direction;
+use cipherlane_core::Direction;
 use cipherlane_drivers::openssl::rivals::{Race, Rivals, Side};
 use cipherlane_measure::clock;
 use cipherlane_measure::stats::paired_ratio;

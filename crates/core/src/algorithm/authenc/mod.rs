@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 pub(super) use self::entries::*;
 use super::lanes::{self, Kernel};
-use super::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample};
+use super::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key};
 use crate::{Direction, Request, Transform};
 
 /// Bytes of SPI and half of a sequence number, and of the longest IV behind them.
@@ -72,7 +72,7 @@ trait Cipher: 'static {
     const IV: usize;
     const BLOCK: usize;
     /// The most payload in bytes under one IV.
-    const MOST: u64;
+    const MAX_LEN: u64;
 
     /// What the kernel takes for an IV. The nonce is padded with zeros.
     fn iv(nonce: &[u8; 4], iv: &[u8; 16]) -> [u8; 16];
@@ -88,7 +88,7 @@ impl Cipher for Cbc {
     const NONCE: usize = 0;
     const IV: usize = 16;
     const BLOCK: usize = 16;
-    const MOST: u64 = u64::MAX >> 4;
+    const MAX_LEN: u64 = u64::MAX >> 4;
 
     fn iv(_: &[u8; 4], iv: &[u8; 16]) -> [u8; 16] {
         *iv
@@ -112,7 +112,7 @@ impl Cipher for Rfc3686 {
     const IV: usize = 8;
     const BLOCK: usize = 1;
     /// What 32 bits count, from 1 on.
-    const MOST: u64 = ((1 << 32) - 1) * 16;
+    const MAX_LEN: u64 = ((1 << 32) - 1) * 16;
 
     fn iv(nonce: &[u8; 4], iv: &[u8; 16]) -> [u8; 16] {
         let mut counter = [0; 16];
@@ -137,7 +137,7 @@ impl Cipher for Null {
     const NONCE: usize = 0;
     const IV: usize = 0;
     const BLOCK: usize = 1;
-    const MOST: u64 = u64::MAX >> 4;
+    const MAX_LEN: u64 = u64::MAX >> 4;
 
     fn iv(_: &[u8; 4], iv: &[u8; 16]) -> [u8; 16] {
         *iv
@@ -157,19 +157,20 @@ const fn entry<M: Mac, C: Cipher, const ESN: bool>(
     Algorithm {
         name,
         kind: Kind::Aead,
-        keys: Keys::OneOf(keys),
+        keys: KeyLengths::OneOf(keys),
+        check_key: every_key,
         iv_len: C::IV,
         iv_mask: 0xff,
         block: C::BLOCK,
-        least: 0,
-        most: C::MOST,
+        min_len: 0,
+        max_len: C::MAX_LEN,
         tags: M::TAGS,
         aad: if ESN {
-            Aad::Exactly(12 + C::IV)
+            AadLengths::Exactly(12 + C::IV)
         } else {
-            Aad::Any
+            AadLengths::Any
         },
-        kernel: |key| Box::new(Authenc::<M, C, ESN>::new(key)),
+        software: |key| Box::new(Authenc::<M, C, ESN>::new(key)),
         reference: reference::<M, C, ESN>,
         known_answers,
     }

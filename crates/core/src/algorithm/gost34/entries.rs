@@ -6,23 +6,24 @@ use cipherlane_kernels::{mgm, naive};
 
 use super::{Cipher, Ctr, Ecb, Mgm};
 use crate::Direction;
-use crate::algorithm::{Aad, Algorithm, Keys, Kind, KnownAnswer, Sample};
+use crate::algorithm::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample, every_key};
 
-const KEYS: Keys = Keys::OneOf(&[(32, 256)]);
+const KEYS: KeyLengths = KeyLengths::OneOf(&[(32, 256)]);
 
 /// `ecb(kuznyechik)`: Kuznyechik in ECB mode (GOST R 34.13-2015 section 5.1).
 pub(in crate::algorithm) static ECB_KUZNYECHIK: Algorithm = Algorithm {
     name: "ecb(kuznyechik)",
     kind: Kind::Cipher,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 0,
     iv_mask: 0xff,
     block: 16,
-    least: 0,
-    most: u64::MAX,
+    min_len: 0,
+    max_len: u64::MAX,
     tags: &[],
-    aad: Aad::None,
-    kernel: |key| Box::new(Ecb(key_of::<KuznyechikKey>(key))),
+    aad: AadLengths::None,
+    software: |key| Box::new(Ecb(key_of::<KuznyechikKey>(key))),
     reference: |s| {
         let data = match s.direction {
             Direction::Encrypt => naive::kuznyechik_ecb_encrypt(text(s), s.data),
@@ -47,14 +48,15 @@ pub(in crate::algorithm) static CTR_KUZNYECHIK: Algorithm = Algorithm {
     name: "ctr(kuznyechik)",
     kind: Kind::Cipher,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 8,
     iv_mask: 0xff,
     block: 1,
-    least: 0,
-    most: u64::MAX,
+    min_len: 0,
+    max_len: u64::MAX,
     tags: &[],
-    aad: Aad::None,
-    kernel: |key| Box::new(Ctr(key_of::<KuznyechikKey>(key))),
+    aad: AadLengths::None,
+    software: |key| Box::new(Ctr(key_of::<KuznyechikKey>(key))),
     reference: |s| {
         let mut counter = [0; 16];
         counter[..8].copy_from_slice(s.iv);
@@ -76,14 +78,15 @@ pub(in crate::algorithm) static MGM_KUZNYECHIK: Algorithm = Algorithm {
     name: "mgm(kuznyechik)",
     kind: Kind::Aead,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 16,
     iv_mask: 0x7f,
     block: 1,
-    least: 0,
-    most: mgm::longest(16),
+    min_len: 0,
+    max_len: mgm::longest(16),
     tags: &[4, 8, 12, 16],
-    aad: Aad::Together(mgm::longest(16)),
-    kernel: |key| Box::new(Mgm(key_of::<KuznyechikKey>(key))),
+    aad: AadLengths::Together(mgm::longest(16)),
+    software: |key| Box::new(Mgm(key_of::<KuznyechikKey>(key))),
     reference: |s| {
         let nonce = s.iv.try_into().expect("a nonce of 16 bytes");
         let (data, tag) = match s.direction {
@@ -108,14 +111,15 @@ pub(in crate::algorithm) static ECB_MAGMA: Algorithm = Algorithm {
     name: "ecb(magma)",
     kind: Kind::Cipher,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 0,
     iv_mask: 0xff,
     block: 8,
-    least: 0,
-    most: u64::MAX,
+    min_len: 0,
+    max_len: u64::MAX,
     tags: &[],
-    aad: Aad::None,
-    kernel: |key| Box::new(Ecb(key_of::<MagmaKey>(key))),
+    aad: AadLengths::None,
+    software: |key| Box::new(Ecb(key_of::<MagmaKey>(key))),
     reference: |s| {
         let data = match s.direction {
             Direction::Encrypt => naive::magma_ecb_encrypt(text(s), s.data),
@@ -140,14 +144,15 @@ pub(in crate::algorithm) static CTR_MAGMA: Algorithm = Algorithm {
     name: "ctr(magma)",
     kind: Kind::Cipher,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 4,
     iv_mask: 0xff,
     block: 1,
-    least: 0,
-    most: 8 << 32,
+    min_len: 0,
+    max_len: 8 << 32,
     tags: &[],
-    aad: Aad::None,
-    kernel: |key| Box::new(Ctr(key_of::<MagmaKey>(key))),
+    aad: AadLengths::None,
+    software: |key| Box::new(Ctr(key_of::<MagmaKey>(key))),
     reference: |s| {
         let mut counter = [0; 8];
         counter[..4].copy_from_slice(s.iv);
@@ -169,14 +174,15 @@ pub(in crate::algorithm) static MGM_MAGMA: Algorithm = Algorithm {
     name: "mgm(magma)",
     kind: Kind::Aead,
     keys: KEYS,
+    check_key: every_key,
     iv_len: 8,
     iv_mask: 0x7f,
     block: 1,
-    least: 0,
-    most: mgm::longest(8),
+    min_len: 0,
+    max_len: mgm::longest(8),
     tags: &[4, 8],
-    aad: Aad::Together(mgm::longest(8)),
-    kernel: |key| Box::new(Mgm(key_of::<MagmaKey>(key))),
+    aad: AadLengths::Together(mgm::longest(8)),
+    software: |key| Box::new(Mgm(key_of::<MagmaKey>(key))),
     reference: |s| {
         let nonce = s.iv.try_into().expect("a nonce of 8 bytes");
         let (data, tag) = match s.direction {

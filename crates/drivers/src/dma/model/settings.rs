@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cipherlane::{Algorithm, Direction, read_text};
+use cipherlane_core::{Algorithm, Direction, read_text};
 use serde::Deserialize;
 
 use super::behaviour::Behaviour;

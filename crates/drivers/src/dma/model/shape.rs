@@ -1,6 +1,6 @@
 //! Each preset has the shape of its published table, for one caller that waits.
 
-use cipherlane::Direction;
+use cipherlane_core::Direction;
 
 use super::{Settings, Timing, Work};
 

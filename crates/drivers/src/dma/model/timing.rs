@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use cipherlane::Direction;
+use cipherlane_core::Direction;
 
 use super::settings::Settings;
 

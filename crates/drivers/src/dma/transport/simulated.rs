@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cipherlane::VirtualTime;
+use cipherlane_core::VirtualTime;
 
 use super::{Arena, Device, Port, Region, Transport};
 

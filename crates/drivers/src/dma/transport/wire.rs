@@ -14,7 +14,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use cipherlane::Direction;
+use cipherlane_core::Direction;
 
 /// At [`Register::MAGIC`]: what this is, and its version.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"clring\x01\x00");

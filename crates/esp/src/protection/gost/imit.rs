@@ -3,7 +3,7 @@
 //! keys of both, and has another MAC over the ciphertext.
 
 use arrayvec::ArrayVec;
-use cipherlane::Framework;
+use cipherlane_core::Framework;
 use cipherlane_kernels::gost28147::{Key, Sbox, cnt, imit};
 use cipherlane_kernels::job::{CipherJob, MacJob};
 use subtle::ConstantTimeEq;

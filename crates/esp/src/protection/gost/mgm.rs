@@ -23,7 +23,7 @@ const IV: usize = 8;
 const PNUM: u32 = 24;
 
 /// The longest salt and the longest ICV, in bytes.
-const MOST: usize = 12;
+const MAX_ICV: usize = 12;
 
 /// Bytes of the upper half of an extended sequence number.
 const UPPER: usize = 4;
@@ -74,7 +74,7 @@ impl Cipher for MagmaKey {
 pub(in crate::protection) struct Mgm<K> {
     tree: KeyTree,
     expanded: Expanded<K>,
-    salt: Zeroizing<[u8; MOST]>,
+    salt: Zeroizing<[u8; MAX_ICV]>,
     esn: bool,
     /// Otherwise it only authenticates.
     encrypts: bool,
@@ -104,7 +104,7 @@ impl<K> Leaves<K> {
     }
 }
 
-type Icv = [u8; MOST];
+type Icv = [u8; MAX_ICV];
 
 impl<K: Cipher> Mgm<K> {
     pub(in crate::protection) fn new(
@@ -123,7 +123,7 @@ impl<K: Cipher> Mgm<K> {
             });
         };
         no_integrity_key(K::NAME, &parameters.keys)?;
-        let mut salt = Zeroizing::new([0; MOST]);
+        let mut salt = Zeroizing::new([0; MAX_ICV]);
         salt[..K::SALT].copy_from_slice(given);
         Ok(Mgm {
             tree: KeyTree::new(root),
@@ -224,7 +224,7 @@ impl<K: Cipher> Mgm<K> {
     /// As [`Protection::seal`], with the IVs in their places.
     pub(super) fn seal_with_ivs(&self, batch: &mut [Packet<'_>]) {
         let mut leaves = Leaves::new();
-        let mut icvs = [[0; MOST]; LANES];
+        let mut icvs = [[0; MAX_ICV]; LANES];
         self.find_leaves(batch, &mut leaves);
         if self.is_widened() {
             pending_mut(batch).for_each(|(_, packet)| widen::<K>(packet));
@@ -313,9 +313,9 @@ impl<K: Cipher> Protection for Mgm<K> {
 
     fn open(&self, batch: &mut [Packet<'_>]) {
         let mut leaves = Leaves::new();
-        let mut icvs = [[0; MOST]; LANES];
+        let mut icvs = [[0; MAX_ICV]; LANES];
         self.find_leaves(batch, &mut leaves);
-        let mut received = [[0; MOST]; LANES];
+        let mut received = [[0; MAX_ICV]; LANES];
         for (place, packet) in pending_mut(batch) {
             let at = packet.len() - K::ICV;
             received[place][..K::ICV].copy_from_slice(&packet.content()[at..]);

@@ -29,7 +29,7 @@ fn seal(sa: &Imit, packet: &[u8], sequence: u64, plaintext: &[u8]) -> Vec<u8> {
 }
 
 fn sa(vector: &Value, root: &Value, sbox: GostSbox) -> Imit {
-    let framework = framework(cipherlane::Config::default()).unwrap();
+    let framework = framework(cipherlane_core::Config::default()).unwrap();
     let mut keymat = bytes(&root["Kr_e"]);
     let one_kilobyte = vector["transform"] == "ESP_GOST-1K-IMIT";
     if one_kilobyte {

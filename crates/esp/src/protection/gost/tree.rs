@@ -6,7 +6,7 @@
 //! authentic must not drive keys out of the cache.
 
 use arrayvec::ArrayVec;
-use cipherlane_kernels::gost28147::divers::{Diversify, divers};
+use cipherlane_kernels::gost28147::diversify::{Diversify, diversify};
 use cipherlane_kernels::gost28147::{Key, Sbox};
 use zeroize::Zeroizing;
 
@@ -17,7 +17,7 @@ use crate::protection::LANES;
 pub(super) const TREES: usize = 2;
 
 /// The most keys of a level that a batch needs.
-const MOST: usize = TREES * LANES;
+const MAX_JOBS: usize = TREES * LANES;
 
 const LEVELS: usize = 3;
 
@@ -40,7 +40,7 @@ struct Root {
 /// The keys that a batch needs, and those that they come from.
 #[derive(Default)]
 pub(super) struct Nodes {
-    levels: [ArrayVec<Node, MOST>; LEVELS],
+    levels: [ArrayVec<Node, MAX_JOBS>; LEVELS],
 }
 
 struct Node {
@@ -123,7 +123,7 @@ impl Trees {
     pub(super) fn derive(&self, nodes: &mut Nodes) {
         for level in 0..LEVELS {
             let (above, here) = nodes.levels.split_at_mut(level);
-            let mut jobs: ArrayVec<Diversify<'_>, MOST> = ArrayVec::new();
+            let mut jobs: ArrayVec<Diversify<'_>, MAX_JOBS> = ArrayVec::new();
             for node in here[0].iter_mut().filter(|node| node.key.is_none()) {
                 let key = match above.last() {
                     Some(above) => above[node.parent].key(),
@@ -134,7 +134,7 @@ impl Trees {
                 let derived = node.key.insert(self.blank.clone());
                 jobs.push(Diversify { key, d, derived });
             }
-            divers(&mut jobs);
+            diversify(&mut jobs);
         }
     }
 

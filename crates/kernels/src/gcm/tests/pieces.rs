@@ -107,7 +107,7 @@ proptest! {
                 tag: &tag,
             };
             let state = GcmState::new(dir, &key, &message.nonce);
-            let mut state = state.behind(&key, &InverseHashKey::new(&key), &done);
+            let mut state = state.continue_message(&key, &InverseHashKey::new(&key), &done);
             let mut rest = message.data[cut..].to_vec();
             let mut from = 0;
             for to in pieces(rest.len(), &more, 1) {

@@ -128,7 +128,7 @@ fn calls_leave_nothing_below_them() {
                     derived,
                 })
                 .collect();
-            let left = deepest_left_by(|| (ops.divers)(&mut jobs), is_content);
+            let left = deepest_left_by(|| (ops.diversify)(&mut jobs), is_content);
             found.extend(left.map(|left| format!("{} Divers of {}: {left}", ops.name, jobs.len())));
         }
     }

@@ -19,7 +19,7 @@ macro_rules! engine {
             use super::super::wipe;
             use super::$engine;
             use crate::cpu::$token;
-            use crate::gost28147::divers::{self, Diversify};
+            use crate::gost28147::diversify::{self, Diversify};
             use crate::gost28147::engine::Rounds;
             use crate::gost28147::packed::RegisterKeys;
             use crate::gost28147::{Block, Key, Tables, Words, cfb, cnt, ecb, imit, lanes};
@@ -35,7 +35,7 @@ macro_rules! engine {
                 fn cfb_decrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) =
                     cfb::run_decrypt_meshed, 24;
                 fn imit(jobs: &mut [MacJob<'_, Key>], meshed: bool) = imit::run, 36;
-                fn divers(jobs: &mut [Diversify<'_>]) = divers::run, 14;
+                fn diversify(jobs: &mut [Diversify<'_>]) = diversify::run, 14;
                 // Whoever has the keys of registers wipes the stack.
                 fn lanes(
                     bank: &mut RegisterKeys<$engine>,

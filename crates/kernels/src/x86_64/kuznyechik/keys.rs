@@ -8,7 +8,7 @@ use crate::kuznyechik::{Block, RoundKeys};
 use crate::wipe::wipe;
 
 /// The most lanes of a register.
-const MOST: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// Keys in a register up to which they are put in one after the other.
 const FEW: usize = 4;
@@ -18,7 +18,7 @@ const FEW: usize = 4;
 /// # Safety
 /// The functions need the instructions of the type.
 pub(super) trait Vector: Copy {
-    /// Bytes of a register, at most [`MOST`].
+    /// Bytes of a register, at most [`MAX_KEYS`].
     const LANES: usize;
     /// The lanes from one on.
     type Tail: Copy;
@@ -35,7 +35,7 @@ pub(super) trait Vector: Copy {
 /// Wiped on drop.
 #[repr(C, align(64))]
 pub(crate) struct KeyPlanes {
-    planes: MaybeUninit<[[[u8; MOST]; 16]; 10]>,
+    planes: MaybeUninit<[[[u8; MAX_KEYS]; 16]; 10]>,
     /// Bytes of them that were written, those of the first registers.
     written: usize,
     /// The keys that every lane of a register has, or null.
@@ -63,9 +63,9 @@ impl KeyPlanes {
     /// Keys at an address given before have not changed.
     #[inline(always)]
     pub(super) unsafe fn set<V: Vector>(&mut self, register: usize, lanes: &[&RoundKeys]) {
-        assert!((register + 1) * V::LANES <= MOST);
+        assert!((register + 1) * V::LANES <= MAX_KEYS);
         assert!(register * size_of::<[[V; 16]; 10]>() <= self.written);
-        // SAFETY: the room is that of `MOST / LANES` registers.
+        // SAFETY: the room is that of `MAX_KEYS / LANES` registers.
         let planes = unsafe {
             self.planes
                 .as_mut_ptr()
@@ -134,7 +134,7 @@ unsafe fn few<V: Vector>(planes: *mut [[V; 16]; 10], starts: &[(usize, &RoundKey
 /// By transposing the keys of all lanes.
 #[inline(always)]
 unsafe fn many<V: Vector>(planes: *mut [[V; 16]; 10], lanes: &[&RoundKeys]) {
-    let mut blocks = [[0; 16]; MOST];
+    let mut blocks = [[0; 16]; MAX_KEYS];
     for round in 0..10 {
         for (block, keys) in blocks.iter_mut().zip(lanes) {
             *block = keys[round];
@@ -142,7 +142,7 @@ unsafe fn many<V: Vector>(planes: *mut [[V; 16]; 10], lanes: &[&RoundKeys]) {
         // SAFETY: as for the caller; there are as many blocks as any register has lanes.
         unsafe { (&raw mut (*planes)[round]).write(V::planes(blocks.as_ptr())) };
     }
-    wipe(&mut blocks, [[0; 16]; MOST]);
+    wipe(&mut blocks, [[0; 16]; MAX_KEYS]);
 }
 
 impl Drop for KeyPlanes {

@@ -54,7 +54,7 @@ pub(crate) const CIPHERS: [&str; 18] = [
 fn with_sequences(test: impl Fn(&str, &[Call]) -> Result<(), TestCaseError>) {
     let default = ProptestConfig::default();
     let source_file = Some(file!());
-    let mut runner = match cipherlane::environment::variable("PROPTEST_CASES") {
+    let mut runner = match cipherlane_core::environment::variable("PROPTEST_CASES") {
         Some(_) => TestRunner::new(ProptestConfig {
             source_file,
             ..default

@@ -1,6 +1,6 @@
 //! The engine: keys, the rules, and the work itself by the software kernels.
 
-use cipherlane::{Algorithm, Direction, Keys, Kind, Request, Status, Transform};
+use cipherlane_core::{Algorithm, Direction, KeyLengths, Kind, Request, Status, Transform};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::Model;
@@ -12,9 +12,9 @@ use crate::dma::transport::wire::{
 };
 
 /// Bytes of additional data that the device takes at most.
-const MOST_AAD: u32 = 1 << 20;
+const MAX_AAD: u32 = 1 << 20;
 /// Bytes of a key that it takes at most.
-const MOST_KEY: u32 = 4096;
+const MAX_KEY: u32 = 4096;
 
 /// A key in the device's memory.
 pub(super) struct LoadedKey {
@@ -28,7 +28,7 @@ impl Model {
         let Some(algorithm) = name.and_then(|name| Algorithm::find(name).ok()) else {
             return REFUSED;
         };
-        if operation.aad_len > MOST_KEY
+        if operation.aad_len > MAX_KEY
             || self.settings.offers(algorithm).is_err()
             || !self.keys.contains_key(&operation.session)
                 && self.keys.len() >= self.settings.rules.sessions as usize
@@ -40,13 +40,13 @@ impl Model {
             return DMA_FAULT;
         }
         let taken = match algorithm.keys {
-            Keys::OneOf(lengths) => lengths.iter().any(|&(bytes, _)| bytes == key.len()),
-            Keys::Any { .. } => !key.is_empty(),
+            KeyLengths::OneOf(lengths) => lengths.iter().any(|&(bytes, _)| bytes == key.len()),
+            KeyLengths::Any { .. } => !key.is_empty(),
         };
         if !taken {
             return REFUSED;
         }
-        let kernel = (algorithm.kernel)(&key);
+        let kernel = (algorithm.software)(&key);
         self.keys
             .insert(operation.session, LoadedKey { algorithm, kernel });
         DONE
@@ -115,10 +115,10 @@ impl Model {
         };
         let (inputs, outputs) = (&work.inputs, &work.outputs);
         let right = operation.len <= rules.max_request
-            && operation.aad_len <= MOST_AAD
+            && operation.aad_len <= MAX_AAD
             && usize::from(operation.iv_len) == algorithm.iv_len
             && len.is_multiple_of(algorithm.block)
-            && len >= algorithm.least
+            && len >= algorithm.min_len
             && (match algorithm.tags {
                 [] => operation.tag_len == 0,
                 tags => tags.contains(&usize::from(operation.tag_len)),

@@ -4,15 +4,15 @@
 use std::sync::atomic::Ordering;
 
 use super::Inner;
+use super::flight::Route;
 use crate::Direction;
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::{Found, Queue};
 use crate::dispatch::{Mode, Shape};
-use crate::flight::Leg;
 use crate::request::Request;
 
 impl Inner {
-    /// A batch is about to go to a driver that takes so many of its requests.
+    /// Notes that a batch is about to go to a driver, which takes this many of its requests.
     pub(super) fn depart(
         &self,
         driver: usize,
@@ -20,7 +20,7 @@ impl Inner {
         shape: &Shape,
         requests: usize,
         now: u64,
-    ) -> Leg {
+    ) -> Route {
         let bytes = shape.bytes / shape.requests.max(1) * requests;
         let taken = Shape {
             requests,
@@ -32,7 +32,7 @@ impl Inner {
             let queue = &self.framework.shared.entries[driver].queue;
             queue.begin(now, known)
         });
-        Leg {
+        Route {
             driver,
             explored,
             queued,
@@ -40,15 +40,16 @@ impl Inner {
     }
 
     /// A device had no room for a batch.
-    pub(crate) fn turned_back(&self, leg: &Leg) {
-        if let Some(queued) = &leg.queued {
-            self.framework.shared.entries[leg.driver]
+    pub(crate) fn turned_back(&self, route: &Route) {
+        if let Some(queued) = &route.queued {
+            self.framework.shared.entries[route.driver]
                 .queue
                 .cancel(queued);
         }
     }
 
-    /// The caller's core spent so much on a device, beside what its batches are charged.
+    /// Charges the ledger with time that the caller's core spent on a device, beside the time that
+    /// the batches are charged with.
     pub(crate) fn spend(&self, driver: usize, nanoseconds: u64) {
         if self.alone.is_none() && self.dispatch.is_device(driver) {
             self.dispatch.ledger.lose(nanoseconds);
@@ -65,17 +66,17 @@ impl Inner {
     }
 
     /// A flight begins; returns how many are under way with it, devices aside.
-    pub(crate) fn take_off(&self, leg: &Leg) -> u32 {
+    pub(crate) fn take_off(&self, route: &Route) -> u32 {
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        match leg.queued {
+        match route.queued {
             Some(_) => 0,
             None => self.at_home.fetch_add(1, Ordering::Relaxed) + 1,
         }
     }
 
     /// A flight has landed, or was turned back.
-    pub(crate) fn touch_down(&self, leg: &Leg) {
-        if leg.queued.is_none() {
+    pub(crate) fn touch_down(&self, route: &Route) {
+        if route.queued.is_none() {
             self.at_home.fetch_sub(1, Ordering::Relaxed);
         }
         // Release: whoever closes the session sees that all use of its memory is over.
@@ -86,13 +87,15 @@ impl Inner {
 
     /// Finishes what the driver gave up and learns from the flight.
     pub(crate) fn landed(&self, landed: Landed<'_>, requests: &mut [Request<'_>]) {
-        let Landed { leg, direction, .. } = landed;
-        let driver = leg.driver;
+        let Landed {
+            route, direction, ..
+        } = landed;
+        let driver = route.driver;
         let ended = self.now();
         let queue = &self.framework.shared.entries[driver].queue;
-        let seen = leg.queued.as_ref().map(|queued| {
+        let seen = route.queued.as_ref().map(|queued| {
             let seen = queue.end(ended, queued, landed.found);
-            self.window.finished(queue.finished());
+            self.submit_depth.finished(queue.finished());
             seen
         });
         let well = self.settle(driver, direction, requests);
@@ -121,9 +124,9 @@ impl Inner {
                 };
                 // The caller's time was charged as it was spent.
                 let spent = self.alone.is_none().then_some(0.0);
-                let interval = self.window.interval() as f32;
+                let interval = self.submit_depth.interval() as f32;
                 self.dispatch
-                    .learn_device(driver, &shape, cost, spent, leg.explored, interval);
+                    .learn_device(driver, &shape, cost, spent, route.explored, interval);
             }
             None if self.alone.is_none() || self.forced => {
                 // By Little's law, results come every elapsed / depth.
@@ -132,7 +135,8 @@ impl Inner {
                     period: elapsed as f32 / landed.depth as f32,
                     cpu: 0.0,
                 };
-                self.dispatch.learn(driver, &shape, cost, 1.0, leg.explored);
+                self.dispatch
+                    .learn(driver, &shape, cost, 1.0, route.explored);
             }
             None => {}
         }
@@ -142,7 +146,7 @@ impl Inner {
 
 /// What is known of a flight as it lands.
 pub(crate) struct Landed<'a> {
-    pub(crate) leg: &'a Leg,
+    pub(crate) route: &'a Route,
     pub(crate) direction: Direction,
     /// Nanoseconds, by the framework's clock.
     pub(crate) started: u64,

@@ -1,21 +1,21 @@
-//! How a caller that does not wait works: how many batches it keeps under way, and how
-//! often it submits. Both tell when it will want a result.
+//! How a caller that does not wait works: how many batches the caller keeps under way, and how
+//! often the caller submits. Both tell when the caller will want a result.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A submission moves the mean interval by one part in so many.
+/// A submission moves the mean interval by one part in this many.
 const STEP: u64 = 16;
-/// One batch.
+/// One batch, in the fixed-point numbers below.
 const ONE: u64 = 1 << 16;
-/// What counts for the depth of a caller that has never waited yet.
+/// The depth that is assumed of a caller that has never waited yet.
 const UNKNOWN_DEPTH: u32 = 64;
 
 /// One session's submitted batches, in nanoseconds of the framework's clock.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct SubmitDepth {
     /// Tickets that the caller has.
     tickets: AtomicU32,
-    /// The most tickets it lets itself have; 0 until it is known.
+    /// The most tickets that the caller keeps at once; 0 until that is known.
     depth: AtomicU32,
     submitted: AtomicU64,
     /// Mean nanoseconds between submissions.
@@ -24,14 +24,15 @@ pub(crate) struct Window {
     crowd: AtomicU64,
     /// Batches that the device had finished when it finished this session's last one.
     finished: AtomicU64,
-    /// What is owed to home, in parts of a batch.
+    /// The part of a batch that is to be done at home and has not been done yet; an overflow of
+    /// this number is one batch.
     owed: AtomicU32,
-    /// Since when it only asks and does nothing else; 0 if it is busy.
+    /// When the caller last asked in vain, if the caller has done nothing else since; else 0.
     idle_since: AtomicU64,
 }
 
-impl Window {
-    /// A caller is given a ticket.
+impl SubmitDepth {
+    /// Notes that the caller is given a ticket.
     pub(crate) fn ticket(&self) {
         let tickets = self.tickets.fetch_add(1, Ordering::Relaxed) + 1;
         let depth = self.depth.load(Ordering::Relaxed);
@@ -40,7 +41,7 @@ impl Window {
         }
     }
 
-    /// A batch is submitted.
+    /// Notes that a batch is submitted.
     pub(crate) fn submit(&self, now: u64) {
         self.idle_since.store(0, Ordering::Relaxed);
         let before = self.submitted.swap(now, Ordering::Relaxed);
@@ -49,26 +50,26 @@ impl Window {
             let step = now.saturating_sub(before);
             let next = match mean {
                 0 => step,
-                // A pause of the caller is not its way to work.
+                // A single long pause says little about the usual interval.
                 _ => mean - mean / STEP + step.min(mean * STEP) / STEP,
             };
             self.interval.store(next.max(1), Ordering::Relaxed);
         }
     }
 
-    /// A ticket was used up.
+    /// Notes that a ticket is gone.
     pub(crate) fn take_back(&self) {
         self.tickets.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The caller waits for a result: it has all the tickets that it wants.
+    /// Notes that the caller waits for a result: the caller has all the tickets that it wants.
     pub(crate) fn stall(&self) {
         let tickets = self.tickets.load(Ordering::Relaxed);
         self.depth.store(tickets, Ordering::Relaxed);
     }
 
-    /// The caller asks for a result that is not there. Nanoseconds since it last did, if it
-    /// did nothing else meanwhile.
+    /// Notes that the caller asked for a result that is not there. Returns the nanoseconds since
+    /// the caller last asked, if the caller did nothing else in between.
     pub(crate) fn ask(&self, now: u64) -> u64 {
         let since = self.idle_since.swap(now, Ordering::Relaxed);
         if since == 0 {
@@ -78,7 +79,8 @@ impl Window {
         now.saturating_sub(since)
     }
 
-    /// The caller goes on. Nanoseconds since it last asked in vain.
+    /// Notes that the caller does other work. Returns the nanoseconds since the caller last asked
+    /// in vain.
     pub(crate) fn go_on(&self, now: u64) -> u64 {
         match self.idle_since.swap(0, Ordering::Relaxed) {
             0 => 0,
@@ -86,13 +88,13 @@ impl Window {
         }
     }
 
-    /// Nanoseconds between submissions.
+    /// Mean nanoseconds between submissions.
     pub(crate) fn interval(&self) -> u64 {
         self.interval.load(Ordering::Relaxed)
     }
 
-    /// The most tickets that the caller lets itself have. One that has never waited yet
-    /// might want any number.
+    /// The most tickets that the caller keeps at once. A caller that has never waited yet might
+    /// want any number.
     pub(crate) fn depth(&self) -> u32 {
         match self.depth.load(Ordering::Relaxed) {
             0 => UNKNOWN_DEPTH,
@@ -100,7 +102,8 @@ impl Window {
         }
     }
 
-    /// A device that has finished so many batches in all has finished one of this session's.
+    /// Notes that a device has finished a batch of this session. `all` is the number of batches
+    /// that the device has finished for all sessions.
     pub(crate) fn finished(&self, all: u64) {
         let before = match self.finished.swap(all, Ordering::Relaxed) {
             0 => all.saturating_sub(1),
@@ -112,12 +115,13 @@ impl Window {
             .store(crowd - crowd / STEP + step / STEP, Ordering::Relaxed);
     }
 
-    /// Batches that the device finishes for each of this session's, itself included.
+    /// Batches that the device finishes per batch of this session, that batch included.
     pub(crate) fn crowd(&self) -> f32 {
         self.crowd.load(Ordering::Relaxed).max(ONE) as f32 / ONE as f32
     }
 
-    /// Whether the next batch is one of the share of them that is done at home, spread evenly.
+    /// Whether the next batch is to be done at home, when this share of all batches is. The turns
+    /// are spread evenly.
     pub(crate) fn takes_turn_at_home(&self, share: f32) -> bool {
         let share = (share.clamp(0.0, 1.0) * u32::MAX as f32) as u32;
         let owed = self.owed.fetch_add(share, Ordering::Relaxed);
@@ -131,27 +135,27 @@ mod tests {
 
     #[test]
     fn depth_and_interval_are_those_of_the_caller() {
-        let window = Window::default();
-        assert_eq!(window.depth(), UNKNOWN_DEPTH);
+        let submit_depth = SubmitDepth::default();
+        assert_eq!(submit_depth.depth(), UNKNOWN_DEPTH);
         let mut now = 1;
         for _ in 0..200 {
-            while window.tickets.load(Ordering::Relaxed) < 8 {
+            while submit_depth.tickets.load(Ordering::Relaxed) < 8 {
                 now += 100;
-                window.submit(now);
-                window.ticket();
+                submit_depth.submit(now);
+                submit_depth.ticket();
             }
-            window.stall();
-            window.take_back();
+            submit_depth.stall();
+            submit_depth.take_back();
         }
-        assert_eq!(window.depth(), 8);
-        assert!((90..=101).contains(&window.interval()));
+        assert_eq!(submit_depth.depth(), 8);
+        assert!((90..=101).contains(&submit_depth.interval()));
     }
 
     #[test]
     fn turns_at_home_are_as_many_as_they_should_be() {
-        let window = Window::default();
+        let submit_depth = SubmitDepth::default();
         for (share, want) in [(0.0, 0), (0.25, 250), (1.0 / 3.0, 333), (1.0, 999)] {
-            let turns = (0..1000).filter(|_| window.takes_turn_at_home(share));
+            let turns = (0..1000).filter(|_| submit_depth.takes_turn_at_home(share));
             let turns = turns.count();
             assert!(turns.abs_diff(want) <= 1, "{share}: {turns}");
         }
@@ -159,19 +163,26 @@ mod tests {
 
     #[test]
     fn a_crowd_is_counted() {
-        let window = Window::default();
-        (1..200).for_each(|i| window.finished(i * 3));
-        assert!((window.crowd() - 3.0).abs() < 0.05, "{}", window.crowd());
+        let submit_depth = SubmitDepth::default();
+        (1..200).for_each(|i| submit_depth.finished(i * 3));
+        assert!(
+            (submit_depth.crowd() - 3.0).abs() < 0.05,
+            "{}",
+            submit_depth.crowd()
+        );
     }
 
     #[test]
     fn a_caller_that_asks_twice_is_waiting() {
-        let window = Window::default();
-        (1..5).for_each(|_| window.ticket());
-        window.take_back();
-        assert_eq!((window.ask(50), window.depth()), (0, UNKNOWN_DEPTH));
-        assert_eq!((window.ask(70), window.depth()), (20, 3));
-        assert_eq!(window.go_on(75), 5);
-        assert_eq!((window.ask(80), window.go_on(80)), (0, 0));
+        let submit_depth = SubmitDepth::default();
+        (1..5).for_each(|_| submit_depth.ticket());
+        submit_depth.take_back();
+        assert_eq!(
+            (submit_depth.ask(50), submit_depth.depth()),
+            (0, UNKNOWN_DEPTH)
+        );
+        assert_eq!((submit_depth.ask(70), submit_depth.depth()), (20, 3));
+        assert_eq!(submit_depth.go_on(75), 5);
+        assert_eq!((submit_depth.ask(80), submit_depth.go_on(80)), (0, 0));
     }
 }

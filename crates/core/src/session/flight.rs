@@ -8,13 +8,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use super::{Inner, Landed};
 use crate::Direction;
 use crate::batch::{Batch, OwnedRequest};
 use crate::dispatch::BASE;
-use crate::dispatch::queue::{Entry, Found};
-use crate::dispatch::window::Window;
+use crate::dispatch::queue::{Found, QueuedBatch};
+use crate::dispatch::submit_depth::SubmitDepth;
 use crate::request::{Request, Status};
-use crate::session::{Inner, Landed};
 use crate::verify::Pick;
 
 /// A submitted batch in the hands of a driver, which runs its requests on any thread and
@@ -32,7 +32,7 @@ struct Cargo {
     /// For each armed request, its place in `owned`.
     places: Vec<u32>,
     owned: Vec<OwnedRequest>,
-    leg: Leg,
+    route: Route,
     /// Nanoseconds, by the framework's clock.
     started: u64,
     /// Flights of the session under way at home when this one started, itself included.
@@ -45,18 +45,18 @@ struct Cargo {
 
 /// Where a flight goes.
 #[derive(Debug)]
-pub(crate) struct Leg {
+pub(crate) struct Route {
     pub(crate) driver: usize,
     /// Sent there to learn.
     pub(crate) explored: bool,
     /// Its place in the queue, if the driver is a device.
-    pub(crate) queued: Option<Entry>,
+    pub(crate) queued: Option<QueuedBatch>,
 }
 
-impl Leg {
+impl Route {
     /// To the base driver.
-    pub(crate) fn home() -> Leg {
-        Leg {
+    pub(crate) fn home() -> Route {
+        Route {
             driver: BASE,
             explored: false,
             queued: None,
@@ -101,7 +101,7 @@ impl Flight {
     /// are not shown to it.
     pub(crate) fn new(
         session: &Arc<Inner>,
-        (leg, started): (Leg, u64),
+        (route, started): (Route, u64),
         direction: Direction,
         mut owned: Vec<OwnedRequest>,
     ) -> (Flight, Ticket) {
@@ -128,15 +128,15 @@ impl Flight {
             bell: Condvar::new(),
         });
         let taken = owned.len();
-        let depth = session.take_off(&leg);
-        session.window.ticket();
-        let driver = leg.driver;
+        let depth = session.take_off(&route);
+        session.submit_depth.ticket();
+        let driver = route.driver;
         let cargo = Cargo {
             direction,
             armed,
             places,
             owned,
-            leg,
+            route,
             started,
             depth,
             session: session.clone(),
@@ -150,7 +150,7 @@ impl Flight {
             Ticket {
                 landing,
                 session: Arc::downgrade(session),
-                window: session.window.clone(),
+                submit_depth: session.submit_depth.clone(),
                 driver,
                 taken,
             },
@@ -181,7 +181,7 @@ impl Flight {
     /// Their memory is the flight's, so that none of them can be kept when `f` has returned:
     ///
     /// ```compile_fail,E0521
-    /// fn keep(flight: &mut cipherlane::Flight) {
+    /// fn keep(flight: &mut cipherlane_core::Flight) {
     ///     let mut kept = None;
     ///     flight.with_requests(|requests| kept = requests.first_mut());
     /// }
@@ -204,8 +204,8 @@ impl Flight {
             .cargo
             .take()
             .expect("a flight has its cargo until it lands");
-        cargo.session.turned_back(&cargo.leg);
-        cargo.session.touch_down(&cargo.leg);
+        cargo.session.turned_back(&cargo.route);
+        cargo.session.touch_down(&cargo.route);
         let Cargo {
             armed, mut owned, ..
         } = *cargo;
@@ -226,7 +226,7 @@ impl Flight {
             mut armed,
             places,
             mut owned,
-            leg,
+            route,
             started,
             depth,
             session,
@@ -234,7 +234,7 @@ impl Flight {
             pick,
         } = *cargo;
         let landed = Landed {
-            leg: &leg,
+            route: &route,
             direction,
             started,
             depth,
@@ -272,7 +272,7 @@ impl Flight {
             state.waker.take()
         };
         landing.bell.notify_all();
-        session.touch_down(&leg);
+        session.touch_down(&route);
         // Before anybody is woken who may close the session: closing waits until this
         // was the last but one to let go of it.
         drop(session);
@@ -311,20 +311,39 @@ impl std::fmt::Debug for Flight {
 
 /// A claim on a submitted batch: poll it, wait for it, or await it. Dropping it lets the
 /// work go on; the results are then thrown away.
+///
+/// ```
+/// use cipherlane::{Batch, Direction, Framework, OwnedRequest, Payload};
+///
+/// let session = Framework::new()?.session("ctr(aes)", &[7; 16])?.open()?;
+/// let mut batch = Batch::new(Direction::Encrypt);
+/// let payload = Payload::InPlace(vec![0; 1 << 16]);
+/// batch.push(OwnedRequest::new(payload).iv(vec![0; 16]));
+/// let mut ticket = session.submit(&mut batch)?;
+/// let done = loop {
+///     // Other work of the caller.
+///     match ticket.poll() {
+///         Ok(done) => break done,
+///         Err(again) => ticket = again,
+///     }
+/// };
+/// assert_eq!(done.len(), 1);
+/// # Ok::<(), cipherlane::Error>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a ticket is the only way to the results"]
 pub struct Ticket {
     landing: Arc<Landing>,
     /// Weak: a ticket that somebody keeps must not keep the key.
     session: Weak<Inner>,
-    window: Arc<Window>,
+    submit_depth: Arc<SubmitDepth>,
     driver: usize,
     taken: usize,
 }
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.window.take_back();
+        self.submit_depth.take_back();
     }
 }
 
@@ -353,7 +372,7 @@ impl Ticket {
         self.landing.landed.load(Ordering::Acquire)
     }
 
-    /// The batch was handed over, which took the caller's core so long.
+    /// Notes the nanoseconds of the caller's core that handing the batch over took.
     pub(crate) fn submitted(&self, nanoseconds: u64) {
         self.landing.core.store(nanoseconds, Ordering::Relaxed);
         if let Some(session) = self.session.upgrade() {
@@ -380,8 +399,8 @@ impl Ticket {
         }
         // A caller that asks again and again, and does nothing else, is waiting.
         let waited = match self.is_done() {
-            true => self.window.go_on(began),
-            false => self.window.ask(began),
+            true => self.submit_depth.go_on(began),
+            false => self.submit_depth.ask(began),
         };
         session.spend(self.driver, waited + (ended - began));
     }
@@ -414,9 +433,9 @@ impl Ticket {
         let session = self.session.upgrade();
         let stalled = match &session {
             Some(session) if !self.is_done() && session.is_device(self.driver) => {
-                self.window.stall();
+                self.submit_depth.stall();
                 let now = session.now();
-                let before = self.window.go_on(now);
+                let before = self.submit_depth.go_on(now);
                 let finished = session.queue(self.driver).finished();
                 Some((now - before, session.clock().processor(), finished))
             }

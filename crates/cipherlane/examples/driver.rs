@@ -1,12 +1,12 @@
 //! A driver of one's own: registered, self-tested, and used where it is told to.
 //!
-//! `cargo run --example driver -p cipherlane-drivers`. `cipherlane::conformance` has one that
+//! `cargo run --example driver -p cipherlane`. `cipherlane::conformance` has one that
 //! takes submitted work, and the tests that every driver should pass.
 
 use std::sync::Arc;
 
-use cipherlane::{Algorithm, Config, Direction, Driver, Error, Framework, Request, Transform};
-use cipherlane_drivers::software::Software;
+use cipherlane::drivers::software::Software;
+use cipherlane::{Algorithm, Config, Driver, Error, Framework, Transform};
 
 /// An engine that is imagined: software does its work.
 struct Engine(Software);
@@ -41,15 +41,12 @@ impl Driver for Engine {
 }
 
 fn main() -> Result<(), Error> {
-    let framework = Framework::builder(Arc::new(Software))
+    let framework = Framework::builder(Config::default())?
         .driver(Arc::new(Engine(Software)))
-        .config(Config::default())
         .build()?;
     let session = framework.session("ctr(aes)", &[0x2b; 16])?;
     let session = session.driver("engine").open()?;
-    let mut data = [0; 64];
-    let request = Request::in_place(&mut data).iv(&[0; 16]);
-    session.process(Direction::Encrypt, &mut [request])?;
+    session.apply(&[0; 16], &mut [0; 64])?;
     let totals = framework.statistics("engine", "ctr(aes)")?;
     println!("the engine served {} bytes", totals.bytes);
     Ok(())

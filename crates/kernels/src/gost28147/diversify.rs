@@ -1,7 +1,7 @@
 //! CryptoPro key diversification (RFC 4357 section 7), of the key trees of
 //! draft-fedchenko-ipsecme-cpesp-gost-04.
 
-use super::engine::{Engine, MOST, Rounds};
+use super::engine::{Engine, MAX_BLOCKS, Rounds};
 use super::packed::RegisterKeys;
 use super::{Block, Key, Tables, Words, choose, wipe};
 use crate::portable::gost28147::one;
@@ -19,22 +19,22 @@ pub struct Diversify<'a> {
 
 /// Derives every key: K becomes CFB(S, K, K) eight times, with a block function of
 /// eight rounds, and then CFB(UKM, K, SRC); UKM and SRC repeat D.
-pub fn divers(jobs: &mut [Diversify<'_>]) {
-    choose!(divers, run, jobs);
+pub fn diversify(jobs: &mut [Diversify<'_>]) {
+    choose!(diversify, run, jobs);
 }
 
 #[inline(always)]
 pub(crate) fn run<E: Engine>(engine: E, sbox: &Tables, jobs: &mut [Diversify<'_>]) {
     let mut queue = jobs.iter_mut().filter(|job| job.key.has(sbox));
     loop {
-        let mut lanes: ArrayVec<_, MOST> = ArrayVec::new();
+        let mut lanes: ArrayVec<_, MAX_BLOCKS> = ArrayVec::new();
         lanes.extend(queue.by_ref().take(E::BLOCKS));
         if lanes.is_empty() {
             return;
         }
-        let mut keys: ArrayVec<Words, MOST> = ArrayVec::new();
+        let mut keys: ArrayVec<Words, MAX_BLOCKS> = ArrayVec::new();
         keys.extend(lanes.iter().map(|job| job.key.words));
-        let mut blocks = [[0; 8]; MOST];
+        let mut blocks = [[0; 8]; MAX_BLOCKS];
         for i in 0..8 {
             for (block, job) in blocks.iter_mut().zip(&lanes) {
                 let u = job.d[i];
@@ -77,7 +77,7 @@ fn cfb<E: Engine>(
     sbox: &Tables,
     rounds: Rounds,
     keys: &mut [Words],
-    blocks: &mut [Block; MOST],
+    blocks: &mut [Block; MAX_BLOCKS],
     text: impl Fn(usize, Block) -> Block,
 ) {
     let mut old = RegisterKeys::<E>::new();

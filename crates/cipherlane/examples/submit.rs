@@ -1,12 +1,13 @@
 //! Hands a batch over, does something else, and takes the results.
 //!
-//! `cargo run --example submit -p cipherlane-drivers`; with `CIPHERLANE_CORES=1` a dedicated core
+//! `cargo run --example submit -p cipherlane`; with `CIPHERLANE_CORES=1` a dedicated core
 //! may do the work meanwhile.
 
-use cipherlane::{Batch, Direction, Error, OwnedRequest, Payload};
+use cipherlane::{Batch, Direction, Error, Framework, OwnedRequest, Payload, load_config};
 
 fn main() -> Result<(), Error> {
-    let framework = cipherlane_drivers::framework(cipherlane_drivers::load_config(None)?)?;
+    // The settings that the command obeys: files, then variables such as CIPHERLANE_CORES.
+    let framework = Framework::with_config(load_config(None)?)?;
     let session = framework.session("ctr(aes)", &[0x2b; 16])?.open()?;
 
     // Requests that own their memory: a ticket may be forgotten without harm.
