@@ -7,6 +7,7 @@
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `capture` | packets of pcap files |
+//! | `suggest` | values that completion offers |
 //! | `secret/` | keys: memory that is locked, left out of core dumps and wiped |
 //! | `failure`, `interrupt` | messages and exit statuses; what an interrupt removes |
 //! | [`parsers`] | what reads files of strangers, for the fuzz targets |
@@ -31,6 +32,7 @@ pub mod parsers;
 mod plan;
 mod secret;
 mod speed;
+mod suggest;
 mod units;
 mod why;
 
@@ -89,11 +91,19 @@ pub fn main() -> ExitCode {
 fn run() -> Result<ExitCode, Failure> {
     let given = enc::arguments::translate(std::env::args_os(), &Cli::command())?;
     let cli = Cli::parse_from(given.arguments);
+    output::choose_color(cli.options.color);
     // Needed by no driver, so not held up by a bad setting.
     let done = match &cli.command {
         Command::Completions(args) => generate::completions(args, Cli::command()),
         Command::Man(args) => generate::man(args, Cli::command()),
         Command::Openssl(args) => return openssl::run(args),
+        Command::Enc(_) if cli.options.names_auto() => {
+            eprintln!(
+                "cipherlane: warning: --auto has no effect on enc, which uses software on all \
+                 cores; to have another driver do it, name it by --driver"
+            );
+            return work(&cli.command, given.key, cli.options.settings()?);
+        }
         _ => return work(&cli.command, given.key, cli.options.settings()?),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -63,7 +63,7 @@ impl Outputs {
     pub(super) fn write(&self, results: &Results) -> Result<(), Failure> {
         for (format, path) in &self.files {
             let text = match format {
-                Format::Json => output::to_json(results) + "\n",
+                Format::Json => output::to_json("esp-perf", results),
                 Format::Csv => csv(results),
                 Format::Html => charts::page(results),
             };

@@ -1,15 +1,12 @@
 //! Results as text: a block a transform and direction.
 
-use comfy_table::ContentArrangement;
-
 use super::cells::{Cell, Results};
 use crate::output;
 use crate::units::digits;
 
 /// A table for each transform, direction and size: a row a number of threads.
 pub(super) fn text(results: &Results) -> String {
-    let machine = &results.machine;
-    let mut text = format!("{}, {} processors\n", machine.cpu, machine.cpus);
+    let mut text = output::headline(&results.machine);
     for group in results.groups() {
         text += &format!("\n{}, {}\n", group[0].transform, group[0].direction);
         text += &block(group);
@@ -31,7 +28,6 @@ fn block(cells: &[Cell]) -> String {
         "eff. packets",
     ];
     let mut table = output::table(&heads, &[0, 1, 2, 3, 4, 5, 6]);
-    table.set_content_arrangement(ContentArrangement::Disabled);
     for cell in cells {
         table.add_row([
             cell.size.clone(),

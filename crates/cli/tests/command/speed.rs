@@ -15,7 +15,7 @@ fn speed(place: &Place, arguments: &[&str]) -> Command {
 }
 
 fn record(place: &Place, arguments: &[&str]) -> Value {
-    let output = printed(speed(place, arguments).args(["--json", "-"]));
+    let output = printed(speed(place, arguments).arg("--json"));
     serde_json::from_str(&output).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn json_has_the_agreed_shape_and_auto_is_calibrated_and_kept() {
         "--batch",
         "1,4",
     ];
-    let output = run(speed(&place, &options).args(["--json", "out.json"]), 0);
+    let output = run(speed(&place, &options).arg("--json=out.json"), 0);
     let said = text(&output.stderr);
     assert!(said.contains("calibrating first"), "{said}");
     assert!(said.contains("8 cells by up to 3 drivers"), "{said}");
@@ -95,10 +95,13 @@ fn json_has_the_agreed_shape_and_auto_is_calibrated_and_kept() {
         "{table}"
     );
     assert!(table.contains("8 KiB") && table.contains('*'), "{table}");
+    let prose = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        table.contains(crossovers[0]["sentence"].as_str().unwrap()),
+        prose.contains(crossovers[0]["sentence"].as_str().unwrap()),
         "{table}"
     );
+    let widest = table.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80) && !table.contains('\x1b'), "{table}");
     assert!(table.contains("auto reaches 97 % or more"), "{table}");
 
     // What is known is not measured again.
@@ -256,8 +259,8 @@ fn mistakes_are_named_and_nothing_is_left_behind() {
         (&["--submit", "100000"], 2, "--submit 100000"),
         (&["--seconds", "0"], 2, "--seconds"),
         (&["--block", "0"], 2, "--block 0"),
-        (&["--json", "-", "--csv", "-"], 2, "'-'"),
-        (&["--json", "no/such/place.json"], 1, "no/such/place.json"),
+        (&["--json", "--csv", "-"], 2, "'-'"),
+        (&["--json=no/such/place.json"], 1, "no/such/place.json"),
         (&["--html", "."], 1, "'.'"),
         (&["--definition", "none.toml"], 1, "none.toml"),
     ] {
