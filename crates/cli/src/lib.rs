@@ -7,6 +7,7 @@
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `capture` | packets of pcap files |
+//! | `version` | commit, and kernels chosen |
 //! | `suggest` | values that completion offers |
 //! | `secret/` | keys: memory that is locked, left out of core dumps and wiped |
 //! | `failure`, `interrupt` | messages and exit statuses; what an interrupt removes |
@@ -34,6 +35,7 @@ mod secret;
 mod speed;
 mod suggest;
 mod units;
+mod version;
 mod why;
 
 use std::process::ExitCode;
@@ -54,7 +56,8 @@ static ALLOCATOR: secret::Arena = secret::Arena;
 /// Settings come from /etc/cipherlane.toml and ~/.config/cipherlane.toml (or the file named by
 /// --config or CIPHERLANE_CONFIG), then from the environment (CIPHERLANE_FORCE,
 /// CIPHERLANE_DISABLE, CIPHERLANE_AUTO, CIPHERLANE_GOAL, CIPHERLANE_PROFILE), then from the
-/// options. Exit status: 0, 1 when something went wrong, 2 when the command line or a setting is
+/// options. --version --verbose tells the commit, and the kernels that this processor is given.
+/// Exit status: 0, 1 when something went wrong, 2 when the command line or a setting is
 /// wrong.
 #[derive(Parser, Debug)]
 #[command(name = "cipherlane", version)]
@@ -89,6 +92,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> Result<ExitCode, Failure> {
+    if version::is_asked(std::env::args_os()) {
+        return version::run().map(|()| ExitCode::SUCCESS);
+    }
     let given = enc::arguments::translate(std::env::args_os(), &Cli::command())?;
     let cli = Cli::parse_from(given.arguments);
     output::choose_color(cli.options.color);

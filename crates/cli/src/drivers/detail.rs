@@ -7,8 +7,8 @@ use crate::output;
 use crate::units;
 
 /// What the numbers mean.
-const LEGEND: &str = "fixed, GB/s: to encrypt one request with the shortest key, the caller \
-    waiting. requests, bytes: since this process began.";
+const LEGEND: &str =
+    "fixed, GB/s: to encrypt one request with the shortest key, the caller waiting.";
 const UNKNOWN: &str = "-: not measured yet; 'cipherlane calibrate' does it.";
 
 /// Each algorithm, a row a driver.
@@ -23,13 +23,6 @@ pub(super) fn by_algorithm(rows: &[Row], algorithms: &[&str]) -> String {
         text += &table("driver", of.iter().map(|row| (row.driver.as_str(), *row)));
         for row in of {
             let said = reasons::of_driver(&[row]);
-            let said: Vec<String> = said
-                .iter()
-                .map(|said| {
-                    said.trim_start_matches(&format!("{algorithm}: "))
-                        .to_owned()
-                })
-                .collect();
             if !said.is_empty() {
                 text += &output::wrap("  ", &format!("{}: {}.", row.driver, said.join("; ")));
             }
@@ -63,8 +56,8 @@ pub(super) fn by_driver_text(rows: &[Row]) -> String {
 }
 
 fn table<'r>(of: &str, rows: impl Iterator<Item = (&'r str, &'r Row)>) -> String {
-    let header = [of, "self-test", "fixed", "GB/s", "requests", "bytes"];
-    let mut table = output::table(&header, &[2, 3, 4, 5]);
+    let header = [of, "self-test", "fixed", "GB/s"];
+    let mut table = output::table(&header, &[2, 3]);
     for (name, row) in rows {
         table.add_row([
             name.to_owned(),
@@ -72,8 +65,6 @@ fn table<'r>(of: &str, rows: impl Iterator<Item = (&'r str, &'r Row)>) -> String
             row.fixed_ns.map_or("-".to_owned(), units::time),
             row.gigabytes_per_second
                 .map_or("-".to_owned(), units::digits),
-            row.totals.requests.to_string(),
-            units::size(row.totals.bytes),
         ]);
     }
     format!("{}\n", table.trim_fmt())

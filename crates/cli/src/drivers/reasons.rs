@@ -25,11 +25,11 @@ pub(super) fn of_driver(rows: &[&Row]) -> Vec<String> {
     for (reason, of) in reasons {
         let missing = of.iter().all(|row| row.self_test == SelfTest::NotRun);
         said.push(match (of.len() == rows.len(), &of[..]) {
-            (_, [one]) => format!(
-                "{}: {}",
-                one.algorithm,
-                reason.replace("ALG", one.algorithm)
-            ),
+            (true, [one]) => one.not_used_because.clone().unwrap_or_default(),
+            (false, [one]) => {
+                let reason = one.not_used_because.as_deref().unwrap_or_default();
+                format!("{}: {reason}", one.algorithm)
+            }
             (true, _) => reason,
             // The table shows which.
             (false, _) if missing => format!("where it has a dash: {reason}"),

@@ -87,6 +87,7 @@ fn csv(results: &Results) -> String {
 fn write_charts(results: &Results, dir: &Path) -> Result<(), Failure> {
     for group in results.groups() {
         for (kind, svg) in [
+            ("rates", charts::rates(group).alone()),
             ("threads", charts::threads(group).alone()),
             ("multipacket", charts::multipackets(group).alone()),
         ] {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use cipherlane::{Error, Framework, Session};
 use cipherlane_measure::interleave::{Plan, measure};
 use cipherlane_measure::run::{Measurement, Run};
-use cipherlane_measure::stats::FEWEST_PAIRS;
 use cipherlane_measure::subject::Candidate;
 
 use crate::algorithms::Choice;
@@ -72,7 +71,8 @@ impl Host {
         }
         let mut measured = measure(&plan, &candidates, |_| ())
             .map_err(|error| Failure::Runtime(error.to_string()))?;
-        leave_out_disturbed(&mut measured);
+        // The device of the model shares its machine with nobody either.
+        measured.leave_out_disturbed();
         keep_the_faster_way(&mut measured);
         Ok(measured)
     }
@@ -93,18 +93,4 @@ fn keep_the_faster_way(measured: &mut Measurement) {
         }
     }
     measured.runs = waiting;
-}
-
-/// Leaves out the rounds in which others had the processor for a while, if enough are left: the
-/// device of the model shares its machine with nobody either.
-fn leave_out_disturbed(measured: &mut Measurement) {
-    let rounds = measured.runs.iter().map(|run| run.blocks.len()).min();
-    let quiet: Vec<usize> = (0..rounds.unwrap_or(0))
-        .filter(|&round| measured.runs.iter().all(|run| !run.blocks[round].disturbed))
-        .collect();
-    if quiet.len() >= FEWEST_PAIRS {
-        for run in &mut measured.runs {
-            run.blocks = quiet.iter().map(|&round| run.blocks[round]).collect();
-        }
-    }
 }

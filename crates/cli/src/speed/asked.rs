@@ -34,7 +34,9 @@ const SHORT: [&str; 5] = [
 ];
 const SHORT_DRIVERS: [&str; 3] = [BASE, "cores", "openssl"];
 const SHORT_SIZES: [usize; 3] = [64, 1400, 16384];
-const SHORT_SECONDS: f64 = 5.0;
+const SHORT_SECONDS: f64 = 6.0;
+/// Short enough that others leave some blocks alone on a busy machine.
+const SHORT_BLOCK: Duration = Duration::from_millis(2);
 /// Blocks into which the time of a cell and driver is cut, unless that makes them too long.
 const BLOCKS: f64 = 12.0;
 /// The longest block, unless the user says otherwise.
@@ -117,6 +119,7 @@ impl Asked {
             )));
         }
         let block = match args.block.or(definition.block) {
+            None if short => SHORT_BLOCK,
             None => Duration::from_secs_f64(seconds / BLOCKS).min(BLOCK),
             Some(block) if (0.1..=1000.0).contains(&block) => Duration::from_secs_f64(block / 1e3),
             Some(block) => {

@@ -107,6 +107,9 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
                     bar.set_position((1000 * index + 1000 * at.round / at.rounds.max(1)) as u64);
                 })
                 .map_err(|error| Failure::Runtime(error.to_string()))?;
+                if asked.short {
+                    measured.leave_out_disturbed();
+                }
                 leave_out_failed(&framework, &mut measured, &mut failed)?;
                 recorder.add(&case, cell.size as u64, &measured);
                 promise.add(cell, &measured);

@@ -16,7 +16,7 @@ use crate::units;
 pub(super) fn text(record: &Record, asked: &Asked, promise: &Promise) -> String {
     let base = record.crossovers.first().map(|entry| entry.base.as_str());
     let mut text = output::headline(&record.machine);
-    text += &wrap("", &legend(asked.unit, base.unwrap_or("the first driver")));
+    text += &wrap("", &legend(asked.unit, base));
     for cells in record.cells.chunk_by(|a, b| a.case() == b.case()) {
         let case = cells[0].case();
         let title = output::styled(output::STRONG, &case.title());
@@ -50,7 +50,7 @@ pub(super) fn text(record: &Record, asked: &Asked, promise: &Promise) -> String 
 }
 
 /// How to read the table, and how it differs from what users know.
-fn legend(unit: Unit, base: &str) -> String {
+fn legend(unit: Unit, base: Option<&str>) -> String {
     let unit = match unit {
         Unit::Gigabytes => {
             "GB/s of elapsed time, 10^9 bytes of payload: openssl speed -elapsed would print 1.00 \
@@ -62,11 +62,13 @@ fn legend(unit: Unit, base: &str) -> String {
         }
         Unit::Nanoseconds => "Nanoseconds per request, of elapsed time.",
     };
+    let below = base.map_or_else(String::new, |base| {
+        format!("Below stands how many times as fast as {base}, = without a verdict. ")
+    });
     format!(
         "{unit} It differs from openssl speed in that drivers take turns in short blocks, of \
-         which this is the median, and every operation has a fresh IV. Below stands how many \
-         times as fast as {base}, = without a verdict. * is the best, ~ is noisy (disturbed, or \
-         spread over plus or minus 5 %) and gets no verdict."
+         which this is the median, and every operation has a fresh IV. {below}* is the best, ~ \
+         is noisy (disturbed, or spread over plus or minus 5 %) and gets no verdict."
     )
 }
 

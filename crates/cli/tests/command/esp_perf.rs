@@ -63,9 +63,9 @@ fn every_transform_is_measured_in_both_directions_and_all_cells_are_reported() {
         13 * 2 * 2
     );
     assert!(!page.contains("http://") && !page.contains("src="));
-    assert_eq!(std::fs::read_dir(&svg).unwrap().count(), 13 * 2 * 2);
+    assert_eq!(std::fs::read_dir(&svg).unwrap().count(), 13 * 2 * 3);
     let chart = std::fs::read_to_string(svg.join("gcm-128-open-threads.svg")).unwrap();
-    assert!(chart.starts_with("<svg xmlns") && chart.contains("circle"));
+    assert!(chart.starts_with("<svg xmlns") && chart.contains("class=\"curve"));
 }
 
 #[test]
