@@ -20,6 +20,9 @@ const BOTTOM: f64 = 42.0;
 /// Room of a character of text, on average, and of a line of the legend.
 const CHARACTER: f64 = 6.6;
 const LEGEND_LINE: f64 = 20.0;
+/// The same of a title.
+const STRONG_CHARACTER: f64 = 9.2;
+const TITLE_LINE: f64 = 20.0;
 
 /// A chart.
 #[derive(Clone, Debug, Default)]
@@ -154,19 +157,24 @@ impl Chart {
     /// As a file of its own, title and note inside the frame.
     pub fn alone(&self) -> String {
         let note = lines_of(&self.note, ((WIDTH - 24.0) / CHARACTER) as usize);
-        let head = 30.0 + 16.0 * note.len() as f64;
+        let title = lines_of(&self.title, ((WIDTH - 24.0) / STRONG_CHARACTER) as usize);
+        let below = 2.0 + TITLE_LINE * title.len() as f64;
+        let head = below + 8.0 + 16.0 * note.len() as f64;
         let (body, height) = self.body();
         let mut text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"alone\" \
              viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-label=\"{}\">\n<style>\n{}</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n\
-             <text class=\"title\" x=\"12\" y=\"22\">{}</text>",
+             ",
             head + height,
             escape(&self.title),
             palette::literal(STYLE),
-            escape(&self.title)
         );
+        for (index, line) in title.iter().enumerate() {
+            let (y, line) = (22.0 + TITLE_LINE * index as f64, escape(line));
+            text += &format!("<text class=\"title\" x=\"12\" y=\"{y}\">{line}</text>");
+        }
         for (index, line) in note.iter().enumerate() {
-            let y = 40.0 + 16.0 * index as f64;
+            let y = below + 16.0 + 16.0 * index as f64;
             text += &format!("<text x=\"12\" y=\"{y}\">{}</text>", escape(line));
         }
         text + &format!("\n<g transform=\"translate(0 {head})\">{body}</g>\n</svg>\n")

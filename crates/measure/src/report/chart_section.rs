@@ -10,18 +10,7 @@ use crate::units;
 /// The section of `case`, the page's number `number`. `drivers` are those of
 /// the whole page and give each its colour.
 pub(super) fn html(record: &Record, case: &Case, number: usize, drivers: &[&str]) -> String {
-    let mut cells: Vec<&Cell> = record
-        .cells
-        .iter()
-        .filter(|cell| cell.case() == *case)
-        .collect();
-    let rank = |driver: &str| drivers.iter().position(|name| *name == driver);
-    cells.sort_by_key(|cell| (cell.size, rank(&cell.driver)));
-    let entries: Vec<&CrossoverEntry> = record
-        .crossovers
-        .iter()
-        .filter(|entry| entry.case == *case)
-        .collect();
+    let (cells, entries) = of_case(record, case, drivers);
     let legend: String = shown(&cells, drivers)
         .map(|(index, driver)| {
             format!(
@@ -43,6 +32,26 @@ pub(super) fn html(record: &Record, case: &Case, number: usize, drivers: &[&str]
         verdicts(&entries, number),
         table::html(&cells, &entries),
     )
+}
+
+/// The cells of a case by size and driver, and its comparisons.
+fn of_case<'r>(
+    record: &'r Record,
+    case: &Case,
+    drivers: &[&str],
+) -> (Vec<&'r Cell>, Vec<&'r CrossoverEntry>) {
+    let cells = record.cells.iter().filter(|cell| cell.case() == *case);
+    let mut cells: Vec<&Cell> = cells.collect();
+    let rank = |driver: &str| drivers.iter().position(|name| *name == driver);
+    cells.sort_by_key(|cell| (cell.size, rank(&cell.driver)));
+    let entries = record.crossovers.iter();
+    (cells, entries.filter(|entry| entry.case == *case).collect())
+}
+
+/// The chart of throughput of one case.
+pub(super) fn throughput(record: &Record, case: &Case, drivers: &[&str]) -> Chart {
+    let (cells, entries) = of_case(record, case, drivers);
+    charts(&cells, &entries, drivers).swap_remove(0)
 }
 
 /// The drivers of these cells, each with its place among those of the whole page.

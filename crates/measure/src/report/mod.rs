@@ -41,6 +41,11 @@ pub fn html_with(record: &Record, title: &str, lead: &str) -> String {
     page(title, &record.machine, &main)
 }
 
+/// Throughput by size in one case of `record`, a line per driver.
+pub fn throughput(record: &Record, case: &Case) -> Chart {
+    chart_section::throughput(record, case, &drivers(record))
+}
+
 /// A page with the look of all reports, for figures of another kind: `title` and the machine
 /// at its head, and below them `main`, which is HTML and takes its own `section` elements.
 pub fn page(title: &str, of: &Machine, main: &str) -> String {
