@@ -3,6 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo tells build scripts by variables"
+)]
 fn main() {
     // Every commit adds a line to it. Without the repository nothing is to be watched.
     let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.git/logs/HEAD");

@@ -12,8 +12,13 @@ pub(super) fn text(results: &Results) -> String {
         text += &block(group);
         text.push('\n');
     }
-    text += "\nMpps and Gbit/s of packets carried. eff: threads as one thread's work alone is 1, and \
-             \npackets a call as one packet a call is 1. ~ is noisy.\n";
+    text.push('\n');
+    text += &output::wrap(
+        "",
+        "Mpps and Gbit/s are of packets carried. eff. threads: how many times as much as one \
+         thread alone. eff. packets: how many times as much as with one packet per call. ~ is \
+         noisy.",
+    );
     text
 }
 
