@@ -3,6 +3,7 @@
 # make run    build, then the main job: measure this machine, and encrypt a file with it
 # make test   every test; installs the Debian packages that they need, saying so
 # make lint   formatting, clippy and documentation, warnings denied; what dependencies may be; large copies
+# make figures   the pictures of README.md, from the results in bench/results/
 # make large-moves   large copies on the data path, in the machine code
 # make bench  the benches of bench/, into bench/results/
 # make fuzz   every fuzz target for some seconds
@@ -12,7 +13,7 @@
 # make test-as MACHINE
 #             every test as if on another machine: zen5 (or avx512), zen3, haswell, westmere, none
 
-.PHONY: run build provider test lint large-moves bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
+.PHONY: run build provider test lint large-moves figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
 
 CIPHERLANE := target/release/cipherlane
 # One core is dedicated to the cores driver where there are two or more.
@@ -21,12 +22,16 @@ DEDICATED := $(if $(CORES),--cores $(CORES))
 
 # OpenSSL looks for the provider cipherlane in a file of that name; cargo puts 'lib' before it.
 PROVIDER := target/release/cipherlane.so
-NAME_PROVIDER = ln -f target/release/libcipherlane_provider.so $(PROVIDER)
+NAME_PROVIDER = scripts/separate-symbols target/release/libcipherlane_provider.so $(PROVIDER)
+BUILD = cargo build --release --workspace --bin cipherlane --lib
+# What users get has no symbols; they stand beside it in FILE.debug. cargo lays the program with
+# its symbols there again at its next build.
+SEPARATE = scripts/separate-symbols $(CIPHERLANE) && $(NAME_PROVIDER)
 
 build:
 	scripts/needs build
-	cargo build --release --workspace --bin cipherlane --lib
-	$(NAME_PROVIDER)
+	$(BUILD)
+	$(SEPARATE)
 
 provider:
 	scripts/needs build
@@ -116,9 +121,20 @@ lint:
 	$(MAKE) large-moves
 
 # Copies and clears of more than 512 bytes on the data path, in the build that "make run" has made.
-large-moves: build
-	scripts/needs lint
+large-moves:
+	scripts/needs build lint
+	$(BUILD)
 	scripts/large-moves $(CIPHERLANE) target/release/libcipherlane_provider.so
+	$(SEPARATE)
+
+# Drawn from the results that bench/run left, so that picture and figures are of one run.
+FIGURES := bench/results/2026-11-21-peers.json
+FIGURE := gcm(aes), 128-bit key, encrypt, 16 requests a batch
+figures:
+	scripts/needs build
+	mkdir -p docs/figures
+	cargo run --quiet --example figure -- '$(FIGURE)' <$(FIGURES) >docs/figures/gcm.svg.new
+	mv docs/figures/gcm.svg.new docs/figures/gcm.svg
 
 sbom:
 	scripts/needs build

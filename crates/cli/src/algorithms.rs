@@ -63,15 +63,24 @@ pub(crate) fn find(name: &str, bits: Option<u32>) -> Result<Choice, Failure> {
     })
 }
 
+/// The names of all algorithms: the CryptoAPI's, and those in use elsewhere.
+pub(crate) fn names() -> Vec<String> {
+    let all = Algorithm::all().iter().map(|a| a.name.to_owned());
+    let aes = AES_MODES.iter().flat_map(|(mode, cryptoapi)| {
+        let algorithm =
+            Algorithm::find(cryptoapi).expect("the table names algorithms that are there");
+        let lengths = algorithm.key_lengths().into_iter();
+        lengths.map(move |len| format!("aes-{}-{mode}", algorithm.key_bits(len)))
+    });
+    let others = OTHERS.iter().map(|(other, _)| (*other).to_owned());
+    all.chain(aes).chain(others).collect()
+}
+
 /// No algorithm has this name; a similar name is offered.
 fn unknown(name: &str) -> Failure {
     let lower = name.to_ascii_lowercase();
-    let aes = AES_MODES.map(|(mode, _)| format!("aes-128-{mode}"));
-    let others = OTHERS.map(|(other, _)| other.to_owned());
-    let all = Algorithm::all().iter().map(|a| a.name.to_owned());
-    let similar = all
-        .chain(aes)
-        .chain(others)
+    let similar = names()
+        .into_iter()
         .map(|known| (strsim::jaro_winkler(&lower, &known), known))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .filter(|(likeness, _)| *likeness > 0.8);

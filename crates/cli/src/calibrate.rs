@@ -9,6 +9,7 @@ use crate::algorithms;
 use crate::failure::Failure;
 use crate::options::start_learning;
 use crate::output::{self, JsonFlag};
+use crate::suggest;
 use crate::units;
 
 /// Sizes at which the choice of driver is looked up: powers of two, 16 B to 16 MiB.
@@ -18,7 +19,7 @@ const SIZES: std::ops::RangeInclusive<u32> = 4..=24;
 #[derive(Args, Debug)]
 pub(crate) struct CalibrateArgs {
     /// Algorithms by Linux CryptoAPI name, such as 'gcm(aes)' [default: all]
-    #[arg(value_name = "ALG")]
+    #[arg(value_name = "ALG", value_parser = suggest::algorithms(), hide_possible_values = true)]
     algorithms: Vec<String>,
     /// Seconds a driver at most, over all algorithms [default: 2]
     #[arg(long, value_name = "S", value_parser = seconds)]
@@ -77,21 +78,31 @@ pub(crate) fn run(args: &CalibrateArgs, mut config: Config) -> Result<(), Failur
         .map(|algorithm| serving(&framework, &config, algorithm))
         .collect::<Result<Vec<_>, _>>()?;
     if args.json.json {
-        output::json(&Calibration {
-            profile: config.profile,
-            rows,
-            serving,
-        })?;
+        output::json(
+            "calibrate",
+            &Calibration {
+                profile: config.profile,
+                rows,
+                serving,
+            },
+        )?;
         return saved;
     }
-    let header = ["algorithm", "key bits", "driver", "fixed", "GB/s", "serves"];
-    let mut table = output::table(&header, &[1, 3, 4]);
+    let header = ["driver", "fixed", "GB/s", "serves"];
+    let mut table = output::table(&header, &[1, 2]);
+    let mut heads = Vec::new();
     for serving in &serving {
-        for row in rows.iter().filter(|row| row.algorithm == serving.algorithm) {
+        for (index, row) in rows
+            .iter()
+            .filter(|row| row.algorithm == serving.algorithm)
+            .enumerate()
+        {
+            heads.push((index == 0).then(|| match serving.key_bits {
+                0 => format!("{}\n", serving.algorithm),
+                bits => format!("{}, {bits}-bit key\n", serving.algorithm),
+            }));
             table.add_row([
-                row.algorithm.to_owned(),
-                serving.key_bits.to_string(),
-                row.driver.clone(),
+                format!("  {}", row.driver),
                 row.fixed_ns.map_or("-".to_owned(), units::time),
                 row.gigabytes_per_second
                     .map_or("-".to_owned(), units::digits),
@@ -99,10 +110,17 @@ pub(crate) fn run(args: &CalibrateArgs, mut config: Config) -> Result<(), Failur
             ]);
         }
     }
-    output::print(&format!("{}\n", table.trim_fmt()))?;
-    if let (Ok(()), Some(path)) = (&saved, &config.profile) {
-        output::print(&format!("\nKept in {}\n", path.display()))?;
+    let mut text = output::headline(&output::machine()) + "\n";
+    // Two lines are the head of the table.
+    let heads = [None, None].into_iter().chain(heads);
+    for (line, head) in table.trim_fmt().lines().zip(heads) {
+        text += &head.unwrap_or_default();
+        text += &format!("{line}\n");
     }
+    if let (Ok(()), Some(path)) = (&saved, &config.profile) {
+        text += &format!("\nKept in {}\n", path.display());
+    }
+    output::show(&text)?;
     saved
 }
 

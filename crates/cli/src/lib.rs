@@ -7,6 +7,8 @@
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `capture` | packets of pcap files |
+//! | `version` | commit, and kernels chosen |
+//! | `suggest` | values that completion offers |
 //! | `secret/` | keys: memory that is locked, left out of core dumps and wiped |
 //! | `failure`, `interrupt` | messages and exit statuses; what an interrupt removes |
 //! | [`parsers`] | what reads files of strangers, for the fuzz targets |
@@ -31,7 +33,9 @@ pub mod parsers;
 mod plan;
 mod secret;
 mod speed;
+mod suggest;
 mod units;
+mod version;
 mod why;
 
 use std::process::ExitCode;
@@ -52,7 +56,8 @@ static ALLOCATOR: secret::Arena = secret::Arena;
 /// Settings come from /etc/cipherlane.toml and ~/.config/cipherlane.toml (or the file named by
 /// --config or CIPHERLANE_CONFIG), then from the environment (CIPHERLANE_FORCE,
 /// CIPHERLANE_DISABLE, CIPHERLANE_AUTO, CIPHERLANE_GOAL, CIPHERLANE_PROFILE), then from the
-/// options. Exit status: 0, 1 when something went wrong, 2 when the command line or a setting is
+/// options. --version --verbose tells the commit, and the kernels that this processor is given.
+/// Exit status: 0, 1 when something went wrong, 2 when the command line or a setting is
 /// wrong.
 #[derive(Parser, Debug)]
 #[command(name = "cipherlane", version)]
@@ -87,13 +92,24 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> Result<ExitCode, Failure> {
+    if version::is_asked(std::env::args_os()) {
+        return version::run().map(|()| ExitCode::SUCCESS);
+    }
     let given = enc::arguments::translate(std::env::args_os(), &Cli::command())?;
     let cli = Cli::parse_from(given.arguments);
+    output::choose_color(cli.options.color);
     // Needed by no driver, so not held up by a bad setting.
     let done = match &cli.command {
         Command::Completions(args) => generate::completions(args, Cli::command()),
         Command::Man(args) => generate::man(args, Cli::command()),
         Command::Openssl(args) => return openssl::run(args),
+        Command::Enc(_) if cli.options.names_auto() => {
+            eprintln!(
+                "cipherlane: warning: --auto has no effect on enc, which uses software on all \
+                 cores; to have another driver do it, name it by --driver"
+            );
+            return work(&cli.command, given.key, cli.options.settings()?);
+        }
         _ => return work(&cli.command, given.key, cli.options.settings()?),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use cipherlane_core::{Config, Error, Framework, Goal};
 use cipherlane_drivers::cores::Settings;
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ColorChoice};
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
 use crate::failure::Failure;
+use crate::suggest;
 
 /// Options of every subcommand.
 #[derive(Args, Debug)]
@@ -22,13 +23,13 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "LIST")]
     cores: Option<String>,
     /// Use this driver and no other
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", value_parser = suggest::drivers(), hide_possible_values = true)]
     driver: Option<String>,
     /// Never use these drivers
-    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',', value_parser = suggest::drivers(), hide_possible_values = true)]
     disable: Vec<String>,
     /// Let 'auto' use these drivers too, which by default it does not
-    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',', value_parser = suggest::drivers(), hide_possible_values = true)]
     auto: Vec<String>,
     /// What a driver is chosen for
     #[arg(long, global = true, value_name = "GOAL", value_parser = goals())]
@@ -36,6 +37,9 @@ pub(crate) struct Options {
     /// Keep learned costs in this file [default: ~/.cache/cipherlane/profile.json]
     #[arg(long, global = true, value_name = "FILE")]
     profile: Option<PathBuf>,
+    /// Weight and colour in text; NO_COLOR=1 says never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
 }
 
 fn goals() -> impl TypedValueParser<Value = Goal> {
@@ -43,6 +47,11 @@ fn goals() -> impl TypedValueParser<Value = Goal> {
 }
 
 impl Options {
+    /// Whether the command line lets 'auto' use more drivers.
+    pub(crate) fn names_auto(&self) -> bool {
+        !self.auto.is_empty()
+    }
+
     /// The settings: files, then environment, then these options.
     pub(crate) fn settings(&self) -> Result<Config, Failure> {
         let loaded = cipherlane_drivers::load_config(self.config.as_deref());

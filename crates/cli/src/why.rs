@@ -1,6 +1,6 @@
 //! `cipherlane why`: who serves a request, and why not another.
 
-use cipherlane_core::{Config, Direction, Mode, Question, Why};
+use cipherlane_core::{Candidate, Config, Direction, Goal, Health, Mode, Question, Why};
 use clap::Args;
 
 use crate::algorithms::{self, Choice};
@@ -8,6 +8,7 @@ use crate::calibrate::calibrate;
 use crate::failure::Failure;
 use crate::options::start;
 use crate::output::{self, JsonFlag};
+use crate::suggest;
 use crate::units;
 
 /// Seconds a driver that measuring one algorithm may take here.
@@ -17,7 +18,7 @@ const CALIBRATION_SECONDS: f64 = 2.0;
 #[derive(Args, Debug)]
 pub(crate) struct WhyArgs {
     /// Linux CryptoAPI name, such as 'gcm(aes)', or OpenSSL's, such as aes-128-gcm
-    #[arg(value_name = "ALG")]
+    #[arg(value_name = "ALG", value_parser = suggest::algorithms(), hide_possible_values = true)]
     algorithm: String,
     /// Bytes of a request, such as 1400 or 64K
     #[arg(value_parser = units::parse_size)]
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &WhyArgs, mut config: Config) -> Result<(), Failure> {
     let unknown = framework.uncalibrated(algorithm, question.key_len);
     if !unknown.is_empty() {
         eprintln!(
-            "cipherlane: nothing is known of {} with {} yet: measuring, at most {:.0} s a driver",
+            "cipherlane: nothing is known of {} with {} yet: measuring, at most {:.0} s per driver",
             unknown.join(" and "),
             algorithm.name,
             seconds.min(CALIBRATION_SECONDS).ceil()
@@ -84,8 +85,8 @@ pub(crate) fn run(args: &WhyArgs, mut config: Config) -> Result<(), Failure> {
     }
     let why = framework.explain(question)?;
     match args.json.json {
-        true => output::json(&why),
-        false => output::print(&text(&why, question.direction)),
+        true => output::json("why", &why),
+        false => output::show(&text(&why, question.direction)),
     }
 }
 
@@ -105,6 +106,50 @@ fn check_length(choice: Choice) -> Result<(), Failure> {
         bits(&choice.key_len),
         known.join(" or ")
     )))
+}
+
+/// On how much the answer rests.
+fn how_sure(why: &Why) -> String {
+    let samples = |name: &str| {
+        let mut candidates = why.candidates.iter();
+        candidates
+            .find(|candidate| candidate.driver == name)
+            .map_or(0, |found| found.samples)
+    };
+    let price = |candidate: &Candidate| match why.goal {
+        Goal::Cpu => candidate.cpu_ns,
+        Goal::Latency | Goal::Throughput => match why.mode {
+            Mode::Wait => candidate.latency_ns,
+            Mode::Submit => candidate.period_ns,
+        },
+    };
+    let own = why.candidates.iter().find(|c| c.driver == why.served_by);
+    let rivals = why.candidates.iter().filter(|c| c.driver != why.served_by);
+    let rivals = rivals.filter_map(|rival| Some((rival, price(rival)?)));
+    let next = rivals.min_by(|a, b| a.1.total_cmp(&b.1));
+    let times = own
+        .and_then(price)
+        .zip(next)
+        .map(|(own, (rival, next))| (next / own, rival));
+    match (samples(&why.served_by), times) {
+        (0, _) => "How sure: not at all, nothing was measured near this size; 'cipherlane \
+                   calibrate' does it."
+            .to_owned(),
+        (known, None) => {
+            format!("How sure: {known} samples near this size, and no other to compare with.")
+        }
+        (known, Some((times, rival))) => format!(
+            "How sure: {known} samples near this size against {} of '{}', whose estimate is {} \
+             times this one's{}.",
+            rival.samples,
+            rival.driver,
+            units::digits(times),
+            match (0.95..1.05).contains(&times) {
+                true => ", too near to tell apart",
+                false => "",
+            }
+        ),
+    }
 }
 
 fn text(why: &Why, direction: Direction) -> String {
@@ -128,18 +173,13 @@ fn text(why: &Why, direction: Direction) -> String {
         },
         why.reason,
     );
-    let mut text = output::wrap("", &sentence) + "\n";
-    let header = [
-        "driver",
-        "latency",
-        "period",
-        "caller's cpu",
-        "samples",
-        "health",
-        "not used because",
-    ];
+    let mut text = output::wrap("", &output::styled(output::STRONG, &sentence));
+    text += &output::wrap("", &how_sure(why));
+    text.push('\n');
+    let header = ["driver", "latency", "period", "caller's cpu", "samples"];
     let mut table = output::table(&header, &[1, 2, 3, 4]);
-    for candidate in &why.candidates {
+    let known = |candidate: &&Candidate| candidate.latency_ns.is_some();
+    for candidate in why.candidates.iter().filter(known) {
         let time = |value: Option<f32>| value.map_or("-".to_owned(), units::time);
         table.add_row([
             candidate.driver.clone(),
@@ -147,21 +187,32 @@ fn text(why: &Why, direction: Direction) -> String {
             time(candidate.period_ns),
             time(candidate.cpu_ns),
             candidate.samples.to_string(),
-            candidate.health.to_string(),
-            candidate.not_used_because.clone().unwrap_or_default(),
         ]);
     }
-    text.push_str(&format!("{}\n", table.trim_fmt()));
+    if why.candidates.iter().any(|candidate| known(&candidate)) {
+        text.push_str(&format!("{}\n\n", table.trim_fmt()));
+    }
+    for candidate in &why.candidates {
+        let mut said = Vec::new();
+        if candidate.health != Health::Working {
+            said.push(candidate.health.to_string());
+        }
+        said.extend(candidate.not_used_because.clone());
+        if !said.is_empty() {
+            text += &output::wrap("", &format!("{}: {}.", candidate.driver, said.join("; ")));
+        }
+    }
     if let Some((from, to, switch)) = &why.last_switch {
         let (old, new) = switch.estimates;
         let ago = switch.at.elapsed().unwrap_or_default();
-        text.push_str(&format!(
-            "\nLast switch: from '{from}' to '{to}', {:.0} s ago, since it was estimated at {} \
-             instead of {} a batch.\n",
+        let switch = format!(
+            "Last switch: from '{from}' to '{to}', {:.0} s ago, when a batch was estimated at {} \
+             by the one and {} by the other.",
             ago.as_secs_f32(),
-            units::time(new),
             units::time(old),
-        ));
+            units::time(new),
+        );
+        text += &output::wrap("", &switch);
     }
     text
 }

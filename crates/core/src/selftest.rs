@@ -174,8 +174,13 @@ fn check(transform: &dyn Transform, algorithm: &Algorithm, case: &Case) -> Resul
             };
             let right = algorithm.kind == Kind::Mac || output == *want;
             if status != Status::Done || !right || tag != case.tag {
+                let outcome = match status {
+                    Status::Untouched | Status::Pending => "gave no result",
+                    Status::Failed => "failed",
+                    _ => "gave a wrong result",
+                };
                 return Err(format!(
-                    "{way} {} bytes {} gave a wrong result ({status:?})",
+                    "{way} {} bytes {} {outcome}",
                     case.plaintext.len(),
                     if in_place { "in place" } else { "out of place" },
                 ));

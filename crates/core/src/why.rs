@@ -136,6 +136,14 @@ impl Framework {
             None if too_large(cell.serving()) => home,
             None => cell.serving(),
         };
+        // A device that is kept out serves later.
+        let chosen = serving;
+        let kept_out_now = match &self.shared.config.force {
+            None if dispatch.is_device(chosen) => dispatch.kept_out(chosen, &shape),
+            _ => None,
+        };
+        let serving = if kept_out_now.is_some() { home } else { chosen };
+        let beside = self.shared.config.force.is_none() && dispatch.is_device(serving);
         let price_of = |index: usize| {
             let (cost, _) = dispatch.estimate(index, &shape);
             cost.map(|cost| price(goal, mode, &cost))
@@ -147,13 +155,21 @@ impl Framework {
                 let dearer = match (price_of(index), price_of(serving)) {
                     _ if index == serving => None,
                     _ if too_large(index) => Some("it takes no requests that large".to_owned()),
+                    (Some(_), Some(_)) if beside && index == home => {
+                        Some(format!("it serves what finds '{}' busy", name(serving)))
+                    }
+                    (Some(_), Some(_)) if index == chosen => Some(format!(
+                        "it would serve beside '{}', since that costs the caller less",
+                        name(serving)
+                    )),
                     (Some(own), Some(best)) if own > best => Some(format!(
                         "{:.2} times the cost of '{}'",
                         own / best,
                         name(serving)
                     )),
-                    (Some(_), Some(_)) => Some(format!(
-                        "not better than '{}' by enough to change over",
+                    (Some(own), Some(best)) => Some(format!(
+                        "{:.2} times the cost of '{}', which is not less by enough to change over",
+                        own / best,
                         name(serving)
                     )),
                     _ => Some(match dispatch.first_sight(index, &shape) {
@@ -196,14 +212,25 @@ impl Framework {
                 }
             ),
         };
-        let chosen = self.shared.config.force.is_none() && dispatch.is_device(serving);
-        let reason = match (chosen, dispatch.kept_out(serving, &shape)) {
-            (false, _) => reason,
-            (true, None) => format!("{reason}; while it is busy, '{}' serves", name(home)),
-            (true, Some(due)) => {
-                let why = kept_out(due);
-                format!("{reason}; {why}, '{}' serves until then", name(home))
+        let cpu = |index: usize| dispatch.estimate(index, &shape).0.map(|cost| cost.cpu);
+        let reason = match (kept_out_now, beside) {
+            (Some(due), _) => {
+                format!(
+                    "{reason}; '{}' does not serve yet: {}",
+                    name(chosen),
+                    kept_out(due)
+                )
             }
+            (None, false) => reason,
+            // The device's price is no reason: what it does is done beside the home's work.
+            (None, true) => match (cpu(serving), cpu(home)) {
+                (Some(own), Some(other)) => format!(
+                    "it works beside '{}', which serves what finds it busy, and costs the caller \
+                     {own:.0} ns of processor time a batch instead of {other:.0} ns",
+                    name(home)
+                ),
+                _ => format!("{reason}; while it is busy, '{}' serves", name(home)),
+            },
         };
         let last_switch = dispatch
             .last_switch(goal, &shape)

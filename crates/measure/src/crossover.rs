@@ -16,6 +16,8 @@ pub struct Point {
     pub size: u64,
     /// Throughput of the candidate divided by that of the base.
     pub ratio: Interval,
+    /// One of the two is noisy: no verdict, since others may have made the difference.
+    pub noisy: bool,
 }
 
 /// The verdict at one size.
@@ -77,6 +79,7 @@ impl Point {
     /// The verdict at this size.
     pub fn outcome(&self) -> Outcome {
         match self.ratio.verdict() {
+            _ if self.noisy => Outcome::Open,
             Verdict::Faster { .. } => Outcome::Won,
             Verdict::Slower { .. } => Outcome::Lost,
             Verdict::WithinNoise => Outcome::Open,
@@ -186,6 +189,7 @@ mod tests {
             .zip(ratios)
             .map(|(size, ratio)| Point {
                 size: *size,
+                noisy: false,
                 ratio: interval(*ratio),
             })
             .collect()

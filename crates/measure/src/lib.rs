@@ -11,6 +11,7 @@
 //! - [`crossover`]: from which size on a candidate wins, in figures and in words
 //! - [`machine`], [`record`]: where it was measured, and the JSON and CSV it is written to;
 //!   [`recorder`] makes that record of measurements
+//! - [`others`]: who else was busy meanwhile
 //! - [`report`]: the record as a page to look at
 //! - [`units`]: sizes, rates and times as people read them
 //!
@@ -70,6 +71,7 @@ pub mod crossover;
 pub mod interleave;
 pub mod latency;
 pub mod machine;
+pub mod others;
 pub mod record;
 pub mod recorder;
 pub mod report;

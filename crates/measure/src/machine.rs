@@ -6,6 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::others::Others;
+
 /// Instruction-set extensions that matter to ciphers and hashes, by the names
 /// of `/proc/cpuinfo` (x86 first, then Arm).
 const FEATURES: [&str; 22] = [
@@ -34,7 +36,7 @@ const FEATURES: [&str; 22] = [
 ];
 
 /// A machine in the words of its own kernel. What cannot be read is absent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Date and time of the measurement, UTC: `2026-01-31T12:34:56Z`.
     pub date: String,
@@ -47,6 +49,10 @@ pub struct Machine {
     pub cores: Option<usize>,
     /// Instruction-set extensions that matter to ciphers and hashes.
     pub features: Vec<String>,
+    /// Those of them that what was measured uses, by its own names. [`detect`](Self::detect)
+    /// leaves them out.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub instructions: Vec<String>,
     /// Architecture, as `uname -m` calls it, or nearly.
     pub architecture: String,
     /// Kernel name and release.
@@ -59,6 +65,9 @@ pub struct Machine {
     /// Main memory in bytes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub memory_bytes: Option<u64>,
+    /// What others took of its processors while something was measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub others: Option<Others>,
 }
 
 /// Online processors, also those that this process is not bound to.
@@ -84,6 +93,47 @@ impl Machine {
         }
     }
 
+    /// Everything that figures depend on, in a sentence without a full stop: the processor, the
+    /// instruction sets used, the kernel, the date, and who else was busy.
+    pub fn headline(&self) -> String {
+        let mut text = self.cpu.clone();
+        if !self.instructions.is_empty() {
+            text += &format!(" ({})", self.instruction_sets());
+        }
+        text += &match self.cpus {
+            1 => ", 1 processor".to_owned(),
+            cpus => format!(", {cpus} processors"),
+        };
+        text += &format!(", {}, {}", self.kernel, self.date);
+        if let Some(others) = self.others.filter(Others::are_busy) {
+            text += &format!("; {others}");
+        }
+        text
+    }
+
+    /// The instruction sets used, the widest vectors first, as their makers write them.
+    fn instruction_sets(&self) -> String {
+        let used = |name: &str| self.instructions.iter().any(|used| used == name);
+        let vectors = ["avx512", "avx2"].into_iter().find(|name| used(name));
+        let aes = ["vaes", "aes"].into_iter().find(|name| used(name));
+        let others = ["gfni", "sha_ni"].into_iter().filter(|name| used(name));
+        let names = vectors.into_iter().chain(aes).chain(others);
+        let names: Vec<&str> = names
+            .map(|name| match name {
+                "avx512" => "AVX-512",
+                "avx2" => "AVX2",
+                "vaes" => "VAES",
+                "aes" => "AES-NI",
+                "gfni" => "GFNI",
+                _ => "SHA-NI",
+            })
+            .collect();
+        match names.is_empty() {
+            true => "no vector instructions".to_owned(),
+            false => names.join(", "),
+        }
+    }
+
     /// The part that files under `root` tell.
     fn read(root: &Path) -> Self {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
@@ -106,6 +156,7 @@ impl Machine {
                 .filter(|feature| has(feature))
                 .map(str::to_owned)
                 .collect(),
+            instructions: Vec::new(),
             architecture: std::env::consts::ARCH.to_owned(),
             kernel: format!(
                 "{} {}",
@@ -114,6 +165,7 @@ impl Machine {
             ),
             virtual_machine: has("hypervisor"),
             governor: line("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            others: None,
             memory_bytes: field(&text("proc/meminfo"), "MemTotal")
                 .and_then(|total| total.strip_suffix("kB")?.trim().parse::<u64>().ok())
                 .and_then(|kibibytes| kibibytes.checked_mul(1024)),
@@ -215,6 +267,35 @@ mod tests {
         assert!(machine.virtual_machine);
         assert_eq!(machine.governor.as_deref(), Some("performance"));
         assert_eq!(machine.memory_bytes, Some(2 << 20));
+    }
+
+    #[test]
+    fn the_headline_names_what_figures_depend_on() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let mut machine = Machine {
+            date: "2026-01-31T12:34:56Z".to_owned(),
+            cpu: "Some CPU".to_owned(),
+            cpus: 2,
+            kernel: "Linux 6.1.0".to_owned(),
+            instructions: names(&["aes", "avx2", "vaes", "avx512", "gfni"]),
+            ..Machine::read(Path::new("/nonexistent"))
+        };
+        assert_eq!(
+            machine.headline(),
+            "Some CPU (AVX-512, VAES, GFNI), 2 processors, Linux 6.1.0, 2026-01-31T12:34:56Z"
+        );
+        machine.instructions = names(&["aes", "avx2", "sha_ni"]);
+        machine.others = Some(Others {
+            steal: 0.125,
+            processors: 0.7,
+            load: 1.5,
+        });
+        let busy = machine.headline();
+        assert!(busy.contains("(AVX2, AES-NI, SHA-NI)"), "{busy}");
+        assert!(
+            busy.contains("steal 12 %") && busy.contains("load 1.5"),
+            "{busy}"
+        );
     }
 
     #[test]

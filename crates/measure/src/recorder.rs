@@ -43,7 +43,9 @@ impl Recorder {
             let Some(ratio) = measurement.ratio(&run.name, &self.base) else {
                 continue;
             };
-            let point = Point { size, ratio };
+            let base = measurement.run(&self.base);
+            let noisy = run.noisy() || base.is_some_and(Run::noisy);
+            let point = Point { size, ratio, noisy };
             let known = self
                 .curves
                 .iter_mut()

@@ -59,6 +59,20 @@ impl Measurement {
         self.runs.iter().find(|run| run.name == name)
     }
 
+    /// Leaves out the rounds in which others had a processor for a while, if enough are left
+    /// for a verdict.
+    pub fn leave_out_disturbed(&mut self) {
+        let rounds = self.runs.iter().map(|run| run.blocks.len()).min();
+        let quiet: Vec<usize> = (0..rounds.unwrap_or(0))
+            .filter(|&round| self.runs.iter().all(|run| !run.blocks[round].disturbed))
+            .collect();
+        if quiet.len() >= stats::FEWEST_PAIRS {
+            for run in &mut self.runs {
+                run.blocks = quiet.iter().map(|&round| run.blocks[round]).collect();
+            }
+        }
+    }
+
     /// How many times as fast as `base` the candidate was, paired by round;
     /// `None` if either was not measured.
     pub fn ratio(&self, candidate: &str, base: &str) -> Option<Interval> {

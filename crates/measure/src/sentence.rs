@@ -11,6 +11,11 @@ impl Crossover {
     pub fn sentence(&self, candidate: &str, base: &str) -> String {
         let (gain, loss) = (self.gain(), self.loss());
         let told = match (self.shape, self.lone()) {
+            (Shape::NoVerdict, _) if self.all_noisy() => {
+                return format!(
+                    "{candidate} and {base} were too noisy for a verdict; ask again when the machine is quiet."
+                );
+            }
             (Shape::NoVerdict, Some(size)) => {
                 let size = units::size(size);
                 return format!(
@@ -76,6 +81,11 @@ impl Crossover {
         })
     }
 
+    /// Whether there is something, and nothing that could have a verdict.
+    fn all_noisy(&self) -> bool {
+        self.points().next().is_some() && self.points().all(|(point, _)| point.noisy)
+    }
+
     /// `up to 9.5 times slower (at 16 bytes)`.
     fn loss(&self) -> String {
         self.worst().map_or_else(String::new, |worst| {
@@ -115,6 +125,7 @@ impl Crossover {
     fn open_sizes(&self) -> String {
         let sizes: Vec<String> = self
             .with(Outcome::Open)
+            .filter(|point| !point.noisy)
             .map(|point| units::size(point.size))
             .collect();
         match sizes.split_last() {
@@ -150,6 +161,7 @@ mod tests {
             .iter()
             .map(|(size, ratio)| Point {
                 size: *size,
+                noisy: false,
                 ratio: Interval {
                     low: ratio * 0.98,
                     median: *ratio,
@@ -175,6 +187,29 @@ mod tests {
              and 256 bytes): up to 5.4 times as fast (at 8 KiB), but up to 9.5 times slower \
              (at 16 bytes)."
         );
+    }
+
+    #[test]
+    fn what_is_noisy_has_no_place() {
+        let mut points: Vec<Point> = [(16u64, 0.5), (64, 2.0), (256, 3.0)]
+            .map(|(size, ratio)| Point {
+                size,
+                ratio: Interval {
+                    low: ratio,
+                    median: ratio,
+                    high: ratio,
+                },
+                noisy: size == 16,
+            })
+            .to_vec();
+        assert_eq!(
+            Crossover::find(&points).sentence("engine", "software"),
+            "engine beats software at every size with a verdict: up to 3 times as fast (at 256 \
+             bytes)."
+        );
+        points.truncate(1);
+        let all = Crossover::find(&points).sentence("engine", "software");
+        assert!(all.contains("too noisy for a verdict"), "{all}");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The command: its arguments, its files, its exit status.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,6 +11,7 @@ use super::report::Report;
 use super::run::run as run_cases;
 use crate::failure::Failure;
 use crate::options::start;
+use crate::output;
 
 /// Run test vectors from files on every driver, and say which fail.
 ///
@@ -66,14 +66,10 @@ pub(crate) fn run(arguments: &Arguments, mut config: Config) -> Result<ExitCode,
         bar.inc(done as u64)
     });
     bar.finish_and_clear();
-    let mut out = std::io::stdout().lock();
-    let written = match arguments.json {
-        true => serde_json::to_writer_pretty(&mut out, &report)
-            .map_err(std::io::Error::from)
-            .and_then(|()| writeln!(out)),
-        false => write!(out, "{report}"),
-    };
-    written.map_err(|error| Failure::io("write to", "standard output", &error))?;
+    match arguments.json {
+        true => output::json("check", &report)?,
+        false => output::print(&report.to_string())?,
+    }
     Ok(match report.failed() {
         true => ExitCode::from(1),
         false => ExitCode::SUCCESS,

@@ -5,6 +5,8 @@ use std::fmt;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde::Serialize;
 
+use crate::output;
+
 use super::case::{Case, Skipped};
 
 /// How many failures of one driver and algorithm are named; the rest is only counted.
@@ -159,7 +161,8 @@ impl Report {
                 NO_DRIVER => String::new(),
                 driver => format!(" on {driver}"),
             };
-            writeln!(f, "not run{on}: {reason}: {}", what.join(", "))?;
+            let said = format!("not run{on}: {reason}: {}", what.join(", "));
+            write!(f, "{}", output::wrap("", &said))?;
         }
         Ok(())
     }

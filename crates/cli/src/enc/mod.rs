@@ -232,8 +232,8 @@ pub(crate) fn run(args: &EncArgs, key: Option<Secret>, mut config: Config) -> Re
         };
         // Standard output may be where the data went.
         match target {
-            Some(_) => output::json(&summary)?,
-            None => eprintln!("{}", output::to_json(&summary)),
+            Some(_) => output::json("enc", &summary)?,
+            None => eprint!("{}", output::to_json("enc", &summary)),
         }
     }
     Ok(())

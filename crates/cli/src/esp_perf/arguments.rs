@@ -63,8 +63,8 @@ pub(crate) struct EspPerfArgs {
     /// Seconds of work for each number of threads and of packets a call
     #[arg(long, value_name = "S", default_value_t = 0.25)]
     pub(super) seconds: f64,
-    /// Write JSON; '-' is standard output, without the table then
-    #[arg(long, value_name = "FILE")]
+    /// Print JSON instead of the table, or write it into a file: --json=FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(super) json: Option<PathBuf>,
     /// Write the cells as CSV
     #[arg(long, value_name = "FILE")]

@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cipherlane_core::{Config, Framework};
 use cipherlane_esp::{OutboundSa, Verdict};
 use cipherlane_measure::machine::Machine;
+use cipherlane_measure::others::Watch;
 use cipherlane_measure::run::Measurement;
 use cipherlane_measure::teams::{Plan, Team, measure};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -56,12 +57,17 @@ pub(crate) fn run(args: &EspPerfArgs, config: Config) -> Result<ExitCode, Failur
             .map_err(failed)?;
         signal_hook::flag::register(signal, interrupted.clone()).map_err(failed)?;
     }
+    let watch = Watch::start();
+    let cells = measure_all(&asked, &framework, &interrupted)?;
     let results = Results {
-        machine: Machine::detect(),
-        cells: measure_all(&asked, &framework, &interrupted)?,
+        machine: Machine {
+            others: watch.finish(),
+            ..output::machine()
+        },
+        cells,
     };
     if !outputs.take_stdout() {
-        output::print(&table::text(&results))?;
+        output::show(&table::text(&results))?;
     }
     outputs.write(&results)?;
     if let Some(path) = &args.write_pcap {

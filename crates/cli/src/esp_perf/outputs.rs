@@ -63,7 +63,7 @@ impl Outputs {
     pub(super) fn write(&self, results: &Results) -> Result<(), Failure> {
         for (format, path) in &self.files {
             let text = match format {
-                Format::Json => output::to_json(results) + "\n",
+                Format::Json => output::to_json("esp-perf", results),
                 Format::Csv => csv(results),
                 Format::Html => charts::page(results),
             };
@@ -87,6 +87,7 @@ fn csv(results: &Results) -> String {
 fn write_charts(results: &Results, dir: &Path) -> Result<(), Failure> {
     for group in results.groups() {
         for (kind, svg) in [
+            ("rates", charts::rates(group).alone()),
             ("threads", charts::threads(group).alone()),
             ("multipacket", charts::multipackets(group).alone()),
         ] {

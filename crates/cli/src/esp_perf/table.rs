@@ -1,22 +1,24 @@
 //! Results as text: a block a transform and direction.
 
-use comfy_table::ContentArrangement;
-
 use super::cells::{Cell, Results};
 use crate::output;
 use crate::units::digits;
 
 /// A table for each transform, direction and size: a row a number of threads.
 pub(super) fn text(results: &Results) -> String {
-    let machine = &results.machine;
-    let mut text = format!("{}, {} processors\n", machine.cpu, machine.cpus);
+    let mut text = output::headline(&results.machine);
     for group in results.groups() {
         text += &format!("\n{}, {}\n", group[0].transform, group[0].direction);
         text += &block(group);
         text.push('\n');
     }
-    text += "\nMpps and Gbit/s of packets carried. eff: threads as one thread's work alone is 1, and \
-             \npackets a call as one packet a call is 1. ~ is noisy.\n";
+    text.push('\n');
+    text += &output::wrap(
+        "",
+        "Mpps and Gbit/s are of packets carried. eff. threads: how many times as much as one \
+         thread alone. eff. packets: how many times as much as with one packet per call. ~ is \
+         noisy.",
+    );
     text
 }
 
@@ -31,7 +33,6 @@ fn block(cells: &[Cell]) -> String {
         "eff. packets",
     ];
     let mut table = output::table(&heads, &[0, 1, 2, 3, 4, 5, 6]);
-    table.set_content_arrangement(ContentArrangement::Disabled);
     for cell in cells {
         table.add_row([
             cell.size.clone(),

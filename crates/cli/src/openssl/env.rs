@@ -72,11 +72,14 @@ pub(crate) fn run(args: &EnvArgs) -> Result<(), Failure> {
         .and_then(|()| cipherlane_files::write(&path, text.as_bytes()))
         .map_err(|error| Failure::path("write the configuration", &path, &error))?;
     match args.json.json {
-        true => output::json(&Written {
-            openssl_conf: &path,
-            module: &module,
-            ciphers: measured.map(Measured::taken),
-        }),
+        true => output::json(
+            "openssl-env",
+            &Written {
+                openssl_conf: &path,
+                module: &module,
+                ciphers: measured.map(Measured::taken),
+            },
+        ),
         false => output::print(&format!("export OPENSSL_CONF={}\n", quoted(&path))),
     }
 }

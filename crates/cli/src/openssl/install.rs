@@ -153,7 +153,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<(), Failure> {
         steps,
     };
     match args.json.json {
-        true => output::json(&report),
+        true => output::json("openssl-install", &report),
         false => output::print(&sentences(&report)),
     }
 }

@@ -32,8 +32,8 @@ pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     }
     let diagnosis = Diagnosis::make()?;
     match args.json.json {
-        true => output::json(&diagnosis)?,
-        false => output::print(&text(&diagnosis))?,
+        true => output::json("openssl-status", &diagnosis)?,
+        false => output::show(&text(&diagnosis))?,
     }
     Ok(ExitCode::from(u8::from(!diagnosis.problems.is_empty())))
 }

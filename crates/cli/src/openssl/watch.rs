@@ -173,7 +173,7 @@ pub(crate) fn run(command: &[OsString], json: bool) -> Result<ExitCode, Failure>
         problems,
     };
     match json {
-        true => eprintln!("{}", output::to_json(&report)),
+        true => eprint!("{}", output::to_json("openssl-watch", &report)),
         false => eprint!("{}", text(&report)),
     }
     Ok(ExitCode::from(status))

@@ -12,6 +12,7 @@ use crate::algorithms::{Choice, find};
 use crate::failure::Failure;
 use crate::output::JsonFlag;
 use crate::speed::Work;
+use crate::suggest;
 use crate::units;
 
 /// Requests of a batch, and batches under way, at most.
@@ -31,10 +32,10 @@ const MOST_BYTES: usize = 512 << 20;
 pub(crate) struct PlanArgs {
     /// The accelerator: a preset (glxsb-geode-lx, cyclone-v-soc-aes, am335x, hifn-pci,
     /// pcie-modern), or a TOML file that describes one
-    #[arg(long, value_name = "PRESET|FILE.toml")]
+    #[arg(long, value_name = "PRESET|FILE.toml", value_parser = suggest::presets(), hide_possible_values = true)]
     pub(super) device: String,
     /// Algorithm by CryptoAPI or OpenSSL name [default: the first that the device offers]
-    #[arg(value_name = "ALG")]
+    #[arg(value_name = "ALG", value_parser = suggest::algorithms(), hide_possible_values = true)]
     algorithm: Option<String>,
     /// Requests: 'imix', sizes in bytes such as 64,1400,64K, or the IP packets of a capture,
     /// FILE.pcap [default: 16,64,256,1024,4096,8192,64K,450000]

@@ -26,6 +26,8 @@ pub(super) struct Device {
     /// As drivers are named: `dma:NAME`.
     pub(super) driver: String,
     pub(super) settings: model::Settings,
+    /// Faults to order in the description. A forecast is made without them.
+    pub(super) ignored_faults: usize,
     name: String,
     options: Settings,
 }
@@ -55,7 +57,7 @@ pub(super) struct Prediction {
 
 impl Device {
     pub(super) fn load(name: &str, config: &Config) -> Result<Device, Failure> {
-        let settings = model::Settings::load(name).map_err(|problem| {
+        let mut settings = model::Settings::load(name).map_err(|problem| {
             let presets = model::Settings::presets().join(", ");
             let remedy = match problem.contains(&presets) {
                 true => "; or name a TOML file, such as ./card.toml".to_owned(),
@@ -65,7 +67,9 @@ impl Device {
         })?;
         let short = name.rsplit('/').next().unwrap_or(name);
         let short = short.strip_suffix(".toml").unwrap_or(short);
+        let faults = std::mem::take(&mut settings.behaviour.faults);
         Ok(Device {
+            ignored_faults: faults.len(),
             driver: format!("dma:{short}"),
             settings,
             name: short.to_owned(),

@@ -9,8 +9,10 @@ use super::workload::Workload;
 
 /// Faster by less than this share is no help: nobody would notice it.
 const NOTICED: f64 = 0.03;
-/// Processor time freed that is worth an accelerator, as a share of what software takes.
+/// Processor time freed that is worth an accelerator: as a share of what software takes, and of
+/// a core. A device that does little frees little, however cheap its driver is.
 const WORTH: f64 = 0.1;
+const WORTH_CORES: f64 = 0.01;
 
 /// What a size comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -172,7 +174,10 @@ impl Row {
         let verdict = match device {
             None => Verdict::NotTaken,
             Some(_) if times >= 1.0 + NOTICED => Verdict::Faster,
-            Some(device) if device.processor_ns <= (1.0 - WORTH) * software.processor_ns => {
+            Some(device)
+                if device.processor_ns <= (1.0 - WORTH) * software.processor_ns
+                    && frees_cores >= WORTH_CORES =>
+            {
                 Verdict::FreesProcessor
             }
             Some(_) => Verdict::NoHelp,
@@ -206,13 +211,16 @@ impl Row {
             ),
         };
         match self.verdict {
+            Verdict::NotTaken | Verdict::NoHelp if self.times > 1.0 - NOTICED => {
+                format!("does not help: as fast as software, {work}")
+            }
             Verdict::NotTaken | Verdict::NoHelp => format!(
                 "does not help: {} times slower, {work}",
                 units::times(1.0 / self.times)
             ),
             Verdict::FreesProcessor => format!(
-                "frees {:.0} % of a core, but no more than {}: {work}",
-                self.frees_cores * 100.0,
+                "{}, but gives no more than {}: {work}",
+                freed(self.frees_cores),
                 units::rate(device.bytes_per_second)
             ),
             Verdict::Faster => format!("helps: {} times as fast, {work}", units::times(self.times)),
@@ -221,6 +229,15 @@ impl Row {
 
     fn helps(&self) -> bool {
         self.verdict >= Verdict::FreesProcessor
+    }
+}
+
+/// Processor time that others can use, in words. What is more than a core is no time that
+/// software would have had, but work that it could not have done.
+pub(super) fn freed(cores: f64) -> String {
+    match cores {
+        cores if cores > 1.0 => format!("does the work of {cores:.1} cores"),
+        cores => format!("frees {:.0} % of a core", cores.max(0.0) * 100.0),
     }
 }
 
@@ -268,7 +285,12 @@ fn verdict(rows: &[&Row]) -> String {
     let (least, most) = freed.fold((f64::MAX, f64::MIN), |(least, most), freed| {
         (least.min(freed), most.max(freed))
     });
-    if most >= 0.5 {
+    if most > 100.0 {
+        parts.push(format!(
+            "does the work of up to {:.1} cores of this machine",
+            most / 100.0
+        ));
+    } else if most >= 0.5 {
         let where_it_helps = match helping.len() == rows.len() {
             true => "",
             false => " where it helps",
@@ -361,6 +383,53 @@ mod tests {
         let mut hole = hole.to_vec();
         hole[1].size = 2048;
         assert!(verdict(&hole.iter().collect::<Vec<_>>()).contains("not help at 2 KiB"));
+    }
+
+    #[test]
+    fn little_is_not_called_much() {
+        let cell = |driver: &str, bytes_per_second: f64, seconds_per_gb: f64| Cell {
+            algorithm: "cbc(aes)".to_owned(),
+            keybits: 128,
+            direction: "encrypt".to_owned(),
+            driver: driver.to_owned(),
+            size: 16,
+            batch: 1,
+            threads: 1,
+            bytes_per_second,
+            ci_low: bytes_per_second,
+            ci_high: bytes_per_second,
+            ns_per_request_p50: 1.0,
+            ns_per_request_p99: 1.0,
+            user_seconds_per_gb: seconds_per_gb,
+            system_seconds_per_gb: 0.0,
+            voluntary_switches_per_request: 0.0,
+            involuntary_switches_per_request: 0.0,
+            page_faults_per_request: 0.0,
+            noisy: false,
+            depth: None,
+        };
+        let workload = Workload {
+            mix: None,
+            shares: vec![(16, 1.0)],
+        };
+        let row = |device: f64, seconds_per_gb: f64| {
+            let cells = [cell(BASE, 1e9, 1.0), cell("dma:x", device, seconds_per_gb)];
+            Row::new(&cells, "dma:x", &workload).unwrap()
+        };
+        // 3 kB/s, however little of the processor it takes.
+        let slow = row(3e3, 0.1);
+        assert_eq!(slow.verdict, Verdict::NoHelp);
+        assert!(
+            slow.sentence.starts_with("does not help"),
+            "{}",
+            slow.sentence
+        );
+        assert_eq!(row(0.5e9, 0.1).verdict, Verdict::FreesProcessor);
+        // As much as 30 cores: not '3000 % of a core'.
+        let fast = row(31e9, 0.01);
+        let said = verdict(&[&fast]);
+        assert!(said.contains("does the work of up to 30.7 cores"), "{said}");
+        assert_eq!(freed(0.3), "frees 30 % of a core");
     }
 
     #[test]

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use cipherlane_core::{Error, Framework, Session};
 use cipherlane_measure::interleave::{Plan, measure};
-use cipherlane_measure::run::Measurement;
-use cipherlane_measure::stats::FEWEST_PAIRS;
+use cipherlane_measure::run::{Measurement, Run};
 use cipherlane_measure::subject::Candidate;
 
 use crate::algorithms::Choice;
@@ -16,6 +15,8 @@ use crate::speed::{Submitting, Waiting, Work, key};
 pub(super) const BASE: &str = "software";
 /// The workers of dedicated cores.
 const CORES: &str = "cores";
+/// Behind the name of a driver to which the caller submits.
+const SUBMITTED: &str = ", submitted";
 /// The longest warm-up.
 const WARM_UP: Duration = Duration::from_millis(30);
 /// The longest block: short enough that others leave some of them alone on a busy machine.
@@ -56,35 +57,40 @@ impl Host {
             warm_up: time.min(WARM_UP),
             ..Plan::default()
         };
-        let candidates: Vec<Candidate<'_>> = self
-            .sessions
-            .iter()
-            .map(|(name, session)| match depth {
-                None => Candidate::new(*name, move |thread| {
-                    Waiting::new(session, work, serial, thread)
-                }),
-                Some(depth) => Candidate::new(*name, move |thread| {
-                    Submitting::new(session, work, depth, serial, thread)
-                }),
-            })
-            .collect();
+        let mut candidates: Vec<Candidate<'_>> = Vec::new();
+        for (name, session) in &self.sessions {
+            candidates.push(Candidate::new(*name, move |thread| {
+                Waiting::new(session, work, serial, thread)
+            }));
+            if let Some(depth) = depth {
+                candidates.push(Candidate::new(
+                    format!("{name}{SUBMITTED}"),
+                    move |thread| Submitting::new(session, work, depth, serial, thread),
+                ));
+            }
+        }
         let mut measured = measure(&plan, &candidates, |_| ())
             .map_err(|error| Failure::Runtime(error.to_string()))?;
-        leave_out_disturbed(&mut measured);
+        // The device of the model shares its machine with nobody either.
+        measured.leave_out_disturbed();
+        keep_the_faster_way(&mut measured);
         Ok(measured)
     }
 }
 
-/// Leaves out the rounds in which others had the processor for a while, if enough are left: the
-/// device of the model shares its machine with nobody either.
-fn leave_out_disturbed(measured: &mut Measurement) {
-    let rounds = measured.runs.iter().map(|run| run.blocks.len()).min();
-    let quiet: Vec<usize> = (0..rounds.unwrap_or(0))
-        .filter(|&round| measured.runs.iter().all(|run| !run.blocks[round].disturbed))
-        .collect();
-    if quiet.len() >= FEWEST_PAIRS {
-        for run in &mut measured.runs {
-            run.blocks = quiet.iter().map(|&round| run.blocks[round]).collect();
+/// Of calls that wait and calls that submit, the way that gives more stays, under the driver's
+/// name: nobody has to submit to software because a device would have it so.
+fn keep_the_faster_way(measured: &mut Measurement) {
+    let (submitted, mut waiting): (Vec<Run>, Vec<Run>) = std::mem::take(&mut measured.runs)
+        .into_iter()
+        .partition(|run| run.name.ends_with(SUBMITTED));
+    let rate = |run: &Run| run.rate().map_or(0.0, |rate| rate.median);
+    for run in submitted {
+        let name = run.name.trim_end_matches(SUBMITTED).to_owned();
+        let other = waiting.iter_mut().find(|waiting| waiting.name == name);
+        if let Some(other) = other.filter(|other| rate(other) < rate(&run)) {
+            *other = Run { name, ..run };
         }
     }
+    measured.runs = waiting;
 }

@@ -17,6 +17,7 @@ mod workload;
 
 use cipherlane_core::Config;
 use cipherlane_measure::machine::Machine;
+use cipherlane_measure::others::Watch;
 use cipherlane_measure::recorder::Recorder;
 
 use self::arguments::Asked;
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &PlanArgs, mut config: Config) -> Result<(), Failure> {
     // All of this machine's ways are looked at, whatever is forced otherwise.
     config.force = None;
     let host = Host::new(&start(config)?, &asked.choice)?;
+    let watch = Watch::start();
     let mut recorder = Recorder::new(BASE);
     let mut serial = 0;
     for &(batch, depth) in &asked.callers {
@@ -55,7 +57,10 @@ pub(crate) fn run(args: &PlanArgs, mut config: Config) -> Result<(), Failure> {
             recorder.add(&asked.case(work, depth), size as u64, &measured);
         }
     }
-    let record = recorder.finish(Machine::detect());
+    let record = recorder.finish(Machine {
+        others: watch.finish(),
+        ..output::machine()
+    });
     let forecasts = forecast::forecasts(&record, &device.driver, &asked.workload);
     let verdict = forecast::overall(&forecasts);
     let plan = Plan::new(&device, forecasts, verdict, record);
@@ -63,8 +68,8 @@ pub(crate) fn run(args: &PlanArgs, mut config: Config) -> Result<(), Failure> {
         write_whole(path, plan.page().as_bytes())?;
     }
     match (args.output.json, &args.html) {
-        (true, _) => output::json(&plan),
+        (true, _) => output::json("plan", &plan),
         (false, Some(path)) if is_stdout(path) => Ok(()),
-        (false, _) => output::print(&plan.text()),
+        (false, _) => output::show(&plan.text()),
     }
 }

@@ -3,7 +3,7 @@
 use cipherlane_measure::record::Record;
 use cipherlane_measure::report::{self, escape};
 use cipherlane_measure::units;
-use comfy_table::{CellAlignment, ContentArrangement};
+use comfy_table::CellAlignment;
 use serde::Serialize;
 
 use super::device::Device;
@@ -13,7 +13,8 @@ use crate::output::{self, wrap};
 /// How to read the figures.
 const LEGEND: &str = "This machine was measured; the device is simulated from its description, \
     behind the driver that would serve it, and the processor time of the driver's work is as the \
-    description says. Times are those of a request. Load is in cores: 100 % is one. What is freed \
+    description says. Software is measured in the way that is fastest here, whether it waits for \
+    each call or submits. Times are those of a request. Load is in cores: 100 % is one. What is freed \
     is what software would need of a core for as much as the device does, less what the driver \
     needs.";
 
@@ -23,6 +24,8 @@ const QUIET: f64 = 0.8;
 /// Everything, for JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Plan<'a> {
+    /// Faults that the description orders, and that were left out.
+    pub(super) ignored_faults: usize,
     /// As given to `--drivers`.
     pub(super) driver: &'a str,
     /// What the device is.
@@ -44,6 +47,7 @@ impl<'a> Plan<'a> {
         record: Record,
     ) -> Plan<'a> {
         Plan {
+            ignored_faults: device.ignored_faults,
             driver: &device.driver,
             device: &device.settings.title,
             verdict,
@@ -53,16 +57,12 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn text(&self) -> String {
-        let machine = &self.record.machine;
-        let mut text = format!(
-            "{}: {}\nbeside {}, {} processors, {}\n{}",
-            self.driver,
-            self.device,
-            machine.cpu,
-            machine.cpus,
-            machine.date,
-            wrap("", LEGEND)
-        );
+        let title = format!("{}: {}", self.driver, self.device);
+        let beside = format!("Beside {}.", self.record.machine.headline());
+        let mut text = wrap("", &title) + &wrap("", &beside) + &wrap("", LEGEND);
+        if self.ignored_faults > 0 {
+            text += &wrap("", &ignored(self.ignored_faults));
+        }
         for forecast in &self.forecasts {
             text += &format!("\n{}\n{}\n", forecast.case.title(), table(forecast));
             for row in &forecast.rows {
@@ -75,7 +75,7 @@ impl<'a> Plan<'a> {
             if let Some(mix) = &forecast.mix {
                 text += &wrap("", &mix.sentence);
             }
-            text += &wrap("", &forecast.verdict);
+            text += &wrap("", &output::styled(output::STRONG, &forecast.verdict));
         }
         if let Some(share) = self.had() {
             text += &wrap(
@@ -107,6 +107,9 @@ impl<'a> Plan<'a> {
             escape(self.device),
             escape(LEGEND)
         );
+        if self.ignored_faults > 0 {
+            lead += &format!("<p>{}</p>\n", escape(&ignored(self.ignored_faults)));
+        }
         for forecast in &self.forecasts {
             let sentences: String = forecast
                 .rows
@@ -129,6 +132,14 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// What a forecast says of faults that are ordered.
+fn ignored(faults: usize) -> String {
+    format!(
+        "The description orders {faults} faults, which are ignored here: this is the device \
+         while it works."
+    )
+}
+
 /// A row a size and way.
 fn table(forecast: &Forecast) -> String {
     let heads = [
@@ -139,12 +150,10 @@ fn table(forecast: &Forecast) -> String {
         "latency",
         "processor",
         "load",
-        "waits",
         "frees",
     ];
     let numbers: Vec<usize> = (2..heads.len()).collect();
     let mut table = output::table(&heads, &numbers);
-    table.set_content_arrangement(ContentArrangement::Disabled);
     if let Some(column) = table.column_mut(0) {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -162,7 +171,10 @@ fn table(forecast: &Forecast) -> String {
 
 fn line(size: String, by: &str, figures: Figures, compared: Option<&Row>) -> Vec<String> {
     let compared = compared.map(|row| {
-        let freed = format!("{:.0} %", row.frees_cores.max(0.0) * 100.0);
+        let freed = match row.frees_cores {
+            cores if cores > 1.0 => format!("{cores:.1} cores"),
+            cores => format!("{:.0} %", cores.max(0.0) * 100.0),
+        };
         (format!("×{}", units::times(row.times)), freed)
     });
     let (times, freed) = compared.unwrap_or_default();
@@ -174,7 +186,6 @@ fn line(size: String, by: &str, figures: Figures, compared: Option<&Row>) -> Vec
         units::time(figures.latency_ns),
         units::time(figures.processor_ns),
         format!("{:.0} %", figures.load * 100.0),
-        format!("{:.2}", figures.context_switches),
         freed,
     ]
 }

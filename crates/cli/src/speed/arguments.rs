@@ -6,7 +6,9 @@ use cipherlane_core::{Error, read_text};
 use clap::Args;
 use serde::Deserialize;
 
+use super::unit::Unit;
 use crate::failure::Failure;
+use crate::suggest;
 use crate::units;
 
 /// The longest definition that is read, in bytes.
@@ -19,14 +21,18 @@ const MAX_FILE: u64 = 1 << 20;
 /// in ESP. Decryption of an AEAD reads a kept ciphertext and writes beside it, always under the
 /// IV that the ciphertext was made with, since in place only the first tag would be right.
 /// All drivers of a cell take turns in short blocks.
+///
+/// Without options that ask for more it answers within ten seconds: the usual ciphers at three
+/// sizes, by software and OpenSSL, one request at a time.
 #[derive(Args, Debug)]
 pub(crate) struct SpeedArgs {
     /// Algorithms by CryptoAPI or OpenSSL name, such as 'gcm(aes)' or aes-256-gcm
-    /// [default: gcm(aes) ctr(aes) cbc(aes) xts(aes) rfc7539(chacha20,poly1305) hmac(sha256)]
-    #[arg(value_name = "ALG")]
+    /// [default: some; with --full gcm(aes) ctr(aes) cbc(aes) xts(aes)
+    /// rfc7539(chacha20,poly1305) hmac(sha256)]
+    #[arg(value_name = "ALG", value_parser = suggest::algorithms(), hide_possible_values = true)]
     pub(super) algorithms: Vec<String>,
     /// Drivers; 'auto' is the dispatcher's choice [default: software,cores,openssl,auto]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = suggest::drivers(), hide_possible_values = true)]
     pub(super) drivers: Vec<String>,
     /// Bytes of a request [default: 16,64,256,1024,1400,8K,16K,64K,1M]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = units::parse_size)]
@@ -62,15 +68,38 @@ pub(crate) struct SpeedArgs {
     /// done anyhow where one of the drivers is a device (dma:NAME)
     #[arg(long, short)]
     pub(super) verbose: bool,
-    /// Write JSON; '-' is standard output, without the table then
-    #[arg(long, value_name = "FILE")]
+    /// Measure everything that is the default of the other options: minutes
+    #[arg(long)]
+    pub(super) full: bool,
+    /// In what the figures of the tables are told
+    #[arg(long, value_enum, value_name = "UNIT", default_value_t)]
+    pub(super) unit: Unit,
+    /// Print JSON instead of the table, or write it into a file: --json=FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(super) json: Option<PathBuf>,
     /// Write the cells as CSV
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
+    /// Write the tables as Markdown; '-' is standard output, without the table then
+    #[arg(long, value_name = "FILE")]
+    pub(super) markdown: Option<PathBuf>,
     /// Write a page with charts, which needs no network
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
+}
+
+impl SpeedArgs {
+    /// Whether nothing asks for more than the short answer.
+    pub(super) fn is_bare(&self) -> bool {
+        let lists = [&self.sizes, &self.batch, &self.threads, &self.submit];
+        lists.into_iter().all(Vec::is_empty)
+            && self.algorithms.is_empty()
+            && self.drivers.is_empty()
+            && self.definition.is_none()
+            && !self.full
+            && !self.verbose
+            && !self.decrypt
+    }
 }
 
 /// A definition file: the options by name, and a title. Every field may be left out.

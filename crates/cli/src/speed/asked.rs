@@ -6,6 +6,7 @@ use cipherlane_core::{Algorithm, Direction};
 use cipherlane_measure::interleave::MOST_THREADS;
 
 use super::arguments::{Definition, SpeedArgs};
+pub(super) use super::unit::Unit;
 use crate::algorithms::{self, Choice};
 use crate::failure::Failure;
 
@@ -23,6 +24,19 @@ const DRIVERS: [&str; 4] = [BASE, "cores", "openssl", AUTO];
 const SIZES: [usize; 9] = [16, 64, 256, 1024, 1400, 8192, 16384, 65536, 1 << 20];
 const BATCHES: [usize; 2] = [1, 16];
 const SECONDS: f64 = 0.25;
+/// The short answer: what is measured, and seconds for all of it.
+const SHORT: [&str; 5] = [
+    "gcm(aes)",
+    "ctr(aes)",
+    "xts(aes)",
+    "rfc7539(chacha20,poly1305)",
+    "hmac(sha256)",
+];
+const SHORT_DRIVERS: [&str; 3] = [BASE, "cores", "openssl"];
+const SHORT_SIZES: [usize; 3] = [64, 1400, 16384];
+const SHORT_SECONDS: f64 = 6.0;
+/// Short enough that others leave some blocks alone on a busy machine.
+const SHORT_BLOCK: Duration = Duration::from_millis(2);
 /// Blocks into which the time of a cell and driver is cut, unless that makes them too long.
 const BLOCKS: f64 = 12.0;
 /// The longest block, unless the user says otherwise.
@@ -57,6 +71,9 @@ pub(super) struct Asked {
     /// Of one block of a driver.
     pub(super) block: Duration,
     pub(super) verbose: bool,
+    pub(super) unit: Unit,
+    /// Only the short answer is wanted.
+    pub(super) short: bool,
 }
 
 impl Asked {
@@ -65,6 +82,7 @@ impl Asked {
             Some(path) => Definition::read(path)?,
             None => Definition::default(),
         };
+        let short = forced.is_none() && args.is_bare();
         let keybits = args.keybits.or(definition.keybits);
         let named = first_given([&args.algorithms, &definition.algorithms]);
         let choices = match named {
@@ -72,11 +90,13 @@ impl Asked {
                 let found = named.iter().map(|name| algorithms::find(name, keybits));
                 found.collect::<Result<Vec<_>, _>>()?
             }
-            None => default_choices(keybits)?,
+            None if short => default_choices(&SHORT, keybits)?,
+            None => default_choices(&ALGORITHMS, keybits)?,
         };
         let mut drivers = match (first_given([&args.drivers, &definition.drivers]), forced) {
             (Some(named), _) => named.to_vec(),
             (None, Some(forced)) => vec![BASE.to_owned(), forced.to_owned()],
+            (None, None) if short => SHORT_DRIVERS.map(str::to_owned).to_vec(),
             (None, None) => DRIVERS.map(str::to_owned).to_vec(),
         };
         let drivers_named = first_given([&args.drivers, &definition.drivers]).is_some();
@@ -87,13 +107,19 @@ impl Asked {
             0..=MOST_DEPTH,
         )?;
         let threads = 1..=MOST_THREADS;
-        let seconds = args.seconds.or(definition.seconds).unwrap_or(SECONDS);
+        let short_seconds = || {
+            let cells = choices.len() * drivers.len() * SHORT_SIZES.len();
+            SHORT_SECONDS / cells.max(1) as f64
+        };
+        let seconds = args.seconds.or(definition.seconds);
+        let seconds = seconds.unwrap_or_else(|| if short { short_seconds() } else { SECONDS });
         if !(0.001..=3600.0).contains(&seconds) {
             return Err(Failure::Usage(format!(
                 "--seconds {seconds}: give 0.001 to 3600 seconds for each cell and driver"
             )));
         }
         let block = match args.block.or(definition.block) {
+            None if short => SHORT_BLOCK,
             None => Duration::from_secs_f64(seconds / BLOCKS).min(BLOCK),
             Some(block) if (0.1..=1000.0).contains(&block) => Duration::from_secs_f64(block / 1e3),
             Some(block) => {
@@ -113,13 +139,13 @@ impl Asked {
             sizes: numbers(
                 "--sizes",
                 [&args.sizes, &definition.sizes],
-                &SIZES,
+                if short { &SHORT_SIZES } else { &SIZES },
                 1..=MOST_SIZE,
             )?,
             batches: numbers(
                 "--batch",
                 [&args.batch, &definition.batch],
-                &BATCHES,
+                if short { &[1] } else { &BATCHES },
                 1..=MOST_BATCH,
             )?,
             threads: numbers(
@@ -139,13 +165,15 @@ impl Asked {
             seconds,
             block,
             verbose: args.verbose,
+            unit: args.unit,
+            short,
         })
     }
 }
 
 /// The default algorithms that take a key of so many bits.
-fn default_choices(keybits: Option<u32>) -> Result<Vec<Choice>, Failure> {
-    let all = ALGORITHMS.map(Algorithm::find).into_iter();
+fn default_choices(names: &[&str], keybits: Option<u32>) -> Result<Vec<Choice>, Failure> {
+    let all = names.iter().map(|name| Algorithm::find(name));
     let all = all.collect::<Result<Vec<_>, _>>()?;
     let taken: Vec<_> = all
         .into_iter()

@@ -7,26 +7,33 @@
 //! | `work`, `waiting`, `submitting` | what one operation is, and the two kinds of caller |
 //! | `memory` | a caller's memory, which all drivers use in turn |
 //! | `auto` | what `auto` has to know first, and whether it kept its promise |
-//! | `table`, `outputs` | what is printed; JSON, CSV and HTML |
+//! | `table`, `short`, `unit` | what is printed, or the short answer; GB/s, cycles, nanoseconds |
+//! | `outputs`, `markdown` | JSON, CSV, HTML and Markdown |
 
 mod arguments;
 mod asked;
 mod auto;
 mod lineup;
+mod markdown;
 mod memory;
 pub(crate) mod outputs;
+mod short;
 mod submitting;
 mod table;
+mod unit;
 mod waiting;
 mod work;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cipherlane_core::Config;
+use cipherlane_core::{Config, Framework, Health};
 use cipherlane_drivers::dma::PREFIX;
 use cipherlane_measure::interleave::{Plan, measure};
 use cipherlane_measure::machine::Machine;
+use cipherlane_measure::others::Watch;
 use cipherlane_measure::recorder::Recorder;
+use cipherlane_measure::run::Measurement;
 use cipherlane_measure::subject::Candidate;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -63,7 +70,9 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
     let framework = start_learning(config.clone())?;
     let lineup = Lineup::new(&framework, &asked)?;
     let cells = work::cells(&asked, &lineup, Machine::detect().memory_bytes)?;
-    for note in lineup.notes.iter().chain(&cells.notes) {
+    // For the short answer nobody has named a driver or a size.
+    let notes = lineup.notes.iter().chain(&cells.notes);
+    for note in notes.filter(|_| !asked.short) {
         eprintln!("cipherlane: {note}");
     }
     if lineup.has_auto() {
@@ -71,14 +80,16 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
     }
     let duration = expected(&asked, &lineup, &cells.cells);
     eprintln!(
-        "cipherlane: {} cells by up to {} drivers, {} s each: about {}",
+        "cipherlane: {} cells by up to {} drivers, {:.3} s each: about {}",
         cells.cells.len(),
         lineup.most_drivers(),
         asked.seconds,
         in_words(duration),
     );
 
+    let watch = Watch::start();
     let mut recorder = Recorder::new(lineup.base.clone());
+    let mut failed = BTreeMap::new();
     let mut promise = Promise::new(&framework, &lineup);
     let style = ProgressStyle::with_template("{wide_bar} {percent} % {eta} {msg}");
     let bar = ProgressBar::new(1000 * cells.cells.len() as u64)
@@ -92,10 +103,14 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
                 let case = cell.case();
                 bar.set_message(format!("{}, {}", case.title(), cell.size));
                 let candidates = candidates(cell, index, &lineup);
-                let measured = measure(&plan(&asked, cell), &candidates, |at| {
+                let mut measured = measure(&plan(&asked, cell), &candidates, |at| {
                     bar.set_position((1000 * index + 1000 * at.round / at.rounds.max(1)) as u64);
                 })
                 .map_err(|error| Failure::Runtime(error.to_string()))?;
+                if asked.short {
+                    measured.leave_out_disturbed();
+                }
+                leave_out_failed(&framework, &mut measured, &mut failed)?;
                 recorder.add(&case, cell.size as u64, &measured);
                 promise.add(cell, &measured);
                 Ok(())
@@ -103,11 +118,23 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
     bar.finish_and_clear();
     finished?;
 
-    let record = recorder.finish(Machine::detect());
-    if !outputs.take_stdout() {
-        output::print(&table::text(&record, &asked, &promise))?;
+    let record = recorder.finish(Machine {
+        others: watch.finish(),
+        ..output::machine()
+    });
+    for (driver, health) in &failed {
+        eprintln!(
+            "cipherlane: warning: driver '{driver}' is left out where software did its work: \
+             {health}"
+        );
     }
-    outputs.write(&record, &asked.title)
+    if !outputs.take_stdout() {
+        output::show(&match asked.short {
+            true => short::text(&record, asked.unit),
+            false => table::text(&record, &asked, &promise),
+        })?;
+    }
+    outputs.write(&record, &asked)
 }
 
 fn plan(asked: &Asked, cell: &Cell) -> Plan {
@@ -120,7 +147,26 @@ fn plan(asked: &Asked, cell: &Cell) -> Plan {
     }
 }
 
-/// One candidate a driver, each with the session that was opened for the algorithm.
+/// Leaves out the drivers that were set aside meanwhile: software did their work. Of each the
+/// reason is noted.
+fn leave_out_failed(
+    framework: &Framework,
+    measured: &mut Measurement,
+    failed: &mut BTreeMap<String, String>,
+) -> Result<(), Failure> {
+    for name in framework.driver_names() {
+        let health = framework.health(name)?;
+        if health != Health::Working {
+            measured.runs.retain(|run| run.name != name);
+            failed
+                .entry(name.to_owned())
+                .or_insert_with(|| health.to_string());
+        }
+    }
+    Ok(())
+}
+
+/// One candidate per driver, each with the session that was opened for the algorithm.
 fn candidates<'l>(cell: &Cell, serial: usize, lineup: &'l Lineup) -> Vec<Candidate<'l>> {
     let sessions = lineup.sessions(cell.choice);
     let serial = serial as u64;

@@ -1,4 +1,4 @@
-//! JSON, CSV and HTML: whole files, or one of them to standard output.
+//! JSON, CSV, HTML and Markdown: whole files, or one of them to standard output.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,8 @@ use cipherlane_measure::record::Record;
 use cipherlane_measure::report;
 
 use super::arguments::SpeedArgs;
+use super::asked::Asked;
+use super::markdown;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output;
@@ -22,6 +24,7 @@ enum Format {
     Json,
     Csv,
     Html,
+    Markdown,
 }
 
 impl Outputs {
@@ -31,6 +34,7 @@ impl Outputs {
             (Format::Json, &args.json),
             (Format::Csv, &args.csv),
             (Format::Html, &args.html),
+            (Format::Markdown, &args.markdown),
         ];
         let outputs: Vec<(Format, PathBuf)> = formats
             .into_iter()
@@ -38,7 +42,7 @@ impl Outputs {
             .collect();
         if outputs.iter().filter(|(_, path)| is_stdout(path)).count() > 1 {
             return Err(Failure::Usage(
-                "only one of --json, --csv and --html can be '-'; name files for the others"
+                "only one of --json, --csv, --html and --markdown can be '-'; name files for the others"
                     .to_owned(),
             ));
         }
@@ -53,14 +57,17 @@ impl Outputs {
         self.outputs.iter().any(|(_, path)| is_stdout(path))
     }
 
-    pub(super) fn write(&self, record: &Record, title: &str) -> Result<(), Failure> {
+    pub(super) fn write(&self, record: &Record, asked: &Asked) -> Result<(), Failure> {
         for (format, path) in &self.outputs {
             let failed = |error: io::Error| Failure::path("write", path, &error);
             let mut bytes = Vec::new();
             match format {
-                Format::Json => record.write_json(&mut bytes).map_err(failed)?,
+                Format::Json => bytes = output::to_json("speed", record).into_bytes(),
                 Format::Csv => record.write_csv(&mut bytes).map_err(failed)?,
-                Format::Html => bytes = report::html(record, title).into_bytes(),
+                Format::Html => bytes = report::html(record, &asked.title).into_bytes(),
+                Format::Markdown => {
+                    bytes = markdown::text(record, &asked.title, asked.unit).into_bytes();
+                }
             }
             write_whole(path, &bytes)?;
         }

@@ -41,6 +41,18 @@ fn a_file_is_not_written_after_a_wrong_result() {
 }
 
 #[test]
+fn letting_auto_use_a_device_is_said_to_have_no_effect() {
+    let place = Place::new();
+    place.write("in", data(1000));
+    let key = &HEX[..32];
+    let line = format!("--auto dma:am335x enc -aes-128-ctr -K {key} -iv {IV} -in in -out out");
+    let output = run(&mut place.cipherlane(&line), 0);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("--auto has no effect on enc"), "{said}");
+    assert!(said.contains("--driver"), "{said}");
+}
+
+#[test]
 fn software_goes_on_when_a_device_hangs_and_says_so_once() {
     let place = rig("{kind = \"hang\", after = 200, count = 100000}");
     let output = run(

@@ -22,7 +22,7 @@ fn every_transform_is_measured_in_both_directions_and_all_cells_are_reported() {
         place.path("h"),
         place.path("s"),
     );
-    let options = "--size 64,imix --threads 2 --multipacket 16 --json j --csv c --html h --svg s";
+    let options = "--size 64,imix --threads 2 --multipacket 16 --json=j --csv c --html h --svg s";
     let table = printed(esp_perf(&place, options).args(["--transform", names]));
     assert!(
         table.contains("Mpps") && table.contains("chacha, open"),
@@ -63,9 +63,9 @@ fn every_transform_is_measured_in_both_directions_and_all_cells_are_reported() {
         13 * 2 * 2
     );
     assert!(!page.contains("http://") && !page.contains("src="));
-    assert_eq!(std::fs::read_dir(&svg).unwrap().count(), 13 * 2 * 2);
+    assert_eq!(std::fs::read_dir(&svg).unwrap().count(), 13 * 2 * 3);
     let chart = std::fs::read_to_string(svg.join("gcm-128-open-threads.svg")).unwrap();
-    assert!(chart.starts_with("<svg xmlns") && chart.contains("circle"));
+    assert!(chart.starts_with("<svg xmlns") && chart.contains("class=\"curve"));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn wrong_options_are_named_with_what_is_right() {
         ("--threads 0", "1 to 512"),
         ("--size 19", "20 to 65535"),
         ("--size big", "imix"),
-        ("--json - --csv -", "only one"),
+        ("--json --csv -", "only one"),
         ("--pcap /dev/null", "no whole pcap"),
     ] {
         refused(&mut esp_perf(&place, line), 2, &[expected]);
@@ -94,7 +94,7 @@ fn wrong_options_are_named_with_what_is_right() {
 fn a_capture_that_was_written_is_traffic_again() {
     let place = Place::new();
     let quick = |line: &str| {
-        let options = "--threads 1 --multipacket 1 --json -";
+        let options = "--threads 1 --multipacket 1 --json";
         run(&mut esp_perf(&place, &format!("{options} {line}")), 0)
     };
     let output = quick("--size imix --write-pcap sealed.pcap");
@@ -107,7 +107,7 @@ fn a_capture_that_was_written_is_traffic_again() {
 
 #[test]
 fn an_interrupt_ends_it_in_order_with_what_there_is() {
-    let options = "--threads 1 --multipacket 1 --size 64 --seconds 3600 --json -";
+    let options = "--threads 1 --multipacket 1 --size 64 --seconds 3600 --json";
     let place = Place::new();
     let child = place
         .cipherlane(&format!("esp-perf {options}"))

@@ -10,5 +10,6 @@ mod openssl;
 mod others;
 mod place;
 mod plan;
+mod schemas;
 mod secrets;
 mod speed;

@@ -103,6 +103,36 @@ fn a_device_that_costs_nothing_helps_from_the_size_on_that_it_takes() {
 }
 
 #[test]
+fn faults_to_order_are_ignored_and_that_is_said() {
+    let place = Place::new();
+    let device = include_str!("../../../drivers/src/dma/model/presets/pcie-modern.toml");
+    let fault = "{kind = \"hang\", after = 0, count = 1000000}";
+    place.write(
+        "card.toml",
+        format!("{device}\n[behaviour]\nfaults = [{fault}]\n"),
+    );
+    let arguments = [
+        "--device",
+        "card.toml",
+        "--workload",
+        "64K",
+        "--submit",
+        "0",
+    ];
+    let said = printed(&mut plan(&place, &arguments));
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("orders 1 faults, which are ignored"),
+        "{said}"
+    );
+    let record = json(&place, &arguments);
+    assert!(
+        record["forecasts"][0]["rows"][0]["device"].is_object(),
+        "{record}"
+    );
+}
+
+#[test]
 fn a_mix_and_a_capture_are_judged_as_a_whole() {
     let place = Place::new();
     let words: [u32; 6] = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 1 << 18, 101];

@@ -15,7 +15,7 @@ fn speed(place: &Place, arguments: &[&str]) -> Command {
 }
 
 fn record(place: &Place, arguments: &[&str]) -> Value {
-    let output = printed(speed(place, arguments).args(["--json", "-"]));
+    let output = printed(speed(place, arguments).arg("--json"));
     serde_json::from_str(&output).unwrap()
 }
 
@@ -38,7 +38,7 @@ fn json_has_the_agreed_shape_and_auto_is_calibrated_and_kept() {
         "--batch",
         "1,4",
     ];
-    let output = run(speed(&place, &options).args(["--json", "out.json"]), 0);
+    let output = run(speed(&place, &options).arg("--json=out.json"), 0);
     let said = text(&output.stderr);
     assert!(said.contains("calibrating first"), "{said}");
     assert!(said.contains("8 cells by up to 3 drivers"), "{said}");
@@ -95,15 +95,108 @@ fn json_has_the_agreed_shape_and_auto_is_calibrated_and_kept() {
         "{table}"
     );
     assert!(table.contains("8 KiB") && table.contains('*'), "{table}");
+    let prose = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        table.contains(crossovers[0]["sentence"].as_str().unwrap()),
+        prose.contains(crossovers[0]["sentence"].as_str().unwrap()),
         "{table}"
     );
+    let widest = table.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80) && !table.contains('\x1b'), "{table}");
     assert!(table.contains("auto reaches 97 % or more"), "{table}");
 
     // What is known is not measured again.
     let again = run(&mut speed(&place, &options), 0);
     assert!(!text(&again.stderr).contains("calibrating"));
+}
+
+/// As `cryptsetup benchmark`: seconds, one small table, one sentence.
+#[test]
+fn without_more_it_gives_a_short_answer() {
+    let place = Place::new();
+    let table = printed(&mut speed(&place, &[]));
+    for part in [
+        "driver",
+        "64 bytes",
+        "16 KiB",
+        "software",
+        "gcm(aes), 128 bits",
+        "--full",
+    ] {
+        assert!(table.contains(part), "'{part}' is not in: {table}");
+    }
+    assert!(table.lines().count() < 30, "{table}");
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+    let record = record(&place, &[]);
+    let sizes: std::collections::BTreeSet<u64> = cells(&record)
+        .iter()
+        .map(|c| c["size"].as_u64().unwrap())
+        .collect();
+    assert_eq!(sizes.len(), 3);
+    assert!(
+        cells(&record)
+            .iter()
+            .all(|c| c["batch"] == 1 && c["driver"] != "auto")
+    );
+}
+
+#[test]
+fn tables_in_other_units_and_as_markdown() {
+    let place = Place::new();
+    let options = [
+        "ecb(aes)",
+        "--drivers",
+        "software",
+        "--sizes",
+        "64,1K",
+        "--batch",
+        "1",
+    ];
+    for (unit, head) in [
+        ("gbs", "GB/s"),
+        ("cpb", "cycles/byte"),
+        ("ns", "ns/request"),
+    ] {
+        let table = printed(speed(&place, &options).args(["--unit", unit]));
+        assert!(table.contains(head), "{table}");
+        let markdown = printed(speed(&place, &options).args(["--unit", unit, "--markdown", "-"]));
+        let row = format!("| {head} | 64 bytes | 1 KiB |\n|---|---:|---:|\n| software | ");
+        assert!(markdown.contains(&row), "{markdown}");
+    }
+}
+
+/// Software did the work of a device that lied, and its figures were shown as the device's.
+#[test]
+fn a_driver_that_is_set_aside_has_no_figures_and_is_named() {
+    let place = Place::new();
+    let device = include_str!("../../../drivers/src/dma/model/presets/pcie-modern.toml");
+    let fault = "{kind = \"wrong-result\", after = 250, count = 1000}";
+    place.write(
+        "device.toml",
+        format!("{device}\n[behaviour]\nfaults = [{fault}]\n"),
+    );
+    place.write("settings.toml", "verify = 1\n");
+    let file = place.path("device.toml");
+    let mut command = place.cipherlane("--config settings.toml speed ctr(aes) --seconds 0.05");
+    command.args(["--sizes", "4K,16K", "--batch", "16", "--json", "--drivers"]);
+    let name = format!("dma:{}", file.display());
+    let output = run(command.arg(format!("software,{name}")), 0);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("is left out where software did its work: quarantined"),
+        "{said}"
+    );
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |driver: &str| {
+        cells(&record)
+            .iter()
+            .filter(|c| c["driver"] == driver)
+            .count()
+    };
+    assert_eq!(of("software"), 2);
+    assert!(of(&name) < 2, "{record}");
 }
 
 #[test]
@@ -256,8 +349,8 @@ fn mistakes_are_named_and_nothing_is_left_behind() {
         (&["--submit", "100000"], 2, "--submit 100000"),
         (&["--seconds", "0"], 2, "--seconds"),
         (&["--block", "0"], 2, "--block 0"),
-        (&["--json", "-", "--csv", "-"], 2, "'-'"),
-        (&["--json", "no/such/place.json"], 1, "no/such/place.json"),
+        (&["--json", "--csv", "-"], 2, "'-'"),
+        (&["--json=no/such/place.json"], 1, "no/such/place.json"),
         (&["--html", "."], 1, "'.'"),
         (&["--definition", "none.toml"], 1, "none.toml"),
     ] {

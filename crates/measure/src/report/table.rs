@@ -1,10 +1,10 @@
-//! All figures of a case as a table, which is also what the script draws from.
+//! Figures as tables: throughput of everything, and all figures of a case.
 
 use super::html::escape;
-use crate::record::{Cell, CrossoverEntry, Ratio};
+use crate::record::{Case, Cell, CrossoverEntry, Ratio, Record};
 use crate::units;
 
-/// Heads of the columns; the script counts on the order.
+/// Heads of the columns.
 const COLUMNS: [&str; 15] = [
     "Bytes",
     "Driver",
@@ -28,6 +28,58 @@ pub(super) const LEGEND: &str = "In the tables, 95 % is the confidence interval 
     before it, × base the throughput as a multiple of the base driver's, s/GB processor time for \
     10<sup>9</sup> bytes; Waits, Preempt. and Faults are voluntary and involuntary context switches and \
     page faults a request.";
+
+/// Throughput of everything that was measured: a row per case and driver, a column per size.
+pub(super) fn overview(record: &Record, cases: &[Case]) -> String {
+    let mut sizes: Vec<u64> = record.cells.iter().map(|cell| cell.size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    if sizes.is_empty() {
+        return String::new();
+    }
+    let head: String = sizes
+        .iter()
+        .map(|&size| format!("<th scope=col>{}", units::size(size)))
+        .collect();
+    let mut rows = String::new();
+    for (number, case) in cases.iter().enumerate() {
+        let of_case = || record.cells.iter().filter(|cell| cell.case() == *case);
+        let mut drivers: Vec<&str> = Vec::new();
+        for cell in of_case() {
+            if !drivers.contains(&cell.driver.as_str()) {
+                drivers.push(&cell.driver);
+            }
+        }
+        for (index, driver) in drivers.into_iter().enumerate() {
+            let (class, title) = match index {
+                0 => (
+                    " class=\"first\"",
+                    format!("<a href=\"#case{number}\">{}</a>", escape(&case.title())),
+                ),
+                _ => ("", String::new()),
+            };
+            rows += &format!("<tr{class}><th>{title}<th>{}", escape(driver));
+            for size in &sizes {
+                let cell = of_case().find(|cell| cell.driver == driver && cell.size == *size);
+                rows += &cell.map_or_else(
+                    || "<td>".to_owned(),
+                    |cell| {
+                        let noisy = if cell.noisy { "~" } else { "" };
+                        let rate = units::significant_kept(cell.bytes_per_second / 1e9, 3);
+                        format!("<td>{rate}{noisy}")
+                    },
+                );
+            }
+            rows.push('\n');
+        }
+    }
+    format!(
+        "<section><h2>Throughput in GB/s</h2><p class=\"caption\">10<sup>9</sup> bytes of \
+         payload per second of elapsed time, by bytes of a request. ~ is noisy.</p>\n\
+         <div class=\"scroll\"><table class=\"overview\"><thead><tr><th><th>driver{head}</thead>\n\
+         <tbody>\n{rows}</tbody></table></div></section>\n"
+    )
+}
 
 /// A row a cell, in the order given.
 pub(super) fn html(cells: &[&Cell], entries: &[&CrossoverEntry]) -> String {

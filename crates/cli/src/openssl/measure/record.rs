@@ -96,7 +96,7 @@ impl Measured {
     }
 
     pub(crate) fn to_json(&self) -> String {
-        crate::output::to_json(self) + "\n"
+        serde_json::to_string_pretty(self).expect("figures are plain data") + "\n"
     }
 
     /// What is kept beside a configuration. `Ok(None)`: nothing. `Err`: it cannot be read, or is

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{cipherlane, configured, diagnosed, enc, text, under, words};
 use crate::place::{Place, run};
+use crate::schemas::judge;
 
 /// The line that has the ciphers before it is changed.
 const ACTIVE: &str = "activate = 1\n# '?'";
@@ -71,6 +72,7 @@ fn what_is_measured_is_kept_offered_and_told() {
         assert!(said.contains(part), "'{part}' is not in: {said}");
     }
     let json = run(&mut under(&place, "ours.cnf", "openssl status --json"), 0);
+    judge("openssl-status", &json.stdout);
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["measured"], parsed);
 

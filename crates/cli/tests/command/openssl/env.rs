@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{cipherlane, diagnosed, enc, text, under, words};
 use crate::place::{Place, data, refused, run};
+use crate::schemas::judge;
 
 #[test]
 fn env_is_for_the_shell_and_keeps_the_configuration_of_the_system() {
@@ -17,6 +18,7 @@ fn env_is_for_the_shell_and_keeps_the_configuration_of_the_system() {
         &mut cipherlane(&place, "openssl env --no-measure --json"),
         0,
     );
+    judge("openssl-env", &json.stdout);
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["openssl_conf"], file.to_str().unwrap());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), written);

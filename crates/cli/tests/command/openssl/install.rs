@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{cipherlane, diagnosed, provider, under, words};
 use crate::place::{Place, refused, run, same};
+use crate::schemas::judge;
 
 #[test]
 fn install_can_be_done_again_and_undone() {
@@ -149,7 +150,9 @@ fn a_callers_directory_of_modules_is_not_installed_into() {
         if sudo {
             command.env("SUDO_UID", "1000");
         }
-        let report: Value = serde_json::from_slice(&run(&mut command, 0).stdout).unwrap();
+        let output = run(&mut command, 0).stdout;
+        judge("openssl-install", &output);
+        let report: Value = serde_json::from_slice(&output).unwrap();
         let to = report["steps"][0]["copy"]["to"].as_str().unwrap();
         assert!(to.ends_with("ossl-modules/cipherlane.so"), "{to}");
     }

@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::place::{HEX, IV, Place, run};
+use crate::schemas::judge;
 
 /// The provider as cargo builds it, beside the command.
 fn provider() -> &'static Path {
@@ -93,6 +94,7 @@ fn diagnosed(place: &Place, cnf: &str, expected: &[&str]) {
         assert!(said.contains(part), "'{part}' is not in: {said}");
     }
     let json = run(&mut under(place, cnf, "openssl status --json"), 1);
+    judge("openssl-status", &json.stdout);
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     let problems = json["problems"].as_array().unwrap();
     assert_eq!(problems.len(), 1, "{json:#}");

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{changed, configured, enc, provider, under, words};
 use crate::place::{Place, data, refused, run, same};
+use crate::schemas::judge;
 
 #[test]
 fn an_unmodified_program_is_served_and_counted() {
@@ -40,6 +41,7 @@ fn every_process_of_a_program_is_told_and_its_exit_status_passed_on() {
     );
     let mut command = under(&place, "ours.cnf", "openssl status --json -- sh -c");
     let output = run(command.arg(&script), 7);
+    judge("openssl-watch", &output.stderr);
     let report: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(report["processes"].as_array().unwrap().len(), 2);
     for cipher in ["AES-128-CTR", "AES-128-CBC"] {
