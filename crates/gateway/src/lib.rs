@@ -18,6 +18,7 @@
 //! | `link` | addresses, MTU and routes, by netlink |
 //! | [`status`], `counters` | what is counted and shown |
 //! | [`pair`] | two configurations that match, for a first tunnel |
+//! | `parsers` | packets of strangers, for the fuzz targets |
 //! | `sys/` | system calls. Unsafe code is allowed only here |
 //!
 //! What does not belong to a tunnel is dropped, in both directions: no packet is ever sent that
@@ -34,6 +35,8 @@ mod key;
 mod link;
 mod packet;
 pub mod pair;
+#[doc(hidden)]
+pub mod parsers;
 mod path;
 pub mod selector;
 mod shared;

@@ -6,7 +6,9 @@
 //! | `privileges` | what is given up after the start |
 //! | `show` | `status` |
 //! | `new` | `new`, `new-state` |
+//! | `bench/` | `bench`: two ends in namespaces, beside other VPNs |
 
+mod bench;
 mod new;
 mod privileges;
 mod service;
@@ -41,6 +43,8 @@ enum GatewayCommand {
     New(new::NewArgs),
     /// Make the file in which sequence numbers are reserved
     NewState,
+    /// Measure the gateway beside other VPNs, in two namespaces of this machine; needs root
+    Bench(bench::BenchArgs),
 }
 
 /// Does what the arguments say.
@@ -52,6 +56,7 @@ pub(crate) fn run(args: &GatewayArgs, mut options: Options) -> Result<ExitCode, 
         GatewayCommand::Status(args) => show::run(args, &config)?,
         GatewayCommand::New(args) => new::run(args)?,
         GatewayCommand::NewState => new::state(&config)?,
+        GatewayCommand::Bench(args) => return bench::run(args),
     }
     Ok(ExitCode::SUCCESS)
 }
