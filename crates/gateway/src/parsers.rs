@@ -105,13 +105,9 @@ pub fn mend(packet: &mut [u8], mtu: u16) {
         && checksum::is_right(packet, &inner);
     mss::clamp(packet, &inner, usize::from(mtu));
     assert!(!was_right || checksum::is_right(packet, &inner));
-    let gateway = match inner.source.is_ipv4() {
-        true => std::net::IpAddr::from([192, 0, 2, 1]),
-        false => std::net::IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]),
-    };
     let mut room = [0; icmp::LONGEST];
     let packet = &packet[..inner.len];
-    if let Some(len) = icmp::too_big(&mut room, packet, &inner, gateway, usize::from(mtu)) {
+    if let Some(len) = icmp::too_big(&mut room, packet, &inner, usize::from(mtu)) {
         let message = Inner::of(&room[..len]).expect("a message is a packet");
         assert_eq!((message.destination, message.len), (inner.source, len));
     }

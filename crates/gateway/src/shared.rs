@@ -1,6 +1,5 @@
 //! What the threads of a gateway share.
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,7 +17,6 @@ pub(crate) struct Shared {
     stopping: AtomicBool,
     keeper: (Mutex<bool>, Condvar),
     pub(crate) interface: InterfaceConfig,
-    pub(crate) addresses: Vec<IpAddr>,
     pub(crate) clamps_mss: bool,
     pub(crate) threads: usize,
     pub(crate) port: u16,
@@ -31,13 +29,11 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     pub(crate) fn new(config: &crate::Config, table: Table) -> Self {
-        let addresses = config.interface.addresses.iter();
         Shared {
             table: Mutex::new(Arc::new(table)),
             generation: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             keeper: (Mutex::new(false), Condvar::new()),
-            addresses: addresses.map(|address| address.address).collect(),
             interface: config.interface.clone(),
             clamps_mss: config.clamp_mss,
             threads: config.threads,

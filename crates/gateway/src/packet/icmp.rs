@@ -11,14 +11,14 @@ pub(crate) const LONGEST: usize = 1280;
 /// Bytes of the packet that an IPv4 message quotes.
 const QUOTED4: usize = 548;
 
-/// Writes to `room` a message from `gateway` to the sender of `packet`: packets of at most `mtu`
-/// bytes pass. Its length; `None` where there must be no message, because the packet itself is an
-/// error of ICMP or has no single sender.
+/// Writes to `room` a message to the sender of `packet`: packets of at most `mtu` bytes pass. It
+/// comes from the packet's destination, because the sender may be this host, which would take no
+/// packet from an address of its own out of a device. Its length; `None` where there must be no
+/// message, because the packet itself is an error of ICMP or has no single sender.
 pub(crate) fn too_big(
     room: &mut [u8; LONGEST],
     packet: &[u8],
     inner: &Inner,
-    gateway: IpAddr,
     mtu: usize,
 ) -> Option<usize> {
     let is_error = match inner.protocol {
@@ -28,18 +28,19 @@ pub(crate) fn too_big(
         _ => false,
     };
     let source = inner.source;
-    if is_error || source.is_multicast() || source.is_unspecified() {
+    let is_multicast = source.is_multicast() || inner.destination.is_multicast();
+    if is_error || is_multicast || source.is_unspecified() {
         return None;
     }
-    match (gateway, source) {
-        (IpAddr::V4(gateway), IpAddr::V4(source)) => {
+    match (inner.destination, source) {
+        (IpAddr::V4(from), IpAddr::V4(source)) => {
             let quoted = packet.len().min(QUOTED4);
             let len = 28 + quoted;
             room[..28].fill(0);
             room[0] = 0x45;
             put_word(room, 2, len as u16);
             (room[8], room[9]) = (64, protocol::ICMP);
-            room[12..16].copy_from_slice(&gateway.octets());
+            room[12..16].copy_from_slice(&from.octets());
             room[16..20].copy_from_slice(&source.octets());
             checksum::write_ipv4(&mut room[..20]);
             (room[20], room[21]) = (3, 4);
@@ -48,14 +49,14 @@ pub(crate) fn too_big(
             checksum::finish(&mut room[..len], 20, 22, false);
             Some(len)
         }
-        (IpAddr::V6(gateway), IpAddr::V6(source)) => {
+        (IpAddr::V6(from), IpAddr::V6(source)) => {
             let quoted = packet.len().min(LONGEST - 48);
             let len = 48 + quoted;
             room[..48].fill(0);
             room[0] = 0x60;
             put_word(room, 4, (len - 40) as u16);
             (room[6], room[7]) = (protocol::ICMPV6, 64);
-            room[8..24].copy_from_slice(&gateway.octets());
+            room[8..24].copy_from_slice(&from.octets());
             room[24..40].copy_from_slice(&source.octets());
             room[40] = 2;
             put_long(room, 44, mtu as u32);
@@ -82,8 +83,7 @@ mod tests {
         packet[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
         let inner = Inner::of(&packet).unwrap();
         let mut room = [0; LONGEST];
-        let gateway = IpAddr::from([10, 0, 0, 9]);
-        let len = too_big(&mut room, &packet, &inner, gateway, 1300).unwrap();
+        let len = too_big(&mut room, &packet, &inner, 1300).unwrap();
         let message = Inner::of(&room[..len]).unwrap();
         assert_eq!(message.destination, inner.source);
         assert_eq!(&room[20..22], &[3, 4]);
@@ -91,19 +91,13 @@ mod tests {
         assert_eq!(checksum::fold(checksum::sum(&room[20..len])), 0xffff);
         // No message about a message, and none for nobody.
         let mut error = room;
-        assert_eq!(
-            too_big(&mut room, &error[..len], &message, gateway, 1300),
-            None
-        );
+        assert_eq!(too_big(&mut room, &error[..len], &message, 1300), None);
         error[12..16].fill(0);
         let nobody = Inner::of(&packet).map(|inner| Inner {
             source: IpAddr::from([0, 0, 0, 0]),
             ..inner
         });
-        assert_eq!(
-            too_big(&mut room, &packet, &nobody.unwrap(), gateway, 1300),
-            None
-        );
+        assert_eq!(too_big(&mut room, &packet, &nobody.unwrap(), 1300), None);
     }
 
     #[test]
@@ -113,8 +107,7 @@ mod tests {
         put_word(&mut packet, 4, 1460);
         let inner = Inner::of(&packet).unwrap();
         let mut room = [0; LONGEST];
-        let gateway: IpAddr = "fd00::9".parse().unwrap();
-        let len = too_big(&mut room, &packet, &inner, gateway, 1300).unwrap();
+        let len = too_big(&mut room, &packet, &inner, 1300).unwrap();
         assert_eq!(len, LONGEST);
         let message = Inner::of(&room).unwrap();
         assert!(checksum::is_right(&room, &message));

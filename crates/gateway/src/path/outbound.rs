@@ -81,8 +81,6 @@ pub(crate) struct Context<'a> {
     pub(crate) table: &'a Table,
     /// Wakes who reserves sequence numbers.
     pub(crate) wake: &'a dyn Fn(),
-    /// The addresses that messages to inner senders come from.
-    pub(crate) addresses: &'a [IpAddr],
     pub(crate) clamps_mss: bool,
 }
 
@@ -468,12 +466,8 @@ impl Outbound {
         mtu: usize,
     ) {
         context.io.counters.lose(Loss::TooBig, 1);
-        let same = |address: &&IpAddr| address.is_ipv4() == inner.source.is_ipv4();
-        let Some(&gateway) = context.addresses.iter().find(same) else {
-            return;
-        };
         let packet = &self.buffer[packet];
-        let told = icmp::too_big(&mut self.message, packet, inner, gateway, mtu);
+        let told = icmp::too_big(&mut self.message, packet, inner, mtu);
         if let Some(len) = told {
             let header = Vnet::PLAIN.bytes();
             let parts = [

@@ -13,6 +13,7 @@ use super::io::Io;
 use super::outbound::{self, Outbound};
 use crate::counters::add;
 use crate::shared::Shared;
+use crate::table::Table;
 
 /// How often each side is served before the other one is looked at.
 const INBOUND_TURNS: usize = 4;
@@ -40,7 +41,6 @@ pub(crate) fn run(shared: &Arc<Shared>, mut io: Io, wake: &OwnedFd) {
             io: &io,
             table: &table,
             wake: &wake_keeper,
-            addresses: &shared.addresses,
             clamps_mss: shared.clamps_mss,
         };
         let into = inbound::Context {
@@ -78,16 +78,16 @@ pub(crate) fn run(shared: &Arc<Shared>, mut io: Io, wake: &OwnedFd) {
             match device_is_gone(&error) {
                 true => io = reopen(shared, io, &error),
                 // The link is down. The poll would say at once that the device is ready.
-                false => wait(&io, wake, Some(AGAIN), false),
+                false => wait(&io, &table, wake, Some(AGAIN), false),
             }
         } else if !is_busy {
-            wait(&io, wake, None, true);
+            wait(&io, &table, wake, None, true);
         }
     }
 }
 
 /// Waits until there is something to do.
-fn wait(io: &Io, wake: &OwnedFd, limit: Option<Duration>, with_device: bool) {
+fn wait(io: &Io, table: &Table, wake: &OwnedFd, limit: Option<Duration>, with_device: bool) {
     add(&io.counters.waits, 1);
     let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
     let mut files: arrayvec::ArrayVec<PollFd<'_>, 4> = arrayvec::ArrayVec::new();
@@ -108,7 +108,11 @@ fn wait(io: &Io, wake: &OwnedFd, limit: Option<Duration>, with_device: bool) {
         let _ = rustix::io::read(wake, &mut [0; 8]);
     }
     if has_errors {
-        io.take_errors();
+        let about = io.take_errors();
+        let tunnels = table.tunnels().iter();
+        for tunnel in tunnels.filter(|tunnel| about.contains(&tunnel.peer().ip())) {
+            io.look_at_path(tunnel);
+        }
     }
 }
 
