@@ -219,8 +219,8 @@ mod tests {
             3
         );
         assert_eq!(joined(|shapes| shapes[1].flags = flag::SYN), 1);
-        assert_eq!(joined(|shapes| shapes[1].sequence += 1), 1);
-        assert_eq!(joined(|shapes| shapes[1].id += 1), 1);
+        assert_eq!(joined(|shapes| shapes[1].sequence ^= 1), 1);
+        assert_eq!(joined(|shapes| shapes[1].id ^= 1), 1);
         assert_eq!(joined(|shapes| shapes[1].options = 8), 1);
         assert_eq!(joined(|shapes| shapes[1].payload = 101), 1);
         // A shorter one is the last.
