@@ -3,7 +3,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `capture` | packets of pcap files |
@@ -23,6 +23,7 @@ mod drivers;
 mod enc;
 mod esp_perf;
 mod failure;
+mod gateway;
 mod generate;
 mod interrupt;
 mod openssl;
@@ -79,6 +80,7 @@ enum Command {
     Enc(enc::EncArgs),
     Check(check::Arguments),
     Openssl(openssl::OpensslArgs),
+    Gateway(gateway::GatewayArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
 }
@@ -110,6 +112,7 @@ fn run() -> Result<ExitCode, Failure> {
             );
             return work(&cli.command, given.key, cli.options.settings()?);
         }
+        Command::Gateway(args) => return gateway::run(args, cli.options),
         _ => return work(&cli.command, given.key, cli.options.settings()?),
     };
     done.map(|()| ExitCode::SUCCESS)
@@ -126,8 +129,8 @@ fn work(command: &Command, key: Option<Secret>, config: Config) -> Result<ExitCo
         Command::EspPerf(args) => return esp_perf::run(args, config),
         Command::Enc(args) => enc::run(args, key, config)?,
         Command::Check(args) => return check::run(args, config),
-        Command::Openssl(_) | Command::Completions(_) | Command::Man(_) => {
-            unreachable!("they use no driver")
+        Command::Openssl(_) | Command::Gateway(_) | Command::Completions(_) | Command::Man(_) => {
+            unreachable!("they were done before")
         }
     }
     Ok(ExitCode::SUCCESS)

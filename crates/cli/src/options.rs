@@ -52,6 +52,12 @@ impl Options {
         !self.auto.is_empty()
     }
 
+    /// The file of `--config`, for a command that has a configuration of its own: the settings of
+    /// drivers then come from the other places.
+    pub(crate) fn take_config(&mut self) -> Option<PathBuf> {
+        self.config.take()
+    }
+
     /// The settings: files, then environment, then these options.
     pub(crate) fn settings(&self) -> Result<Config, Failure> {
         let loaded = cipherlane_drivers::load_config(self.config.as_deref());

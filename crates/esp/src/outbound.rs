@@ -76,6 +76,12 @@ impl OutboundSa {
         self.layout.block - 1 + trailer::FIXED + self.layout.icv
     }
 
+    /// Bytes of the ESP packet, from the SPI to the ICV, that seals `content` bytes.
+    pub fn sealed_len(&self, content: usize) -> usize {
+        let pad = trailer::pad_len(content, self.layout.block);
+        self.head_room() + content + pad + trailer::FIXED + self.layout.icv
+    }
+
     /// The sequence number of the next packet.
     pub fn next_sequence(&self) -> u64 {
         self.counter.next()

@@ -10,6 +10,8 @@ mod openssl;
 mod others;
 mod place;
 mod plan;
+#[path = "../support/schema.rs"]
+mod schema;
 mod schemas;
 mod secrets;
 mod speed;

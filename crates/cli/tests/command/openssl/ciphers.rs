@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{cipherlane, configured, diagnosed, enc, text, under, words};
 use crate::place::{Place, run};
-use crate::schemas::judge;
+use crate::schema::judge;
 
 /// The line that has the ciphers before it is changed.
 const ACTIVE: &str = "activate = 1\n# '?'";

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{cipherlane, diagnosed, enc, text, under, words};
 use crate::place::{Place, data, refused, run};
-use crate::schemas::judge;
+use crate::schema::judge;
 
 #[test]
 fn env_is_for_the_shell_and_keeps_the_configuration_of_the_system() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{cipherlane, diagnosed, provider, under, words};
 use crate::place::{Place, refused, run, same};
-use crate::schemas::judge;
+use crate::schema::judge;
 
 #[test]
 fn install_can_be_done_again_and_undone() {

@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::place::{HEX, IV, Place, run};
-use crate::schemas::judge;
+use crate::schema::judge;
 
 /// The provider as cargo builds it, beside the command.
 fn provider() -> &'static Path {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{changed, configured, enc, provider, under, words};
 use crate::place::{Place, data, refused, run, same};
-use crate::schemas::judge;
+use crate::schema::judge;
 
 #[test]
 fn an_unmodified_program_is_served_and_counted() {

@@ -1,0 +1,250 @@
+//! One test: iperf3 or ping, and the processor time of all processes concerned.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Stop;
+use super::rig::{Rig, call};
+use crate::failure::Failure;
+
+/// How often it is asked whether a VPN is up.
+const TRIES: usize = 100;
+
+/// The most loss that is called none: iperf3 counts what is still on its way at the end.
+const NO_LOSS: f64 = 0.001;
+
+/// A test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Test {
+    /// TCP, so many streams.
+    Tcp(u32),
+    /// UDP, datagrams of so many bytes: the highest rate without loss.
+    Udp(u32),
+    /// Round trips of an idle tunnel, or under a TCP stream.
+    Ping(bool),
+}
+
+const TESTS: [(&str, Test); 6] = [
+    ("tcp", Test::Tcp(1)),
+    ("tcp4", Test::Tcp(4)),
+    ("udp1400", Test::Udp(1400)),
+    ("udp64", Test::Udp(64)),
+    ("ping", Test::Ping(false)),
+    ("loaded", Test::Ping(true)),
+];
+
+impl Test {
+    /// Those that were asked for; all, if none was.
+    pub(crate) fn chosen(names: &[String]) -> Result<Vec<Test>, Failure> {
+        let find = |name: &String| {
+            let found = TESTS.iter().find(|(known, _)| known == name);
+            found.map(|(_, test)| *test).ok_or_else(|| {
+                Failure::Usage(format!(
+                    "gateway bench: there is no test '{name}'; those that there are: {}",
+                    TESTS.map(|(name, _)| name).join(", ")
+                ))
+            })
+        };
+        match names {
+            [] => Ok(TESTS.map(|(_, test)| test).to_vec()),
+            names => names.iter().map(find).collect(),
+        }
+    }
+}
+
+/// What a test found; 0 where it does not apply.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) bits_per_second: f64,
+    pub(crate) packets_per_second: f64,
+    pub(crate) cpu_seconds_per_gb: f64,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) lost: f64,
+}
+
+/// A test of a VPN in one round.
+pub(crate) struct Sample {
+    pub(crate) peer: &'static str,
+    pub(crate) transform: String,
+    pub(crate) test: Test,
+    pub(crate) found: Found,
+}
+
+/// Until the far end answers.
+pub(crate) fn wait_until_reachable(rig: &Rig, target: &str, stop: &Stop) -> Result<(), Failure> {
+    for _ in 0..TRIES {
+        stop.check()?;
+        let mut ping = rig.command(0, "ping");
+        ping.args(["-n", "-q", "-c", "1", "-W", "1", target]);
+        if call(&mut ping).is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Err(Failure::Runtime(format!(
+        "gateway bench: the far end does not answer; the programs said: {}",
+        rig.said()
+    )))
+}
+
+/// Runs a test.
+pub(crate) fn run(
+    test: &Test,
+    rig: &Rig,
+    target: &str,
+    seconds: u32,
+    stop: &Stop,
+) -> Result<Found, Failure> {
+    match test {
+        Test::Tcp(streams) => {
+            let streams = streams.to_string();
+            iperf(rig, target, seconds, &["-P", &streams], 1448.0)
+        }
+        Test::Udp(size) => udp(rig, target, seconds, *size, stop),
+        Test::Ping(false) => ping(rig, target, seconds),
+        Test::Ping(true) => {
+            let server = server(rig, target)?;
+            let mut load = client(rig, target, seconds + 2, &[]);
+            let load = load.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+            let load = load.map_err(|error| Failure::io("start", "iperf3", &error))?;
+            let load = Running(load);
+            std::thread::sleep(Duration::from_secs(1));
+            let found = ping(rig, target, seconds);
+            drop(load);
+            drop(server);
+            found
+        }
+    }
+}
+
+/// A program that ends with its scope.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn server(rig: &Rig, target: &str) -> Result<Running, Failure> {
+    let mut server = rig.command(1, "iperf3");
+    server.args(["-s", "-1", "-B", target, "--idle-timeout", "20"]);
+    let server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let server = server.map_err(|error| Failure::io("start", "iperf3", &error))?;
+    // It says when it listens only where nobody reads it.
+    std::thread::sleep(Duration::from_millis(250));
+    Ok(Running(server))
+}
+
+fn client(rig: &Rig, target: &str, seconds: u32, more: &[&str]) -> Command {
+    let mut client = rig.command(0, "iperf3");
+    client.args(["-c", target, "-J", "--connect-timeout", "3000"]);
+    client.args(["-t", &seconds.to_string()]).args(more);
+    client
+}
+
+/// iperf3 once. `size`: bytes of a packet.
+fn iperf(
+    rig: &Rig,
+    target: &str,
+    seconds: u32,
+    more: &[&str],
+    size: f64,
+) -> Result<Found, Failure> {
+    let server = server(rig, target)?;
+    let before = rig.processor_seconds();
+    let text = call(&mut client(rig, target, seconds, more))?;
+    let after = rig.processor_seconds();
+    drop(server);
+    let report: Value = serde_json::from_str(&text).map_err(|error| {
+        Failure::Runtime(format!("gateway bench: iperf3 wrote no JSON: {error}"))
+    })?;
+    let end = &report["end"];
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    let received = match &end["sum_received"] {
+        Value::Null => &end["sum"],
+        received => received,
+    };
+    let bytes = number(&received["bytes"]);
+    let time = number(&received["seconds"]).max(0.001);
+    let usage = &end["cpu_utilization_percent"];
+    let percent = number(&usage["host_total"]) + number(&usage["remote_total"]);
+    let total = after - before + percent / 100.0 * time;
+    let packets = match number(&received["packets"]) {
+        0.0 => bytes / size,
+        packets => packets - number(&received["lost_packets"]),
+    };
+    Ok(Found {
+        bits_per_second: bytes * 8.0 / time,
+        packets_per_second: packets / time,
+        cpu_seconds_per_gb: match bytes {
+            0.0 => 0.0,
+            bytes => total / (bytes / 1e9),
+        },
+        lost: number(&received["lost_percent"]) / 100.0,
+        ..Found::default()
+    })
+}
+
+/// The highest rate at which nothing is lost: doubled until there is loss, and then approached.
+fn udp(rig: &Rig, target: &str, seconds: u32, size: u32, stop: &Stop) -> Result<Found, Failure> {
+    let len = size.to_string();
+    let try_rate = |rate: f64| {
+        stop.check()?;
+        let bits = format!("{:.0}", rate * f64::from(size) * 8.0);
+        let more = ["-u", "-l", &len, "-b", &bits, "-w", "4M"];
+        iperf(rig, target, seconds.min(2), &more, f64::from(size))
+    };
+    let mut best = Found::default();
+    let (mut low, mut high) = (0.0, None);
+    let mut rate = 20_000.0;
+    for _ in 0..9 {
+        let found = try_rate(rate)?;
+        let is_reached = found.packets_per_second > 0.9 * rate;
+        if found.lost <= NO_LOSS && found.packets_per_second > best.packets_per_second {
+            best = found;
+        }
+        match found.lost <= NO_LOSS && is_reached {
+            true => low = rate,
+            false => high = Some(rate),
+        }
+        rate = match high {
+            None => 2.0 * rate,
+            Some(high) if high < 1.1 * low => break,
+            Some(high) => (low.max(high / 4.0) + high) / 2.0,
+        };
+    }
+    Ok(best)
+}
+
+fn ping(rig: &Rig, target: &str, seconds: u32) -> Result<Found, Failure> {
+    let count = (seconds * 200).to_string();
+    let mut ping = rig.command(0, "ping");
+    ping.args(["-n", "-i", "0.005", "-c", &count, "-W", "1", target]);
+    let text = call(&mut ping)?;
+    let mut times: Vec<f64> = text
+        .lines()
+        .filter_map(|line| line.split_once("time="))
+        .filter_map(|(_, rest)| rest.split(' ').next()?.parse().ok())
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let at = |part: f64| {
+        let place = (part * times.len() as f64) as usize;
+        times.get(place.min(times.len().saturating_sub(1))).copied()
+    };
+    let (Some(p50), Some(p99)) = (at(0.5), at(0.99)) else {
+        return Err(Failure::Runtime(
+            "gateway bench: no ping was answered".to_owned(),
+        ));
+    };
+    Ok(Found {
+        p50_us: p50 * 1000.0,
+        p99_us: p99 * 1000.0,
+        lost: 1.0 - times.len() as f64 / f64::from(seconds * 200),
+        ..Found::default()
+    })
+}

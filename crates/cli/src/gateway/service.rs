@@ -1,0 +1,137 @@
+//! `cipherlane gateway run`: in the foreground, as service managers want it.
+
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use cipherlane_gateway::{Config, Gateway};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::privileges;
+use crate::failure::Failure;
+use crate::{secret, start};
+
+/// How often it looks whether its threads are well.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Runs until SIGTERM or SIGINT.
+pub(crate) fn run(path: &Path, mut settings: cipherlane_core::Config) -> Result<(), Failure> {
+    log_to_stderr();
+    secret::forbid_dumps();
+    // The thread that carries a packet also encrypts it: to hand it on costs more than a batch.
+    if settings.force.is_none() {
+        settings.force = Some("software".to_owned());
+    }
+    let framework = start(settings)?;
+    // What is allocated here, keys and what is made of them, lies in locked memory.
+    let config = secret::scope(|| Config::read(path))?;
+    privileges::drop_all_but_network(config.port)
+        .map_err(|error| Failure::io("give up", "privileges", &error))?;
+    // Signals are caught before there is anything to clean up.
+    let signals = signals()?;
+    let mut gateway = secret::scope(|| Gateway::start(&framework, config))?;
+    if let Some(note) = secret::note() {
+        tracing::warn!("{note}");
+    }
+    let status = gateway.status();
+    tracing::info!(
+        interface = status.interface,
+        port = status.port,
+        tunnels = status.tunnels.len(),
+        "running"
+    );
+    let offloads = &status.offloads;
+    if !(offloads.udp_segment && offloads.udp_gro && offloads.tun_tso) {
+        tracing::warn!(
+            "some offloads are missing, which costs a lot of speed: {offloads:?}; 'cipherlane \
+             gateway status' shows them, docs/gateway.md says what to do"
+        );
+    }
+    notify("READY=1");
+    loop {
+        match signals.recv_timeout(LOOK) {
+            Ok(SIGHUP) => {
+                notify("RELOADING=1");
+                let changed = secret::scope(|| {
+                    let config = Config::read(path)?;
+                    gateway.reload(&framework, config)
+                });
+                match changed {
+                    Ok(changes) => tracing::info!(
+                        added = changes.added,
+                        removed = changes.removed,
+                        changed = changes.changed,
+                        unchanged = changes.unchanged,
+                        "the configuration was read again"
+                    ),
+                    Err(error) => tracing::error!("{error}; everything stays as it was"),
+                }
+                notify("READY=1");
+            }
+            Ok(_) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) if gateway.is_broken() => {
+                return Err(Failure::Runtime(
+                    "gateway: a thread has ended, which is a mistake of the program; please report \
+                     it with the log"
+                        .to_owned(),
+                ));
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    notify("STOPPING=1");
+    gateway.stop()?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn log_to_stderr() {
+    // journald and terminals have a clock of their own.
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_target(false)
+        .with_ansi(false)
+        .without_time()
+        .finish();
+    // Another one is there in tests alone.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+/// The signals that come, in their order.
+fn signals() -> Result<mpsc::Receiver<i32>, Failure> {
+    let failed = |error| Failure::io("catch", "signals", &error);
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(failed)?;
+    let (sender, receiver) = mpsc::channel();
+    let forward = move || {
+        for signal in signals.forever() {
+            if sender.send(signal).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().spawn(forward).map_err(failed)?;
+    Ok(receiver)
+}
+
+/// Tells the service manager, where there is one (sd_notify(3)).
+fn notify(state: &str) {
+    let Some(name) = cipherlane_core::environment::variable("NOTIFY_SOCKET") else {
+        return;
+    };
+    let sent = || {
+        let address = match name.as_bytes() {
+            [b'@', rest @ ..] => SocketAddr::from_abstract_name(rest)?,
+            path => SocketAddr::from_pathname(std::ffi::OsStr::from_bytes(path))?,
+        };
+        UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address)
+    };
+    if let Err(error) = sent() {
+        tracing::warn!("the service manager could not be told '{state}': {error}");
+    }
+}

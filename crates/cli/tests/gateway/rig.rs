@@ -1,0 +1,385 @@
+//! Two gateways, and a router between them that sees and does what an enemy could:
+//!
+//! ```text
+//! [a] 192.0.2.1 ---- 192.0.2.254 [m] 198.51.100.254 ---- 198.51.100.1 [b]
+//!     10.9.0.1, fd09::1                          10.9.0.2, fd09::2
+//! ```
+//!
+//! Each is a network namespace of this test; all of it goes when the test ends, also badly.
+
+use std::io::Read;
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SocketType, sockopt};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::Value;
+
+/// How long something that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The outer addresses of the gateways.
+pub(crate) const OUTER: [&str; 2] = ["192.0.2.1", "198.51.100.1"];
+
+/// Which namespace.
+#[derive(Clone, Copy)]
+pub(crate) enum Host {
+    A = 0,
+    B = 1,
+    Router = 2,
+}
+
+pub(crate) struct Rig {
+    number: String,
+    directory: tempfile::TempDir,
+    gateways: [Option<Child>; 2],
+}
+
+/// `None`, said loudly, where namespaces or TUN devices cannot be had.
+pub(crate) fn rig() -> Option<Rig> {
+    let is_root = rustix::process::geteuid().is_root();
+    let has_tun = std::path::Path::new("/dev/net/tun").exists();
+    let has_ip = Command::new("ip").arg("-V").output().is_ok();
+    if !(is_root && has_tun && has_ip) {
+        let message = format!(
+            "SKIPPED, the gateway is NOT tested: it needs root ({is_root}), /dev/net/tun \
+             ({has_tun}) and the program ip ({has_ip})\n"
+        );
+        // Past the harness, which shows nothing of a test that passes.
+        std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
+        return None;
+    }
+    Some(Rig::up())
+}
+
+impl Rig {
+    fn up() -> Rig {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let rig = Rig {
+            number: format!("{}-{number}", std::process::id()),
+            directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
+            gateways: [None, None],
+        };
+        let [a, m, b] = [Host::A, Host::Router, Host::B].map(|host| rig.namespace(host));
+        for name in [&a, &m, &b] {
+            ip(&format!("netns add {name}"));
+            ip(&format!("-n {name} link set lo up"));
+        }
+        for (name, far, near, own, other) in [
+            (&a, "to-a", "wire", "192.0.2.1", "192.0.2.254"),
+            (&b, "to-b", "wire", "198.51.100.1", "198.51.100.254"),
+        ] {
+            ip(&format!(
+                "link add {near} netns {name} type veth peer name {far} netns {m}"
+            ));
+            ip(&format!("-n {name} addr add {own}/24 dev {near}"));
+            ip(&format!("-n {m} addr add {other}/24 dev {far}"));
+            ip(&format!("-n {name} link set {near} up"));
+            ip(&format!("-n {m} link set {far} up"));
+            ip(&format!("-n {name} route add default via {other}"));
+        }
+        rig.within(Host::Router, || {
+            std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
+        });
+        rig
+    }
+
+    fn namespace(&self, host: Host) -> String {
+        let name = match host {
+            Host::A => "a",
+            Host::B => "b",
+            Host::Router => "m",
+        };
+        format!("clgw-{}-{name}", self.number)
+    }
+
+    /// `ip` in a namespace.
+    pub(crate) fn ip(&self, host: Host, arguments: &str) {
+        ip(&format!("-n {} {arguments}", self.namespace(host)));
+    }
+
+    /// Runs `work` in a namespace; the sockets that it makes stay there.
+    pub(crate) fn within<T: Send + 'static>(
+        &self,
+        host: Host,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> T {
+        self.beside(host, work).join().unwrap()
+    }
+
+    /// The same on a thread of its own.
+    pub(crate) fn beside<T: Send + 'static>(
+        &self,
+        host: Host,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let file = std::fs::File::open(format!("/run/netns/{}", self.namespace(host))).unwrap();
+        std::thread::spawn(move || {
+            move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+            work()
+        })
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The command, in a namespace.
+    pub(crate) fn command(&self, host: Host, arguments: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(host)]);
+        command
+            .arg(env!("CARGO_BIN_EXE_cipherlane"))
+            .args(arguments);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Writes the configurations of both ends.
+    pub(crate) fn configure(&self, more: &[&str]) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cipherlane"));
+        command.args(["gateway", "new"]).arg(self.directory.path());
+        command.args(["--a", OUTER[0], "--b", OUTER[1]]).args(more);
+        let made = command.output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        for end in ["a", "b"] {
+            self.edit(end, |text| format!("socket = \"status\"\n{text}"));
+        }
+    }
+
+    /// Changes the configuration of an end.
+    pub(crate) fn edit(&self, end: &str, change: impl Fn(String) -> String) {
+        let path = self.path(end).join("gateway.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, change(text)).unwrap();
+    }
+
+    fn config(&self, host: Host) -> String {
+        let path = self.path(["a", "b"][host as usize]).join("gateway.toml");
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// Starts the gateway of a host, and waits until it answers.
+    pub(crate) fn start(&mut self, host: Host) {
+        let config = self.config(host);
+        let log = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.path(["a.log", "b.log"][host as usize]))
+            .unwrap();
+        let mut command = self.command(host, &["gateway", "run", "--config", &config]);
+        let child = command.stderr(log).spawn().unwrap();
+        let pid = child.id();
+        self.gateways[host as usize] = Some(child);
+        self.wait_for(host, "the start", |status| status["pid"] == pid);
+    }
+
+    /// What `gateway status --json` prints.
+    pub(crate) fn shown(&self, host: Host) -> Vec<u8> {
+        let config = self.config(host);
+        let shown = ["gateway", "status", "--config", &config, "--json"];
+        self.command(host, &shown).output().unwrap().stdout
+    }
+
+    /// The status, once it is there.
+    pub(crate) fn status(&self, host: Host) -> Option<Value> {
+        let socket = self.path(["a", "b"][host as usize]).join("status");
+        let mut stream = std::os::unix::net::UnixStream::connect(socket).ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Waits until the status is as it must be.
+    pub(crate) fn wait_for(&self, host: Host, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let begin = Instant::now();
+        loop {
+            let status = self.status(host);
+            if let Some(status) = &status
+                && is_so(status)
+            {
+                return status.clone();
+            }
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "{what} has not happened: {status:?}\n{}{}",
+                self.log(Host::A),
+                self.log(Host::B)
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub(crate) fn log(&self, host: Host) -> String {
+        let path = self.path(["a.log", "b.log"][host as usize]);
+        std::fs::read_to_string(path).unwrap_or_default()
+    }
+
+    pub(crate) fn signal(&self, host: Host, signal: Signal) {
+        let child = self.gateways[host as usize].as_ref().unwrap();
+        kill_process(Pid::from_raw(child.id() as i32).unwrap(), signal).unwrap();
+    }
+
+    /// Ends the gateway of a host; whether it ended well.
+    pub(crate) fn end(&mut self, host: Host, signal: Signal) -> bool {
+        self.signal(host, signal);
+        let mut child = self.gateways[host as usize].take().unwrap();
+        child.wait().unwrap().success()
+    }
+
+    /// Waits until packets pass from a to b and back.
+    pub(crate) fn wait_until_connected(&self) {
+        let begin = Instant::now();
+        let echo = self.echo("10.9.0.2:7");
+        let passed = self.within(Host::A, move || {
+            let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+            socket
+                .set_read_timeout(Some(Duration::from_millis(200)))
+                .unwrap();
+            while begin.elapsed() < PATIENCE {
+                let _ = socket.send_to(b"hello", "10.9.0.2:7");
+                if socket.recv(&mut [0; 16]).is_ok() {
+                    return true;
+                }
+            }
+            false
+        });
+        drop(echo);
+        assert!(passed, "{}{}", self.log(Host::A), self.log(Host::B));
+    }
+
+    /// Sends back, at b, what comes to an address.
+    pub(crate) fn echo(&self, address: &str) -> Running {
+        let address = address.to_owned();
+        let (stop, stopped) = running();
+        let thread = self.beside(Host::B, move || {
+            let socket = UdpSocket::bind(address).unwrap();
+            socket
+                .set_read_timeout(Some(Duration::from_millis(50)))
+                .unwrap();
+            let mut bytes = vec![0; 65536];
+            while !stopped.load(Ordering::Relaxed) {
+                if let Ok((len, from)) = socket.recv_from(&mut bytes) {
+                    let _ = socket.send_to(&bytes[..len], from);
+                }
+            }
+        });
+        Running {
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    /// Notes every packet that the router sees, from its IP header on.
+    pub(crate) fn watch(&self) -> Watch {
+        let packets = Arc::new(Mutex::new(Vec::new()));
+        let (stop, stopped) = running();
+        let noted = packets.clone();
+        let ready = Arc::new(AtomicBool::new(false));
+        let is_ready = ready.clone();
+        let thread = self.beside(Host::Router, move || {
+            // Protocol numbers of AF_PACKET are in network order: all of them.
+            let all = Protocol::from_raw(u32::from(3u16.to_be()).try_into().unwrap());
+            let kind = SocketType::DGRAM;
+            let socket: OwnedFd =
+                rustix::net::socket(AddressFamily::PACKET, kind, Some(all)).unwrap();
+            let limit = Some(Duration::from_millis(50));
+            sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, limit).unwrap();
+            let _ = sockopt::set_socket_recv_buffer_size_force(&socket, 64 << 20);
+            is_ready.store(true, Ordering::Release);
+            let mut bytes = vec![0u8; 1 << 17];
+            while !stopped.load(Ordering::Relaxed) {
+                if let Ok((len, _)) = rustix::net::recv(&socket, &mut bytes[..], RecvFlags::empty())
+                {
+                    noted.lock().unwrap().push(bytes[..len].to_vec());
+                }
+            }
+        });
+        while !ready.load(Ordering::Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Watch {
+            packets,
+            _running: Running {
+                stop,
+                thread: Some(thread),
+            },
+        }
+    }
+}
+
+fn running() -> (Arc<AtomicBool>, Arc<AtomicBool>) {
+    let flag = Arc::new(AtomicBool::new(false));
+    (flag.clone(), flag)
+}
+
+/// A thread that ends with its scope.
+pub(crate) struct Running {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the router has seen.
+pub(crate) struct Watch {
+    packets: Arc<Mutex<Vec<Vec<u8>>>>,
+    _running: Running,
+}
+
+impl Watch {
+    pub(crate) fn packets(&self) -> Vec<Vec<u8>> {
+        self.packets.lock().unwrap().clone()
+    }
+
+    /// The UDP payloads of ESP that came from an address. A train is one payload.
+    pub(crate) fn esp_from(&self, source: &str) -> Vec<Vec<u8>> {
+        let source: std::net::Ipv4Addr = source.parse().unwrap();
+        let is_esp = |packet: &&Vec<u8>| {
+            packet[0] == 0x45
+                && packet[9] == 17
+                && packet[12..16] == source.octets()
+                && packet.len() > 28 + 8
+                && packet[28..32] != [0; 4]
+        };
+        let packets = self.packets();
+        let esp = packets.iter().filter(is_esp);
+        esp.map(|packet| packet[28..].to_vec()).collect()
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        for gateway in self.gateways.iter_mut().flatten() {
+            let _ = gateway.kill();
+            let _ = gateway.wait();
+        }
+        for host in [Host::A, Host::Router, Host::B] {
+            let name = self.namespace(host);
+            let _ = Command::new("ip").args(["netns", "del", &name]).status();
+        }
+    }
+}
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip")
+        .args(arguments.split(' '))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "ip {arguments}: {output:?}");
+}

@@ -1,0 +1,90 @@
+//! What the threads of a gateway share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::Error;
+use crate::config::InterfaceConfig;
+use crate::link;
+use crate::table::Table;
+
+/// Of one gateway.
+pub(crate) struct Shared {
+    table: Mutex<Arc<Table>>,
+    /// Raised with each new table.
+    pub(crate) generation: AtomicU64,
+    stopping: AtomicBool,
+    keeper: (Mutex<bool>, Condvar),
+    pub(crate) interface: InterfaceConfig,
+    pub(crate) clamps_mss: bool,
+    pub(crate) threads: usize,
+    pub(crate) port: u16,
+}
+
+/// A lock whose holder panicked guards nothing that is half done here.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new(config: &crate::Config, table: Table) -> Self {
+        Shared {
+            table: Mutex::new(Arc::new(table)),
+            generation: AtomicU64::new(0),
+            stopping: AtomicBool::new(false),
+            keeper: (Mutex::new(false), Condvar::new()),
+            interface: config.interface.clone(),
+            clamps_mss: config.clamp_mss,
+            threads: config.threads,
+            port: config.port,
+        }
+    }
+
+    /// The tunnels that are up now.
+    pub(crate) fn table(&self) -> Arc<Table> {
+        lock(&self.table).clone()
+    }
+
+    /// Puts other tunnels in their place; each thread takes them before its next packet.
+    pub(crate) fn replace(&self, table: Table) {
+        *lock(&self.table) = Arc::new(table);
+        self.generation.fetch_add(1, Relaxed);
+    }
+
+    /// Whether many threads share device and port.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.threads > 1
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
+    }
+
+    /// Ends all loops, once they are woken.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Relaxed);
+        self.wake_keeper();
+    }
+
+    /// There are sequence numbers to be reserved, or it is time to stop.
+    #[cold]
+    pub(crate) fn wake_keeper(&self) {
+        let (is_wanted, condition) = &self.keeper;
+        *lock(is_wanted) = true;
+        condition.notify_one();
+    }
+
+    /// Waits until the keeper is wanted, or for `limit`.
+    pub(crate) fn wait_as_keeper(&self, limit: Duration) {
+        let (is_wanted, condition) = &self.keeper;
+        let guard = lock(is_wanted);
+        let waited = condition.wait_timeout_while(guard, limit, |is_wanted| !*is_wanted);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+
+    /// Gives the interface its addresses, its MTU and its routes.
+    pub(crate) fn set_up_interface(&self) -> Result<(), Error> {
+        link::set_up(&self.interface, &self.table())
+    }
+}

@@ -1,0 +1,295 @@
+//! What `status` shows: read from counters, written as JSON to whoever connects to the socket.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use cipherlane_esp::Refusal;
+use cipherlane_esp::statistics::Statistics;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::tunnel::Tunnel;
+
+/// The longest time that a reader may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The longest status that is read.
+const LONGEST: u64 = 256 << 20;
+
+/// A gateway at one moment.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Status {
+    /// Its process.
+    pub pid: u32,
+    /// The TUN device.
+    pub interface: String,
+    /// UDP port.
+    pub port: u16,
+    /// Threads that carry packets.
+    pub threads: usize,
+    /// Which offloads the system gave, and where not, what it costs.
+    pub offloads: Offloads,
+    /// System calls, packets, and packets dropped by reason; all threads together.
+    pub calls: Calls,
+    /// The tunnels.
+    pub tunnels: Vec<TunnelStatus>,
+}
+
+/// Offloads that were probed at the start.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Offloads {
+    /// Partial checksums to and from the TUN device.
+    pub tun_checksum: bool,
+    /// TCP super-packets to and from the TUN device.
+    pub tun_tso: bool,
+    /// UDP super-packets to and from the TUN device.
+    pub tun_uso: bool,
+    /// The kernel cuts what is sent into datagrams.
+    pub udp_segment: bool,
+    /// The kernel joins datagrams that are received.
+    pub udp_gro: bool,
+}
+
+/// Counters of system calls and packets since the start.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Calls {
+    /// Reads of the TUN device that brought something.
+    pub tun_reads: u64,
+    /// Packets that they stood for.
+    pub tun_packets: u64,
+    /// Reads whose packet had to be moved, because it had another shape than the one before.
+    pub tun_moved: u64,
+    /// Calls that sent.
+    pub sends: u64,
+    /// Datagrams sent.
+    pub sent_packets: u64,
+    /// Calls that received something.
+    pub receives: u64,
+    /// Datagrams received.
+    pub received_packets: u64,
+    /// Writes to the TUN device.
+    pub tun_writes: u64,
+    /// Packets that they stood for.
+    pub written_packets: u64,
+    /// Times that a thread waited.
+    pub waits: u64,
+    /// Calls that found nothing to do.
+    pub empty_calls: u64,
+    /// Packets dropped, by reason.
+    pub dropped: BTreeMap<String, u64>,
+}
+
+impl Calls {
+    /// System calls a packet in both directions; `None` before the first packet.
+    pub fn per_packet(&self) -> Option<f64> {
+        let calls = self.tun_reads + self.sends + self.receives + self.tun_writes + self.waits;
+        let packets = self.sent_packets + self.received_packets;
+        (packets > 0).then(|| (calls + self.empty_calls) as f64 / packets as f64)
+    }
+
+    /// Packets in one call: read, sent, received, written.
+    pub fn batches(&self) -> [f64; 4] {
+        let mean = |packets: u64, calls: u64| packets as f64 / calls.max(1) as f64;
+        [
+            mean(self.tun_packets, self.tun_reads),
+            mean(self.sent_packets, self.sends),
+            mean(self.received_packets, self.receives),
+            mean(self.written_packets, self.tun_writes),
+        ]
+    }
+}
+
+/// A tunnel.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TunnelStatus {
+    /// Its name.
+    pub name: String,
+    /// Address and port of the far end.
+    pub peer: String,
+    /// Cipher and integrity.
+    pub transform: String,
+    /// Addresses on this side.
+    pub local: Vec<String>,
+    /// Addresses on the far side.
+    pub remote: Vec<String>,
+    /// The MTU of the path to the peer.
+    pub path_mtu: usize,
+    /// The longest inner packet that passes in one piece.
+    pub inner_mtu: usize,
+    /// The SA that seals.
+    pub outbound: SaStatus,
+    /// The SA that opens.
+    pub inbound: SaStatus,
+    /// The last sequence number that is reserved.
+    pub reserved: u64,
+    /// Packets that the system refused to send.
+    pub send_failures: u64,
+    /// Why it refused the last one.
+    pub last_failure: Option<String>,
+}
+
+/// An SA.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SaStatus {
+    /// Its SPI.
+    pub spi: u32,
+    /// The last sequence number sent, or the highest one received.
+    pub sequence: u64,
+    /// Packets sealed or opened.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Numbers that never came.
+    pub lost: u64,
+    /// Whether it does nothing any more.
+    pub is_over: bool,
+    /// Packets refused, by reason; those that there were.
+    pub refused: BTreeMap<String, u64>,
+}
+
+impl SaStatus {
+    fn new(spi: u32, sequence: u64, is_over: bool, statistics: &Statistics) -> Self {
+        let refused = Refusal::ALL
+            .iter()
+            .map(|refusal| (refusal.name(), statistics.refused[refusal.index()]))
+            .filter(|(_, count)| *count > 0);
+        SaStatus {
+            spi,
+            sequence,
+            packets: statistics.packets,
+            bytes: statistics.bytes,
+            lost: statistics.lost,
+            is_over,
+            refused: refused
+                .map(|(name, count)| (name.to_owned(), count))
+                .collect(),
+        }
+    }
+}
+
+impl TunnelStatus {
+    pub(crate) fn of(tunnel: &Tunnel) -> Self {
+        let (outbound, inbound) = (&tunnel.outbound, &tunnel.inbound);
+        let texts = |prefixes: &[crate::Prefix]| prefixes.iter().map(|p| p.to_string()).collect();
+        let failures = tunnel.send_failures.load(Relaxed);
+        let last = io::Error::from_raw_os_error(tunnel.last_failure.load(Relaxed));
+        TunnelStatus {
+            name: tunnel.name().to_owned(),
+            peer: tunnel.peer().to_string(),
+            transform: tunnel.config.transform_name.to_owned(),
+            local: texts(&tunnel.config.local),
+            remote: texts(&tunnel.config.remote),
+            path_mtu: tunnel.path_mtu(),
+            inner_mtu: tunnel.inner_mtu(),
+            outbound: SaStatus::new(
+                outbound.spi(),
+                outbound.next_sequence() - 1,
+                outbound.is_over(),
+                &outbound.statistics(),
+            ),
+            inbound: SaStatus::new(
+                inbound.spi(),
+                inbound.highest_sequence(),
+                inbound.is_over(),
+                &inbound.statistics(),
+            ),
+            reserved: tunnel.mark(),
+            send_failures: failures,
+            last_failure: (failures > 0).then(|| last.to_string()),
+        }
+    }
+}
+
+/// Asks the gateway whose socket it is.
+pub fn ask(socket: &Path) -> Result<Status, Error> {
+    let failed = |source: io::Error| Error::System {
+        doing: format!(
+            "ask the gateway at '{}' (is it running, and are you allowed to?)",
+            socket.display()
+        ),
+        source,
+    };
+    let stream = UnixStream::connect(socket).map_err(failed)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    let mut text = Vec::new();
+    let read = stream.take(LONGEST).read_to_end(&mut text);
+    read.map_err(failed)?;
+    serde_json::from_slice(&text).map_err(|error| failed(io::Error::other(error)))
+}
+
+/// The socket's name is removed when it goes.
+pub(crate) struct Socket {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Socket {
+    /// Listens. A socket that a dead gateway has left is replaced; that of a living one is not.
+    pub(crate) fn bind(path: &Path) -> Result<Self, Error> {
+        let failed = |source: io::Error| Error::System {
+            doing: format!(
+                "listen at '{}' (set 'socket' to a place that can be written)",
+                path.display()
+            ),
+            source,
+        };
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).map_err(failed)?;
+        }
+        if UnixStream::connect(path).is_ok() {
+            return Err(failed(io::Error::new(
+                io::ErrorKind::AddrInUse,
+                "another gateway answers there; stop it first",
+            )));
+        }
+        // Only a socket: a file of that name may be somebody's.
+        use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+        if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+            std::fs::remove_file(path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let only_owner = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(path, only_owner).map_err(failed)?;
+        Ok(Socket {
+            path: path.to_owned(),
+            listener,
+        })
+    }
+
+    /// Answers until the gateway stops, which connects once more to say so.
+    pub(crate) fn serve(&self, is_stopping: impl Fn() -> bool, status: impl Fn() -> Status) {
+        for stream in self.listener.incoming() {
+            if is_stopping() {
+                return;
+            }
+            let answered = stream.and_then(|mut stream| {
+                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.write_all(&serde_json::to_vec(&status())?)
+            });
+            if let Err(error) = answered {
+                tracing::debug!("nobody has read the status: {error}");
+                // Out of descriptors, for one: accept would fail again at once.
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Wakes who waits at a socket.
+pub(crate) fn nudge(path: &Path) {
+    let _ = UnixStream::connect(path);
+}
+
+/// A status that another thread makes.
+pub(crate) type Source = Arc<dyn Fn() -> Status + Send + Sync>;

@@ -1,0 +1,11 @@
+//! What the kernel is asked for. Unsafe code is allowed only here.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `tun` | a queue of a TUN device, and which offloads it takes |
+//! | `udp` | UDP sockets with UDP_SEGMENT and UDP_GRO |
+//! | `sockaddr` | socket addresses as the kernel reads and writes them |
+
+pub(crate) mod sockaddr;
+pub(crate) mod tun;
+pub(crate) mod udp;

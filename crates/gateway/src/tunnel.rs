@@ -1,0 +1,197 @@
+//! A tunnel: its two SAs, its peer, its selectors, and what is known of the path.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use cipherlane_core::Framework;
+use cipherlane_esp::headers::{Ecn, Fields, Tunnel as Outer};
+use cipherlane_esp::{Encapsulation, InboundSa, OutboundSa, SaParameters};
+
+use crate::Error;
+use crate::config::TunnelConfig;
+use crate::selector::Prefix;
+use crate::state::Identity;
+use crate::sys::sockaddr::RawAddress;
+
+/// The least MTU that is believed of a path: IPv4 hosts take 576 bytes (RFC 791), and what a
+/// forged ICMP message says below that is not worth a tunnel.
+const LEAST_PATH: usize = 576;
+
+/// A tunnel that is up.
+pub(crate) struct Tunnel {
+    pub(crate) config: TunnelConfig,
+    pub(crate) to: RawAddress,
+    pub(crate) outbound: OutboundSa,
+    pub(crate) inbound: InboundSa,
+    pub(crate) outbound_identity: Identity,
+    pub(crate) inbound_identity: Identity,
+    outer: Outer,
+    /// The last sequence number that may be sent.
+    mark: AtomicU64,
+    /// Whether the mark was asked to be raised and was not yet.
+    is_short: AtomicBool,
+    path_mtu: AtomicUsize,
+    inner_mtu: AtomicUsize,
+    /// Packets that the system refused to send, and its last reason.
+    pub(crate) send_failures: AtomicU64,
+    pub(crate) last_failure: AtomicI32,
+}
+
+impl Tunnel {
+    /// Makes the SAs. They go on after the numbers given, by `state`.
+    pub(crate) fn new(
+        framework: &Framework,
+        config: TunnelConfig,
+        port: u16,
+        (last_sent, mark): (u64, u64),
+        last_received: u64,
+    ) -> Result<Self, Error> {
+        let failed = |direction| {
+            let tunnel = config.name.clone();
+            move |source| Error::Association {
+                tunnel,
+                direction,
+                source,
+            }
+        };
+        let encapsulation = Encapsulation::Udp {
+            source: port,
+            destination: config.peer.port(),
+        };
+        let parameters = |end: &crate::config::SaConfig, last: u64| {
+            let keys = end.key.keys(config.transform);
+            let mut parameters = SaParameters::new(end.spi, config.transform, keys);
+            parameters.esn = config.esn;
+            parameters.replay_window = config.window;
+            parameters.encapsulation = encapsulation;
+            parameters.resume_after(last);
+            parameters
+        };
+        let outbound = OutboundSa::new(framework, parameters(&config.outbound, last_sent));
+        let outbound = outbound.map_err(failed("out"))?;
+        let inbound = InboundSa::new(framework, parameters(&config.inbound, last_received));
+        let inbound = inbound.map_err(failed("in"))?;
+        let mut outer = Outer::new(config.peer.ip(), config.peer.ip());
+        outer.dscp = config.dscp;
+        outer.ecn = config.ecn;
+        let tunnel = Tunnel {
+            to: config.peer.into(),
+            outbound_identity: Identity::of(&config.outbound.key, config.transform),
+            inbound_identity: Identity::of(&config.inbound.key, config.transform),
+            outbound,
+            inbound,
+            outer,
+            config,
+            mark: AtomicU64::new(mark),
+            is_short: AtomicBool::new(false),
+            path_mtu: AtomicUsize::new(0),
+            inner_mtu: AtomicUsize::new(0),
+            send_failures: AtomicU64::new(0),
+            last_failure: AtomicI32::new(0),
+        };
+        tunnel.learn_path_mtu(1500);
+        Ok(tunnel)
+    }
+
+    /// Name in the configuration.
+    pub(crate) fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// Address and port of the far end.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.config.peer
+    }
+
+    /// Bytes of an outer IP and UDP header.
+    fn outer_headers(&self) -> usize {
+        if self.peer().is_ipv4() { 28 } else { 48 }
+    }
+
+    /// The longest inner packet of a path of `path` bytes.
+    fn fitting(&self, path: usize) -> usize {
+        let room = path.saturating_sub(self.outer_headers());
+        let mut inner = room.saturating_sub(self.outbound.sealed_len(0));
+        // The padding makes steps of a block; the start is at most one of them below.
+        while self.outbound.sealed_len(inner + 1) <= room {
+            inner += 1;
+        }
+        inner
+    }
+
+    /// What the system knows of the path; whether that is news.
+    pub(crate) fn learn_path_mtu(&self, path: usize) -> bool {
+        let path = path.clamp(LEAST_PATH, usize::from(u16::MAX));
+        self.inner_mtu.store(self.fitting(path), Relaxed);
+        self.path_mtu.swap(path, Relaxed) != path
+    }
+
+    pub(crate) fn path_mtu(&self) -> usize {
+        self.path_mtu.load(Relaxed)
+    }
+
+    /// The longest inner packet that passes in one piece.
+    #[inline]
+    pub(crate) fn inner_mtu(&self) -> usize {
+        self.inner_mtu.load(Relaxed)
+    }
+
+    /// The outer TOS or traffic class for an inner one.
+    #[inline]
+    pub(crate) fn outer_class(&self, inner: u8) -> u8 {
+        self.outer.traffic_class(Fields {
+            dscp: inner >> 2,
+            ecn: Ecn::of(inner),
+            df: true,
+            hop_limit: 0,
+        })
+    }
+
+    /// Whether `count` more packets may be sealed; `wake` is called where the reserve is low.
+    #[inline]
+    pub(crate) fn may_seal(&self, count: usize, wake: impl FnOnce()) -> bool {
+        let mark = self.mark.load(Relaxed);
+        let next = self.outbound.next_sequence();
+        let left = (mark + 1).saturating_sub(next);
+        if left < crate::state::LOW && !self.is_short.swap(true, Relaxed) {
+            wake();
+        }
+        count as u64 <= left
+    }
+
+    /// Whether a sealed packet may be sent. Threads may have taken numbers at the same time, so
+    /// this is asked after sealing.
+    #[inline]
+    pub(crate) fn is_reserved(&self, sequence: u64) -> bool {
+        sequence <= self.mark.load(Relaxed)
+    }
+
+    pub(crate) fn mark(&self) -> u64 {
+        self.mark.load(Relaxed)
+    }
+
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_short.load(Relaxed)
+    }
+
+    /// The numbers up to `mark` are on the disk.
+    pub(crate) fn raise(&self, mark: u64) {
+        self.mark.fetch_max(mark, Relaxed);
+        self.is_short.store(false, Relaxed);
+    }
+
+    /// Whether the peer may have sent such a packet.
+    #[inline]
+    pub(crate) fn admits(&self, source: IpAddr, destination: IpAddr) -> bool {
+        let holds = |selectors: &[Prefix], address| selectors.iter().any(|p| p.holds(address));
+        holds(&self.config.remote, source) && holds(&self.config.local, destination)
+    }
+
+    /// The system refused to send.
+    #[cold]
+    pub(crate) fn count_failure(&self, error: &std::io::Error, packets: usize) {
+        self.last_failure
+            .store(error.raw_os_error().unwrap_or(0), Relaxed);
+        self.send_failures.fetch_add(packets as u64, Relaxed);
+    }
+}
