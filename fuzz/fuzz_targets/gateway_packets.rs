@@ -33,7 +33,12 @@ fuzz_target!(|input: Input| {
     for (number, kind) in input.packets.into_iter().take(80).enumerate() {
         packets.push(match kind {
             Kind::Raw(bytes) => bytes,
-            Kind::Segment { is_udp, len, flips, is_mended } => {
+            Kind::Segment {
+                is_udp,
+                len,
+                flips,
+                is_mended,
+            } => {
                 let mut packet = segment(is_udp, number as u16, sequence, len.into());
                 sequence += u32::from(len);
                 let count = packet.len();
