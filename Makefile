@@ -163,7 +163,7 @@ soak:
 	TEST_AS_QEMU=1 scripts/test-as none
 	scripts/foreign
 	scripts/fuzz 30
-	scripts/miri
+	scripts/miri all
 	scripts/sanitize address all
 	scripts/sanitize thread all
 	cargo run --release -p cipherlane-kernels --example timing 1000
