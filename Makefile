@@ -51,7 +51,7 @@ test:
 	cargo test --workspace --no-fail-fast
 	scripts/examples
 	scripts/test-as zen3 --workspace --no-fail-fast $(PER_PROCESSOR)
-	$(MAKE) constant-time fuzz loom openssl-3.5
+	$(MAKE) constant-time fuzz loom miri openssl-3.5
 
 # The tests of what depends on the processor. Those that stand on the whole of a program, or
 # that wait, say nothing more on another one.
