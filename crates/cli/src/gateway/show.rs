@@ -40,7 +40,7 @@ pub(crate) fn run(args: &StatusArgs, config: &Path) -> Result<(), Failure> {
             output::json("gateway-status", &now)?;
         } else {
             let rates = before.as_ref().map(|(status, then)| (status, at - *then));
-            output::print(&text(&now, rates))?;
+            output::show(&text(&now, rates))?;
         }
         if !args.watch {
             return Ok(());

@@ -84,7 +84,7 @@ impl Report {
         text += &output::wrap("", &self.sentence());
         match json {
             Some(path) if path == Path::new("-") => {
-                eprintln!("{text}");
+                anstream::eprintln!("{text}");
                 output::json("gateway-bench", self)
             }
             Some(path) => {
@@ -93,9 +93,9 @@ impl Report {
                     output::to_json("gateway-bench", self).as_bytes(),
                 );
                 written.map_err(|error| Failure::path("write", path, &error))?;
-                output::print(&text)
+                output::show(&text)
             }
-            None => output::print(&text),
+            None => output::show(&text),
         }
     }
 
