@@ -47,10 +47,13 @@ pub(crate) fn rig() -> Option<Rig> {
     let is_root = rustix::process::geteuid().is_root();
     let has_tun = std::path::Path::new("/dev/net/tun").exists();
     let has_ip = Command::new("ip").arg("-V").output().is_ok();
-    if !(is_root && has_tun && has_ip) {
+    // A container may have root and no right to make namespaces.
+    let may_unshare = Command::new("unshare").args(["--net", "true"]).output();
+    let may_unshare = may_unshare.is_ok_and(|output| output.status.success());
+    if !(is_root && has_tun && has_ip && may_unshare) {
         let message = format!(
             "SKIPPED, the gateway is NOT tested: it needs root ({is_root}), /dev/net/tun \
-             ({has_tun}) and the program ip ({has_ip})\n"
+             ({has_tun}), the program ip ({has_ip}) and network namespaces ({may_unshare})\n"
         );
         // Past the harness, which shows nothing of a test that passes.
         std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
