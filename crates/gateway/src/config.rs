@@ -156,18 +156,7 @@ pub struct SaConfig {
 impl Config {
     /// Reads a file. Relative names in it are looked for beside it.
     pub fn read(path: &Path) -> Result<Config, Error> {
-        let failed = |source| Error::Read {
-            path: path.to_owned(),
-            source,
-        };
-        let len = std::fs::metadata(path).map_err(failed)?.len();
-        if len > LONGEST {
-            return Err(Error::Config {
-                path: path.to_owned(),
-                problem: format!("{len} bytes are too many; is it the right file?"),
-            });
-        }
-        let text = std::fs::read_to_string(path).map_err(failed)?;
+        let text = cipherlane_core::read_text(path, LONGEST).map_err(Error::File)?;
         // It may hold keys.
         let text = Zeroizing::new(text);
         let directory = path.parent().unwrap_or(Path::new("."));
@@ -480,6 +469,19 @@ in = { spi = 4097, key = "01" }
         let text = GOOD.replace(from, to);
         assert_ne!(text, GOOD, "{from}");
         Config::parse(&text, Path::new("/dir")).unwrap_err()
+    }
+
+    #[test]
+    fn what_never_ends_is_no_file_of_a_gateway() {
+        let device = Path::new("/dev/zero");
+        let error = Config::read(device).unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{error}");
+        let error = Key::read("@file:/dev/zero", Path::new("/")).unwrap_err();
+        assert!(error.contains("no regular file"), "{error}");
+        let error = crate::state::FileStore::open(device)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("no regular file"), "{error}");
     }
 
     #[test]

@@ -8,14 +8,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The configuration could not be read.
-    #[error("cannot read '{}': {source}; check the name and its permissions", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// A file that the user named cannot be read, or is none that may be.
+    #[error(transparent)]
+    File(cipherlane_core::Error),
 
     /// The configuration says something that cannot be.
     #[error("'{}': {problem}", path.display())]

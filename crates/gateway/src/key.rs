@@ -6,7 +6,7 @@ use cipherlane_esp::{Integrity, Keys, Transform};
 use zeroize::{Zeroize, Zeroizing};
 
 /// The longest key file.
-const LONGEST: usize = 4096;
+const LONGEST: u64 = 4096;
 
 /// A key, with all that belongs to it: salt, integrity key.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,14 +27,9 @@ impl Key {
         };
         let path = directory.join(name);
         let file = format!("the key file '{}'", path.display());
-        let bytes = std::fs::read(&path).map(Zeroizing::new);
-        let bytes = bytes.map_err(|error| {
-            format!("{file} cannot be read: {error}; check its name and permissions")
-        })?;
+        let bytes = cipherlane_core::read_bounded(&path, LONGEST).map(Zeroizing::new);
+        let bytes = bytes.map_err(|error| format!("the key cannot be read: {error}"))?;
         warn_if_open(&path);
-        if bytes.len() > LONGEST {
-            return Err(format!("{file} is no key: it has {} bytes", bytes.len()));
-        }
         Key::decode(&bytes, &file)
     }
 

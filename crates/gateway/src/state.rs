@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cipherlane_esp::Transform;
@@ -97,18 +97,16 @@ impl FileStore {
             path: path.to_owned(),
             problem,
         };
-        let mut file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        let text = match cipherlane_core::read_text(path, LONGEST) {
+            Ok(text) => text,
+            Err(cipherlane_core::Error::Io { source, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
                 return Err(Error::NoState {
                     path: path.to_owned(),
                 });
             }
-            Err(error) => {
-                return Err(failed(format!(
-                    "cannot be read: {error}; check its permissions"
-                )));
-            }
+            Err(error) => return Err(Error::File(error)),
         };
         // The file itself is replaced with each writing, so that its lock would be lost.
         let lock_path = beside(path, "lock");
@@ -124,9 +122,6 @@ impl FileStore {
         lock.try_lock().map_err(|_| {
             failed("another gateway uses it; stop that one, or name another file".to_owned())
         })?;
-        let mut text = String::new();
-        let read = (&mut file).take(LONGEST).read_to_string(&mut text);
-        read.map_err(|error| failed(format!("cannot be read: {error}; restore it")))?;
         let marks = parse(&text).map_err(|problem| {
             failed(format!(
                 "{problem}. Its numbers are not known any more: give the tunnels new keys, remove \
