@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::counters::{self, Scope, Snapshot, Usage};
+use crate::disturbance::Lost;
 use crate::error::Error;
 use crate::interleave::{Plan, Progress};
 use crate::latency::Latency;
@@ -53,8 +54,8 @@ pub(crate) struct Caller {
 pub(crate) struct Share {
     pub(crate) operations: u64,
     pub(crate) elapsed: Duration,
-    /// Of this thread.
-    pub(crate) involuntary_switches: u64,
+    /// In which this thread was ready to run and others had its processor.
+    pub(crate) lost: Duration,
     /// Used by this thread while it waited for the others to finish; the
     /// measurement's doing, so it is subtracted.
     pub(crate) idle: Usage,
@@ -212,8 +213,9 @@ impl<'p, 'c> Shared<'p, 'c> {
         self.rendezvous.spin()?;
 
         let process = leads.then(|| Snapshot::now(Scope::Process));
-        let own = Snapshot::now(Scope::Thread);
+        let own = Lost::now();
         let (operations, elapsed) = live.run_for(self.plan.block, self.read_cost)?;
+        let lost = Lost::now().since(&own);
         let done = Snapshot::now(Scope::Thread);
         self.rendezvous.spin()?;
         let idle = Snapshot::now(Scope::Thread).since(&done);
@@ -229,7 +231,7 @@ impl<'p, 'c> Shared<'p, 'c> {
         Ok(Share {
             operations,
             elapsed,
-            involuntary_switches: done.since(&own).involuntary_switches,
+            lost,
             idle,
             resources,
         })

@@ -13,6 +13,7 @@
 use std::time::Duration;
 
 use crate::caller::{Caller, Shared};
+use crate::disturbance;
 use crate::error::Error;
 use crate::latency::Latency;
 use crate::run::{Block, Measurement, Run};
@@ -133,7 +134,7 @@ fn join(candidates: &[Candidate<'_>], callers: &[Caller]) -> Measurement {
             for share in shares {
                 block.operations += share.operations;
                 block.rate += share.operations as f64 / share.elapsed.as_secs_f64();
-                block.disturbed |= share.involuntary_switches > 0;
+                block.disturbed |= disturbance::matters(share.lost, share.elapsed);
                 block.resources.usage = block.resources.usage.without(share.idle);
             }
             block.disturbed |= block.resources.steal > Duration::ZERO;

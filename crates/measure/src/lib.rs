@@ -82,6 +82,7 @@ pub mod teams;
 pub mod units;
 
 mod caller;
+mod disturbance;
 mod error;
 mod random;
 mod rendezvous;

@@ -66,7 +66,7 @@ pub struct Cell {
     pub involuntary_switches_per_request: f64,
     /// Page faults of the whole process.
     pub page_faults_per_request: f64,
-    /// A quarter of the blocks or more were disturbed, or the interval is wide.
+    /// Others disturbed a quarter of the blocks or more, or the interval is wide.
     pub noisy: bool,
     /// Operations that the caller keeps under way; absent if it waits for each.
     #[serde(skip_serializing_if = "Option::is_none", default)]

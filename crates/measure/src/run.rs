@@ -40,7 +40,7 @@ pub struct Block {
     pub rate: f64,
     /// What the block cost.
     pub resources: ResourceUse,
-    /// Time was stolen, or a caller thread lost its processor against its will.
+    /// Time was stolen, or others had the processor of a caller thread for more than a hundredth.
     pub disturbed: bool,
 }
 

@@ -12,7 +12,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::counters::{self, Scope, Snapshot};
+use crate::counters;
+use crate::disturbance::{self, Lost};
 use crate::error::Error;
 use crate::latency::Latency;
 use crate::random::Random;
@@ -135,7 +136,8 @@ struct Turn<'t, R> {
 struct Share {
     operations: u64,
     elapsed: Duration,
-    interrupted: bool,
+    /// In which this member was ready to work and others had its processor.
+    lost: Duration,
 }
 
 impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
@@ -185,7 +187,7 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
         {
             block.operations += share.operations;
             block.rate += share.operations as f64 / share.elapsed.as_secs_f64().max(1e-9);
-            block.disturbed |= share.interrupted;
+            block.disturbed |= disturbance::matters(share.lost, share.elapsed);
         }
         if let (Some(before), Some(after)) = (steal, counters::steal()) {
             block.resources.steal = after.saturating_sub(before);
@@ -199,7 +201,6 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
         let _guard = self.rendezvous.abort_on_panic();
         let mut share = Share::default();
         let mut phase = 0;
-        let before = Snapshot::now(Scope::Thread);
         while self.done.load(Ordering::Relaxed) < self.team.members {
             if number == 0 {
                 (self.renew)().map_err(|source| self.fail(number, source))?;
@@ -211,15 +212,18 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
             // Whoever else wants the processor has it now, rather than in the middle of the
             // work. A team of one would never offer it otherwise.
             std::thread::yield_now();
+            let own = Lost::now();
             self.rendezvous.spin()?;
             let start = Instant::now();
             member.work(self.index);
             let elapsed = start.elapsed();
+            let lost = Lost::now().since(&own);
             let operations = member.check().map_err(|source| self.fail(number, source))?;
             if phase > 0 {
                 let before = share.elapsed;
                 share.operations += operations;
                 share.elapsed += elapsed;
+                share.lost += lost;
                 if before < self.time && share.elapsed >= self.time {
                     self.done.fetch_add(1, Ordering::Relaxed);
                 }
@@ -228,8 +232,6 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
             // Nobody renews or asks whether all are done before all have worked.
             self.rendezvous.spin()?;
         }
-        let used = Snapshot::now(Scope::Thread).since(&before);
-        share.interrupted = used.involuntary_switches > 0;
         Ok(share)
     }
 

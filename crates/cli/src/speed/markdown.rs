@@ -39,7 +39,7 @@ pub(super) fn text(record: &Record, title: &str, unit: Unit) -> String {
             text += &format!("| {} | {} |\n", plain(driver), figures.join(" | "));
         }
     }
-    text + "\n~ is noisy: disturbed, or spread over plus or minus 5 %.\n"
+    text + "\n~ is noisy: others had the processor, or it spreads over plus or minus 5 %.\n"
 }
 
 /// Without the characters that Markdown takes for its own.

@@ -63,12 +63,12 @@ fn legend(unit: Unit, base: Option<&str>) -> String {
         Unit::Nanoseconds => "Nanoseconds per request, of elapsed time.",
     };
     let below = base.map_or_else(String::new, |base| {
-        format!("Below stands how many times as fast as {base}, = without a verdict. ")
+        format!("Below stands how many times as fast as {base}, = where they differ by no more than the noise. ")
     });
     format!(
         "{unit} It differs from openssl speed in that drivers take turns in short blocks, of \
          which this is the median, and every operation has a fresh IV. {below}* is the best, ~ \
-         is noisy (disturbed, or spread over plus or minus 5 %) and gets no verdict."
+         is noisy (others had the processor, or it spreads over plus or minus 5 %) and gets no verdict."
     )
 }
 
@@ -88,7 +88,12 @@ fn block(record: &Record, case: &Case, cells: &[Cell], unit: Unit) -> String {
             let cell = at_size.clone().find(|cell| cell.driver == driver);
             cell.map_or_else(
                 || comfy_table::Cell::new(""),
-                |cell| figure(cell, is_best(cell, at_size), entry, unit),
+                |cell| {
+                    let of_base = |c: &&Cell| entry.is_some_and(|entry| c.driver == entry.base);
+                    let noisy =
+                        cell.noisy || at_size.clone().find(of_base).is_some_and(|c| c.noisy);
+                    figure(cell, is_best(cell, at_size), entry, noisy, unit)
+                },
             )
         }));
         row
@@ -130,6 +135,7 @@ fn figure(
     cell: &Cell,
     best: bool,
     entry: Option<&CrossoverEntry>,
+    either_noisy: bool,
     unit: Unit,
 ) -> comfy_table::Cell {
     let noisy = if cell.noisy { "~" } else { "" };
@@ -138,6 +144,7 @@ fn figure(
     let ratio = ratios.and_then(|mut ratios| ratios.find(|ratio| ratio.size == cell.size));
     let multiple = match ratio {
         None => String::new(),
+        Some(ratio) if ratio.outcome == Outcome::Open && either_noisy => "\n".to_owned(),
         Some(ratio) if ratio.outcome == Outcome::Open => "\n=".to_owned(),
         Some(ratio) => format!("\n×{}", units::digits(ratio.ratio as f32)),
     };
