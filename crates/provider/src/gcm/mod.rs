@@ -340,6 +340,7 @@ mod tests {
 
     /// A large call that failed has used some of the keystream, which nothing may use again.
     #[test]
+    #[allow(unsafe_code)]
     fn a_message_of_which_a_piece_failed_has_ended() {
         let spec = SPECS.iter().find(|spec| spec.name == "AES-128-GCM");
         let mut gcm = Gcm::new(spec.expect("it is on offer"));
