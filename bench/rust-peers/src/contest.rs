@@ -1,4 +1,4 @@
-//! What is done, and by whom: in place, in buffers that stay in the cache as far as they
+//! The work and the libraries that do it: in place, in buffers that stay in the cache as far as they
 //! fit, with a fresh IV for every message.
 
 use std::array::from_fn;

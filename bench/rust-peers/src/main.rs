@@ -1,5 +1,5 @@
 //! `rust-peers [--seconds S] [--block MS] [--json FILE]` measures each candidate for S
-//! seconds a cell (0.25 unless given), in turns of MS milliseconds (10 unless given;
+//! seconds per cell (0.25 unless given), in turns of MS milliseconds (10 unless given;
 //! fewer on a busy machine), and prints a table; the record goes to FILE.
 
 use std::error::Error;

@@ -141,7 +141,7 @@ pub(crate) fn calibrate(
     calibrate_lengths(framework, &what)
 }
 
-/// Measures algorithms with keys of so many bytes, under a progress bar.
+/// Measures algorithms with keys of one length, under a progress bar.
 pub(crate) fn calibrate_lengths(
     framework: &Framework,
     what: &[(&'static Algorithm, usize)],

@@ -69,7 +69,7 @@ impl Clock {
     }
 }
 
-/// Time that stands still until it is moved: by a driver whose call takes so long, by a
+/// Time that stands still until it is moved: by a driver for the time that its call takes, by a
 /// device that a caller waits for, by a simulation that turns to another caller.
 ///
 /// It is meant for one thread that plays all parts; clones are one time.
@@ -111,7 +111,7 @@ impl VirtualTime {
         self.simulated.now.fetch_max(moment, Ordering::Relaxed);
     }
 
-    /// The simulation turns to a caller for whom it is this moment, be it an earlier one.
+    /// The simulation turns to a caller whose time is `moment`, which may lie before the last one.
     pub fn turn_to(&self, moment: Duration) {
         let moment = moment.as_nanos() as u64;
         self.simulated.now.store(moment, Ordering::Relaxed);

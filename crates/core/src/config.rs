@@ -167,7 +167,7 @@ impl Config {
         if let Some(number) = variable("CIPHERLANE_VERIFY") {
             let number = number.trim().parse().map_err(|_| Error::Config {
                 origin: format!("CIPHERLANE_VERIFY '{number}'"),
-                problem: "give a number: one in so many requests is verified, 0 for none".into(),
+                problem: "give a number N: one request in N is verified, none for 0".into(),
             })?;
             self.verify = Some(number);
         }

@@ -204,7 +204,7 @@ impl Framework {
                 }
             }
             (None, Some(ns)) => format!(
-                "it is estimated to cost the least for goal {}: {ns:.0} ns a batch",
+                "it is estimated to cost the least for goal {}: {ns:.0} ns per batch",
                 match goal {
                     Goal::Latency => "latency",
                     Goal::Throughput => "throughput",
@@ -226,7 +226,7 @@ impl Framework {
             (None, true) => match (cpu(serving), cpu(home)) {
                 (Some(own), Some(other)) => format!(
                     "it works beside '{}', which serves what finds it busy, and costs the caller \
-                     {own:.0} ns of processor time a batch instead of {other:.0} ns",
+                     {own:.0} ns of processor time per batch instead of {other:.0} ns",
                     name(home)
                 ),
                 _ => format!("{reason}; while it is busy, '{}' serves", name(home)),

@@ -42,7 +42,7 @@ fn health(framework: &Framework) -> Health {
     row.health
 }
 
-/// Encrypts so many requests, one at a time.
+/// Encrypts `requests` requests, one at a time.
 fn work(session: &Session, requests: usize) -> Vec<u8> {
     let mut data = [0; 100];
     for _ in 0..requests {

@@ -2,7 +2,7 @@
 //!
 //! The device here does nothing and is done at once, inline, so that what is left is the
 //! driver: slots, pieces, mapping, the two rings, copies where there are any. Prints
-//! nanoseconds a request, medians of short blocks. With `--count CASE N` it only makes N
+//! nanoseconds per request, medians of short blocks. With `--count CASE N` it only makes N
 //! calls, for callgrind. Then it prints how long a second of a simulated device takes.
 
 use std::hint::black_box;
@@ -156,7 +156,7 @@ impl Bench {
     }
 }
 
-/// Nanoseconds a request.
+/// Nanoseconds per request.
 fn measure(bench: &mut Bench, batch: usize) -> f64 {
     let calls = 4096 / batch;
     let mut blocks: Vec<f64> = (0..60)
@@ -207,7 +207,7 @@ fn main() {
         (0..calls).for_each(|_| bench.call(batch));
         return;
     }
-    println!("nanoseconds a request, the device apart; batch of 1, 16, 64");
+    println!("nanoseconds per request, the device apart; batch of 1, 16, 64");
     for (name, size, in_place) in CASES {
         let mut bench = Bench::new(&driver, size, in_place);
         let [one, some, many] = [1, 16, 64].map(|batch| measure(&mut bench, batch));

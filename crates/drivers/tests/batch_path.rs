@@ -85,7 +85,7 @@ fn session(framework: &Framework, algorithm: &Algorithm) -> Session {
     session.driver("software").open().unwrap()
 }
 
-/// Batches of so many requests, one after the other: what was copied for one.
+/// Runs `calls` batches of `requests` requests: how many bytes were copied for one.
 fn batches(session: &Session, direction: Direction, requests: usize, calls: u32) -> usize {
     let algorithm = session.algorithm();
     let aad = &[0; 64][..algorithm.aad.fit(0)];

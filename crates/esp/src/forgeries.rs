@@ -5,9 +5,9 @@
 //!
 //! A limit is a means to stop an SA for anybody on the way who can write packets. With
 //! ESP_GOST-4M-IMIT he needs one look at a packet, from which the sum of the SPI-Auth-Code
-//! follows that the IV is checked by, and a tenth of a second at a million packets a second.
-//! To verify no more than some guesses a second would be worse: it would drop the peer's packets
-//! with the guesses, at the cost of a few forged packets a second. So the owner is told, with
+//! follows that the IV is checked by, and a tenth of a second at a million packets per second.
+//! To verify no more than some guesses per second would be worse: it would drop the peer's packets
+//! with the guesses, at the cost of a few forged packets per second. So the owner is told, with
 //! numbers and in time to negotiate another SA.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -82,7 +82,7 @@ impl Forgeries {
         ]
     }
 
-    /// Once a second, by one thread.
+    /// Once per second, by one thread.
     fn report(&self, total: u64, second: u64) -> Option<Event> {
         let last = self.reported_at.load(Ordering::Relaxed);
         if last == second {

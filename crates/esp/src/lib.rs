@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`Packet`] (`packet`) | a buffer of the caller's with head and tail room, and what became of it |
-//! | [`Verdict`], [`Refusal`], [`Malformed`] (`verdict`) | the results a packet |
+//! | [`Verdict`], [`Refusal`], [`Malformed`] (`verdict`) | the results per packet |
 //! | [`SaParameters`], [`Transform`], [`Keys`] (`parameters`) | what IKE or a file says of an SA |
 //! | [`OutboundSa`] (`outbound`, `sequence`) | seals: numbers, frames, protects |
 //! | [`InboundSa`] (`inbound`) | opens: parses, checks, opens, accepts once |

@@ -1,6 +1,6 @@
 //! Lifetimes: what an SA has done, when it must be replaced, when it ends, and whose it is.
 //!
-//! An SA with a lifetime in seconds reads a coarse clock once a batch. One without traffic
+//! An SA with a lifetime in seconds reads a coarse clock once per batch. One without traffic
 //! notices its age when its owner asks, by `check_age`.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub enum Event {
     /// The last sequence number was sent: the SA does nothing any more.
     SequenceExhausted,
     /// Packets are coming that are not authentic: forged, damaged, or of another key. Told with
-    /// the first of them, and then once a second while there are more. Inbound only.
+    /// the first of them, and then once per second while there are more. Inbound only.
     Forgeries {
         /// Since the SA was made.
         total: u64,
@@ -155,7 +155,7 @@ impl Life {
         }
     }
 
-    /// Looks at the clock, where seconds are limited. Once a batch.
+    /// Looks at the clock, where seconds are limited. Once per batch.
     #[inline]
     pub(crate) fn check_age(&self) {
         if self.is_timed {

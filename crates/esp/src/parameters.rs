@@ -230,7 +230,7 @@ pub struct Lifetimes {
     /// By bytes of content sealed or accepted.
     pub bytes: Lifetime,
     /// By seconds since the SA was made, while the machine was not suspended, by a clock that
-    /// is read once a batch. An SA without traffic notices its age when its owner calls
+    /// is read once per batch. An SA without traffic notices its age when its owner calls
     /// [`OutboundSa::check_age`](crate::OutboundSa::check_age) or
     /// [`InboundSa::check_age`](crate::InboundSa::check_age).
     pub seconds: Lifetime,
@@ -249,7 +249,7 @@ pub struct Lifetimes {
     /// The soft limit is a tenth of the hard one unless it is given.
     ///
     /// **An SA with such a limit can be stopped by anybody who sees its packets and can send
-    /// forged ones.** ESP_GOST-4M-IMIT stands a tenth of a second of a million packets a second.
+    /// forged ones.** ESP_GOST-4M-IMIT stands a tenth of a second of a million packets per second.
     /// The owner hears [`Event::Forgeries`](crate::Event::Forgeries) with number and rate from
     /// the first such packet on, [`Event::Soft`](crate::Event::Soft) in time to negotiate
     /// another SA, and [`Event::Hard`](crate::Event::Hard) at the end, after which packets are

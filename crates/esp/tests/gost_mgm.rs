@@ -94,7 +94,7 @@ fn the_indexes_count_packets_and_carry_to_the_next_leaf() {
             Transform::MagmaMgm | Transform::MagmaMgmMac => 1 << 12,
             _ => 1 << 16,
         };
-        // After so many packets: the next leaf, and with it the indexes above.
+        // The number of packets after which the next leaf begins, and with it the indexes above.
         for packets in [leaf, 2 * leaf, leaf << 16, leaf << 32] {
             let mut parameters = support::parameters(transform, &keys, true);
             parameters.mode = Mode::Transport;

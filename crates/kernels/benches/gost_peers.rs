@@ -2,7 +2,7 @@
 //! one run: in place, one key, a fresh IV for every message.
 //!
 //! `cargo bench -p cipherlane-kernels --bench gost_peers -- [--seconds S] [--json FILE]`
-//! measures each candidate for S seconds a cell (0.1 unless given) and prints a table; the
+//! measures each candidate for S seconds per cell (0.1 unless given) and prints a table; the
 //! record goes to FILE. A library that is not installed is not in the table.
 
 use std::array::from_fn;

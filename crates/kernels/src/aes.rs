@@ -35,7 +35,7 @@ impl AesKey {
         Some(new)
     }
 
-    /// Room for a key of so many bytes, to be expanded where it stays.
+    /// Room for a key of `len` bytes, to be expanded where it stays.
     #[inline]
     pub(crate) fn unset(len: usize) -> Option<AesKey> {
         Some(AesKey {
@@ -46,7 +46,7 @@ impl AesKey {
         })
     }
 
-    /// Makes room for another key of so many bytes to be expanded. Nothing is left of
+    /// Makes room for another key of `len` bytes to be expanded. Nothing is left of
     /// the old one but what that overwrites.
     pub(crate) fn reset(&mut self, len: usize) -> Option<()> {
         let rounds = rounds(len)?;

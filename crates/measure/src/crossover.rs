@@ -12,7 +12,7 @@ use crate::stats::{Interval, Verdict};
 /// The ratio of candidate to base at one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Bytes a request.
+    /// Bytes per request.
     pub size: u64,
     /// Throughput of the candidate divided by that of the base.
     pub ratio: Interval,

@@ -38,13 +38,13 @@ pub struct Cell {
     pub direction: String,
     /// The driver measured.
     pub driver: String,
-    /// Bytes a request.
+    /// Bytes per request.
     pub size: u64,
     /// Requests an operation.
     pub batch: u64,
     /// Caller threads at once.
     pub threads: usize,
-    /// Payload bytes a second on the wall clock, all caller threads together:
+    /// Payload bytes per second on the wall clock, all caller threads together:
     /// the median of the blocks.
     pub bytes_per_second: f64,
     /// Lower end of its 95 % confidence interval.
@@ -97,7 +97,7 @@ pub struct CrossoverEntry {
 /// round.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
-    /// Bytes a request.
+    /// Bytes per request.
     pub size: u64,
     /// The median ratio.
     pub ratio: f64,
@@ -122,7 +122,7 @@ pub struct Record {
 }
 
 impl Case {
-    /// `cbc(aes), 128-bit key, encrypt, 16 requests a batch, 2 threads, not
+    /// `cbc(aes), 128-bit key, encrypt, 16 requests per batch, 2 threads, not
     /// waiting, 4 under way`; no key, a batch of one, one thread and waiting go
     /// without saying.
     pub fn title(&self) -> String {
@@ -132,7 +132,7 @@ impl Case {
         }
         title += &format!(", {}", self.direction);
         if self.batch != 1 {
-            title += &format!(", {} requests a batch", self.batch);
+            title += &format!(", {} requests per batch", self.batch);
         }
         if self.threads != 1 {
             title += &format!(", {} threads", self.threads);

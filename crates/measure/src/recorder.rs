@@ -202,7 +202,7 @@ pub(crate) mod tests {
         let record = record();
         let cell = &record.cells[0];
         assert_eq!((cell.driver.as_str(), cell.size), ("software", 1024));
-        // 100 operations a second of 4 requests of 1024 bytes.
+        // 100 operations per second of 4 requests of 1024 bytes.
         assert_eq!(cell.bytes_per_second, 409_600.0);
         assert_eq!((cell.ci_low, cell.ci_high), (409_600.0, 409_600.0));
         // 20 ms for 4,096,000 bytes.
@@ -235,7 +235,7 @@ pub(crate) mod tests {
         );
         assert_eq!(
             entry.case.title(),
-            "authenc(hmac(sha256),cbc(aes)), 128-bit key, encrypt, 4 requests a batch, 2 threads"
+            "authenc(hmac(sha256),cbc(aes)), 128-bit key, encrypt, 4 requests per batch, 2 threads"
         );
         let not_waiting = Case {
             depth: Some(8),

@@ -16,7 +16,7 @@ const NOISY_HALF_WIDTH: f64 = 0.05;
 /// The candidates of one cell, measured side by side.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// One run a candidate, in the order given.
+    /// One run per candidate, in the order given.
     pub runs: Vec<Run>,
 }
 
@@ -36,7 +36,7 @@ pub struct Run {
 pub struct Block {
     /// Operations finished.
     pub operations: u64,
-    /// Operations a second, the sum over the caller threads.
+    /// Operations per second, the sum over the caller threads.
     pub rate: f64,
     /// What the block cost.
     pub resources: ResourceUse,
@@ -82,7 +82,7 @@ impl Measurement {
 }
 
 impl Run {
-    /// Operations a second, block by block.
+    /// Operations per second, block by block.
     pub fn rates(&self) -> Vec<f64> {
         self.blocks.iter().map(|block| block.rate).collect()
     }

@@ -29,7 +29,7 @@ pub fn about_size(bytes: f64) -> String {
     format!("{} {name}", significant(bytes / unit, 2))
 }
 
-/// Bytes a second in decimal units: `4.74 MB/s`, `1.25 GB/s`.
+/// Bytes per second in decimal units: `4.74 MB/s`, `1.25 GB/s`.
 pub fn rate(bytes_per_second: f64) -> String {
     const UNITS: [(f64, &str); 3] = [(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
     scaled(bytes_per_second, &UNITS, "B/s")
@@ -57,7 +57,7 @@ fn scaled(value: f64, units: &[(f64, &str)], smallest: &str) -> String {
     }
 }
 
-/// Rounded to so many digits, with trailing zeros: `1.50`.
+/// Rounded to that number of digits, with trailing zeros: `1.50`.
 pub(crate) fn significant_kept(value: f64, digits: usize) -> String {
     if value <= 0.0 || !value.is_finite() {
         return format!("{value:.0}");
@@ -69,7 +69,7 @@ pub(crate) fn significant_kept(value: f64, digits: usize) -> String {
     format!("{rounded:.decimals$}")
 }
 
-/// Rounded to so many digits, without trailing zeros behind the point: `1.5`.
+/// Rounded to that number of digits, without trailing zeros behind the point: `1.5`.
 pub(crate) fn significant(value: f64, digits: usize) -> String {
     let text = significant_kept(value, digits);
     if text.contains('.') {

@@ -138,7 +138,7 @@ impl Buffers<'_> {
 
     /// The next `len` bytes of input, to be read only.
     pub(crate) fn read(&mut self, len: usize) -> &[u8] {
-        assert!(len <= self.len, "there is so much input");
+        assert!(len <= self.len, "the input is long enough");
         let from = self.input;
         self.skip_input(len);
         if len == 0 {
@@ -156,7 +156,7 @@ impl Buffers<'_> {
 
     /// The last `len` bytes of input, to be read before anything is written.
     pub(crate) fn last(&self, len: usize) -> &[u8] {
-        assert!(len <= self.len, "there is so much input");
+        assert!(len <= self.len, "the input is long enough");
         if len == 0 {
             return &[];
         }
@@ -169,7 +169,7 @@ impl Buffers<'_> {
     #[inline(always)]
     pub(crate) fn work(&mut self, len: usize) -> Result<Piece<'_>, Reason> {
         self.need_room(len)?;
-        assert!(len <= self.len, "there is so much input");
+        assert!(len <= self.len, "the input is long enough");
         let (mut from, mut to) = (self.input, self.output);
         self.skip_input(len);
         self.skip_output(len);

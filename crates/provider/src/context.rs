@@ -56,7 +56,7 @@ pub(crate) trait Context: Clone {
 pub(crate) const LONGEST_KEY: usize = 64;
 pub(crate) const LONGEST_IV: usize = 128;
 
-/// What OpenSSL holds: a cipher's context, and whom its errors are told.
+/// What OpenSSL holds: a cipher's context, and where its errors go.
 struct InUse<C> {
     core: Core,
     /// A panic left something half done: every further call is refused, and the context is only

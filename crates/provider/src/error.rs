@@ -42,7 +42,7 @@ reasons! {
     OtherPipes = 154, c"cipherlane: not the 1 to 32 pipes that the pipeline was begun with";
 }
 
-/// The core's handle of a provider in one library context: whom errors are told.
+/// The core's handle of a provider in one library context, to which errors are reported.
 #[derive(Clone, Copy)]
 pub(crate) struct Core(pub(crate) *const c_void);
 

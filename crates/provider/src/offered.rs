@@ -1,4 +1,4 @@
-//! The provider in one library context: whom its errors are told, and which ciphers it offers
+//! The provider in one library context: where its errors go, and which ciphers it offers
 //! there.
 //!
 //! `ciphers = AES-128-GCM, AES-128-CTR` in the provider's section of the configuration names

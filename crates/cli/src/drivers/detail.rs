@@ -11,7 +11,7 @@ const LEGEND: &str =
     "fixed, GB/s: to encrypt one request with the shortest key, the caller waiting.";
 const UNKNOWN: &str = "-: not measured yet; 'cipherlane calibrate' does it.";
 
-/// Each algorithm, a row a driver.
+/// Each algorithm, a row per driver.
 pub(super) fn by_algorithm(rows: &[Row], algorithms: &[&str]) -> String {
     let mut text = String::new();
     for algorithm in algorithms {

@@ -16,14 +16,14 @@ use crate::failure::Failure;
 ///
 /// All threads seal or open packets of one SA at the same time, in tunnel mode, with extended
 /// sequence numbers and, opening, a replay window of 65536. For every transform, direction and
-/// size all numbers of threads and of packets a call take turns in short blocks. Packets lie in
+/// size all numbers of threads and of packets per call take turns in short blocks. Packets lie in
 /// 256 KiB a thread. Before each pass over them they are put back as they were, which is not
 /// timed: to be sealed as plain packets, to be opened as packets sealed beforehand, whose
 /// numbers rise across the threads in steps of 64; and the inbound SA is made anew with the same
 /// keys, so that its window accepts every number once in each pass. The first 64 packets of a
 /// thread bring the SA into its cache; then its calls of seal or open are timed, and nothing
 /// else. Rates are of the packets carried, without what ESP adds. One thread, and one
-/// packet a call, are always measured, as the others are compared with them.
+/// packet per call, are always measured, as the others are compared with them.
 #[derive(Args, Debug)]
 #[command(name = "esp-perf")]
 pub(crate) struct EspPerfArgs {
@@ -42,7 +42,7 @@ pub(crate) struct EspPerfArgs {
     /// Threads that use the SA at once [default: 1, 2, 4, ... as far as there are processors]
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(super) threads: Vec<usize>,
-    /// Packets a call, 1 to 64
+    /// Packets per call, 1 to 64
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32, 64])]
     pub(super) multipacket: Vec<usize>,
     /// Bytes of a packet, its IP header included; 'imix' is a mix of 40, 576 and 1500 bytes at
@@ -60,7 +60,7 @@ pub(crate) struct EspPerfArgs {
     /// Also write packets sealed with the first transform as a capture, and print the line of Wireshark's ESP key table (esp_sa) that decrypts them
     #[arg(long, value_name = "FILE")]
     pub(super) write_pcap: Option<PathBuf>,
-    /// Seconds of work for each number of threads and of packets a call
+    /// Seconds of work for each number of threads and of packets per call
     #[arg(long, value_name = "S", default_value_t = 0.25)]
     pub(super) seconds: f64,
     /// Print JSON instead of the table, or write it into a file: --json=FILE

@@ -17,7 +17,7 @@ pub(super) struct Results {
     pub(super) cells: Vec<Cell>,
 }
 
-/// One transform, direction, number of threads, packets a call, and size.
+/// One transform, direction, number of threads, packets per call, and size.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Cell {
     pub(super) transform: &'static str,
@@ -30,11 +30,11 @@ pub(super) struct Cell {
     pub(super) packets_per_second: f64,
     /// Of the packets carried.
     pub(super) bytes_per_second: f64,
-    /// Times what one thread does alone with as many packets a call.
+    /// Times what one thread does alone with as many packets per call.
     pub(super) effective_threads: f64,
-    /// Times what the same threads do with one packet a call.
+    /// Times what the same threads do with one packet per call.
     pub(super) multipacket_efficiency: f64,
-    /// 95 % confidence interval of the bytes a second.
+    /// 95 % confidence interval of the bytes per second.
     pub(super) ci_low: f64,
     pub(super) ci_high: f64,
     /// A quarter of the blocks or more were disturbed, or the interval is wide.
@@ -43,7 +43,7 @@ pub(super) struct Cell {
 
 /// The name of a team.
 pub(super) fn name(threads: usize, multipacket: usize) -> String {
-    format!("{threads} threads, {multipacket} packets a call")
+    format!("{threads} threads, {multipacket} packets per call")
 }
 
 /// The cells of one measurement.

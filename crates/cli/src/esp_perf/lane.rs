@@ -66,7 +66,7 @@ impl<'f> Association<'f> {
 }
 
 impl Association<'_> {
-    /// Seals or opens, `multipacket` packets a call.
+    /// Seals or opens, `multipacket` packets per call.
     fn process(&self, packets: &mut [Packet<'_>], multipacket: usize) {
         let calls = packets.chunks_mut(multipacket);
         match self {
@@ -88,7 +88,7 @@ struct Place {
 /// The packets of one thread.
 pub(super) struct Lane<'l, 'm> {
     association: &'l Association<'l>,
-    /// Packets a call, by team.
+    /// Packets per call, by team.
     multipackets: &'l [usize],
     packets: Vec<Packet<'m>>,
     places: Vec<Place>,

@@ -124,7 +124,7 @@ fn measure_all(
     Ok(all)
 }
 
-/// All numbers of threads and of packets a call for one transform, direction and traffic.
+/// All numbers of threads and of packets per call for one transform, direction and traffic.
 fn measure_group(
     asked: &Asked,
     plan: &Plan,
@@ -165,7 +165,7 @@ fn measure_group(
         .map_err(|error| failed(&error))
 }
 
-/// A team for each number of threads and of packets a call, and the latter by team.
+/// A team for each number of threads and of packets per call, and the latter by team.
 fn teams(asked: &Asked) -> (Vec<Team>, Vec<usize>) {
     let numbers = asked.threads.iter().flat_map(|&threads| {
         let multipackets = asked.multipackets.iter();

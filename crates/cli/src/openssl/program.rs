@@ -92,7 +92,7 @@ pub(crate) fn load(module: &Path) -> Result<Result<Provider, String>, Failure> {
     }))
 }
 
-/// Encrypts nothing by a cipher that has an IV or none, with a key of so many bytes, under the
+/// Encrypts nothing by a cipher that has an IV or none, with a key of `key_len` bytes, under the
 /// present configuration.
 pub(crate) fn use_cipher(
     cipher: &str,

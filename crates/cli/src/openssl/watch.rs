@@ -197,7 +197,7 @@ fn totals(processes: &[Process]) -> BTreeMap<String, Use> {
     totals
 }
 
-/// Why a program used no cipher of ours.
+/// Why a program used no cipher of the provider.
 fn why_not(processes: &[Process], libcrypto: &[String], loader_spoke: bool) -> Vec<Problem> {
     let mut problems = configuration();
     let configured = problems.is_empty();

@@ -140,7 +140,7 @@ fn ignored(faults: usize) -> String {
     )
 }
 
-/// A row a size and way.
+/// A row per size and way.
 fn table(forecast: &Forecast) -> String {
     let heads = [
         "size",

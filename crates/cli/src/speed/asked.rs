@@ -171,7 +171,7 @@ impl Asked {
     }
 }
 
-/// The default algorithms that take a key of so many bits.
+/// The default algorithms that take a key of that length.
 fn default_choices(names: &[&str], keybits: Option<u32>) -> Result<Vec<Choice>, Failure> {
     let all = names.iter().map(|name| Algorithm::find(name));
     let all = all.collect::<Result<Vec<_>, _>>()?;

@@ -10,15 +10,15 @@ use cipherlane_measure::subject::{Failure, Subject};
 use super::memory::{Shared, seal, shared};
 use super::work::Work;
 
-/// Of small batches one in so many is timed, so that reading the clock costs little.
+/// One in this number of small batches is timed, so that reading the clock costs little.
 const TIMED_EVERY: u64 = 16;
-/// From so many bytes on every batch is timed.
+/// Batches of this number of bytes or more are all timed.
 const LARGE: usize = 64 << 10;
-/// Batches between two moments with nothing under way: at least so many times the depth...
+/// Batches between two moments with nothing under way are at least the depth times this...
 const FULL: usize = 32;
-/// ... but no more than this many bytes, since blocks are not shorter.
+/// ...but no more than this many bytes, since blocks are not shorter.
 const LONGEST_RUN: usize = 64 << 20;
-/// A driver that takes nothing for so long is given up.
+/// A driver that takes nothing for this time is given up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One caller thread, with one driver's session.

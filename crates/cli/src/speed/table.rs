@@ -155,7 +155,7 @@ fn figure(
     }
 }
 
-/// What else was measured, a row a cell.
+/// What else was measured, a row per cell.
 fn details(cells: &[Cell]) -> String {
     let heads = [
         "size",

@@ -67,7 +67,7 @@ impl Work {
         (serial & 0x7f | serial >> 7 << 8).to_le_bytes()
     }
 
-    /// Bytes that a caller needs with so many batches.
+    /// Bytes that a caller needs with this number of batches.
     fn memory(self, batches: usize) -> usize {
         let copies = if self.keeps_ciphertext() { 2 } else { 1 };
         let bytes = self.size.saturating_mul(self.batch);

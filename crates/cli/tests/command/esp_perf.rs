@@ -32,7 +32,7 @@ fn every_transform_is_measured_in_both_directions_and_all_cells_are_reported() {
     let results: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert!(results["machine"]["cpu"].is_string());
     let cells = results["cells"].as_array().unwrap();
-    // Threads and packets a call: 1 is always among them.
+    // Threads and packets per call: 1 is always among them.
     assert_eq!(cells.len(), 13 * 2 * 2 * 2 * 2);
     for cell in cells {
         let number = |name: &str| cell[name].as_f64().expect(name);

@@ -91,7 +91,7 @@ fn json_has_the_agreed_shape_and_auto_is_calibrated_and_kept() {
 
     let table = text(&output.stdout);
     assert!(
-        table.contains("gcm(aes), 128-bit key, encrypt, 4 requests a batch"),
+        table.contains("gcm(aes), 128-bit key, encrypt, 4 requests per batch"),
         "{table}"
     );
     assert!(table.contains("8 KiB") && table.contains('*'), "{table}");

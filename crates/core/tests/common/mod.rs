@@ -71,7 +71,7 @@ pub enum Fault {
     Drop,
     /// Takes no submitted flight.
     Full,
-    /// Has room for so many requests only.
+    /// Has room for this number of requests only.
     Room(usize),
     /// Flips a bit of every output.
     FlipBit,

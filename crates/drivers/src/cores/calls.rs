@@ -49,8 +49,8 @@ impl Calls {
         (alone / u64::from(self.delay().max(1))).min(most.into()) as u32
     }
 
-    /// A caller works alone since all workers sleep, and loses so much by it. Says whether to
-    /// call a worker now, for the calls that will follow.
+    /// A caller works alone since all workers sleep, and loses `lost` nanoseconds by it. Says
+    /// whether to call a worker now, for the calls that will follow.
     pub(super) fn lose(&self, now: u64, lost: u32) -> bool {
         let since = now.saturating_sub(self.last.swap(now, Ordering::Relaxed));
         // The work itself takes about twice what one more worker would have saved.

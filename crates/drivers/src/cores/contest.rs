@@ -23,7 +23,7 @@ const MANY: i64 = 2;
 const LOST_PART: u32 = 8;
 const FIRST_REST: Duration = Duration::from_millis(20);
 const LONGEST_REST: Duration = Duration::from_secs(2);
-/// After so long without trouble the next rest is a short one again.
+/// After this time without contention the next rest is a short one again.
 const FORGOTTEN: Duration = Duration::from_millis(500);
 
 /// What one worker knows of its core.
@@ -53,7 +53,7 @@ impl Contest {
         }
     }
 
-    /// Called once a round of work or of looking for it: how long to rest, if the core
+    /// Called once per round of work or of looking for it: how long to rest, if the core
     /// turned out to be shared.
     #[inline]
     pub(super) fn look(&mut self) -> Option<Duration> {
@@ -135,8 +135,8 @@ mod tests {
             }
         }
 
-        /// It was awake for so many milliseconds, of which others had so many, and was switched
-        /// away so often.
+        /// The worker was awake for `awake` milliseconds, of which others had `others`, and was
+        /// switched away `switches` times.
         fn step(&mut self, awake: u64, others: u64, switches: i64) -> Option<Duration> {
             self.now += Duration::from_millis(awake);
             self.used += Duration::from_millis(awake - others);

@@ -6,7 +6,7 @@
 //! | `crew` | one pool a process, made at first use; a fork makes another |
 //! | `worker` | a pinned thread that does pieces, looks for more, and sleeps |
 //! | `pool` | slots with tasks; claiming, finishing, landing, and the death of a worker |
-//! | `wakes`, `calls` | whom to wake, and when that pays |
+//! | `wakes`, `calls` | which worker to wake, and when that pays |
 //! | `task` | requests cut into pieces |
 //! | `contest` | a worker that does not have its core for itself rests |
 //! | `claim`, `sleep` | the words that threads agree by, modelled with loom |

@@ -24,7 +24,7 @@ struct Sleeper {
 }
 
 impl Sleepers {
-    /// For so many workers, at most 64.
+    /// For this number of workers, at most 64.
     pub(super) fn new(workers: usize) -> Self {
         assert!(workers <= 64);
         Sleepers {

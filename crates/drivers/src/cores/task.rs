@@ -17,13 +17,13 @@ pub(super) type Kernel = Arc<Box<dyn Transform>>;
 const PER_REQUEST: usize = 128;
 /// Pieces for each thread, so that all end at about the same time.
 const PER_THREAD: usize = 4;
-/// Pieces are no larger than this where the task may have so many.
+/// Pieces are no larger than this where the task may have enough of them.
 const MAX_PIECE: usize = 256 << 10;
 /// Cuts are at multiples of this many bytes: whole cache lines, whole vectors.
 const ALIGNMENT: usize = 512;
-/// Kernels fill their lanes with so many requests of a batch...
+/// Kernels fill their lanes with this number of requests of a batch...
 const LANES: usize = 8;
-/// ...and where each request is a chain, so that only lanes help, with so many.
+/// ...and where each request is a chain, so that only lanes help, with this number.
 const CHAIN_LANES: usize = 16;
 /// Requests that are longer than this keep a core busy without lanes.
 const LANES_UP_TO: usize = 4 << 10;
@@ -99,7 +99,7 @@ impl Task {
         }
     }
 
-    /// Cuts `requests`, which cost `total`, for so many threads, into pieces that cost
+    /// Cuts `requests`, which cost `total`, for `threads` threads, into pieces that cost
     /// `least` or more. Returns the number of pieces.
     ///
     /// # Safety
@@ -159,7 +159,7 @@ impl Task {
         }
     }
 
-    /// Cuts one request in so many parts; the last takes what is left over.
+    /// Cuts one request in `parts` parts; the last takes what is left over.
     fn cut(
         &mut self,
         split: &dyn Split,

@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::pool::{Pool, REQUESTS, Turn};
 use super::task::{Kernel, Task, cost};
 
-/// Picoseconds a byte before any was measured: 10 GB/s.
+/// Picoseconds per byte before any was measured: 10 GB/s.
 const FIRST_PACE: u32 = 100;
 /// Work below this many bytes, requests counted as [`cost`] does, is never shared.
 const MIN_PIECE: usize = 4 << 10;
@@ -21,7 +21,7 @@ const MIN_PIECE: usize = 4 << 10;
 /// core. On an EPYC of 2024, whose one core does 44 GB/s of AES-CTR, 1000 lost up to a
 /// quarter on requests of 64 to 128 KiB in the caller's cache, and 2500 loses nothing.
 const PIECE_NS: u64 = 2500;
-/// One in so many calls of a thread is timed, to learn the pace of one core...
+/// One in this number of calls of a thread is timed, to learn the pace of one core...
 const SAMPLE_EVERY: u32 = 64;
 /// ...unless it would take longer than this many nanoseconds alone.
 const LONGEST_SAMPLE: u64 = 20_000;
@@ -35,7 +35,7 @@ thread_local! {
 pub(super) struct Shared {
     crew: Arc<Crew>,
     kernel: Kernel,
-    /// Learned picoseconds a byte of one core, by direction.
+    /// Learned picoseconds per byte of one core, by direction.
     pace: [AtomicU32; 2],
 }
 
@@ -77,7 +77,7 @@ impl Shared {
     }
 }
 
-/// The bytes that a piece should have at least, of work that takes so long on one core.
+/// The bytes that a piece should have at least, of work that takes `alone_ns` on one core.
 fn least(total: usize, alone_ns: u64) -> usize {
     let pace = (alone_ns.saturating_mul(1000) / total.max(1) as u64).max(1);
     ((PIECE_NS * 1000 / pace) as usize).max(MIN_PIECE)

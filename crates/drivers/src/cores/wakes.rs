@@ -91,8 +91,8 @@ impl Wakes {
         called
     }
 
-    /// Somebody lost so many nanoseconds because all sleep. Calls a worker, and says so, when
-    /// that pays.
+    /// Notes that a caller lost `nanoseconds` because all workers sleep. Calls a worker, and
+    /// says so, when that pays.
     pub(super) fn lose(&self, nanoseconds: u32) -> bool {
         let now = self.now();
         self.calls.lose(now, nanoseconds) && self.call(1, now) > 0

@@ -344,8 +344,8 @@ impl Engine {
         }
     }
 
-    /// The host's processor did work since then that takes at least so long on the machine
-    /// of the settings.
+    /// The host's processor did work since `since_ns` that takes `cost_ns` or more on the
+    /// machine of the settings.
     #[inline]
     pub(super) fn spend(&self, since_ns: u64, cost_ns: f64) {
         if cost_ns > 0.0 {

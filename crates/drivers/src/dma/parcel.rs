@@ -122,7 +122,7 @@ impl Parcel {
         }
     }
 
-    /// Leaves so many requests to software.
+    /// Leaves this number of requests to software.
     fn give_up_next(&mut self, count: usize) {
         let next = self.next;
         self.flight

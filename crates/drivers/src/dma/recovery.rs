@@ -16,7 +16,7 @@ use super::transport::wire::Register;
 const FIRST_PAUSE: u64 = 100_000_000;
 /// The longest.
 const LONGEST_PAUSE: u64 = 60_000_000_000;
-/// A request that is older than so many timeouts is lost, even if others come back.
+/// A request that is older than this number of timeouts is lost, even if others come back.
 const PATIENCE: u64 = 8;
 
 /// Resets so far.

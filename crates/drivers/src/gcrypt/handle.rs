@@ -68,7 +68,7 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    /// libgcrypt's numbers of the cipher and the mode, for a key of so many bytes.
+    /// libgcrypt's numbers of the cipher and the mode, for a key of `len` bytes.
     fn numbers(self, key_len: usize) -> Option<(c_int, c_int)> {
         let aes = |key_len| match key_len {
             16 => Some(CIPHER_AES),

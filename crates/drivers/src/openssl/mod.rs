@@ -151,7 +151,7 @@ fn cipher_of(half: Half) -> &'static str {
     }
 }
 
-/// Which of three ciphers an AES key of so many bytes chooses.
+/// Which of three ciphers an AES key chooses by its length.
 fn aes(key: &[u8]) -> usize {
     match key.len() {
         16 => 0,

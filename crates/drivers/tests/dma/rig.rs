@@ -66,7 +66,7 @@ impl Rig {
         (self.time.now() - before).as_nanos() as u64
     }
 
-    /// Nothing happens for so long.
+    /// Nothing happens for `time`.
     pub(crate) fn rest(&self, time: Duration) {
         self.time.sleep_until(self.time.now() + time);
     }

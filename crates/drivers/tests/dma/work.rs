@@ -89,7 +89,7 @@ fn a_waiting_caller_takes_the_time_of_the_model() {
         rig.timed(|| session.process(ENCRYPT, &mut [request]).unwrap())
     };
     once();
-    // 400 Mbit/s at 20 ns a byte, and 100.7 us a request.
+    // 400 Mbit/s at 20 ns per byte, and 100.7 us per request.
     let expected = 100_700.0 + 20.0 * 8192.0;
     let found = once() as f64;
     assert!((found / expected - 1.0).abs() < 0.05, "{found} {expected}");

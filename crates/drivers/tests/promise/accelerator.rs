@@ -45,7 +45,7 @@ impl Simulation for Accelerator {
         self.processor
     }
 
-    /// It is not tried before so long a loss can be afforded, which is one part in fifty.
+    /// It is not tried before a loss of this length can be afforded, which is one part in fifty.
     fn learning(&self) -> Duration {
         75 * self.driver.patience()
     }

@@ -18,11 +18,11 @@ pub(crate) const KEY: [u8; 16] = [7; 16];
 /// How a caller works.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Way {
-    /// Waits for each batch of so many requests.
+    /// Waits for each batch of this number of requests.
     Wait { batch: usize },
     /// Waits for each request, and pauses after it.
     Pause { pause: Duration },
-    /// Has so many batches of so many requests under way and takes them back in order.
+    /// Has `depth` batches of `batch` requests under way and takes them back in order.
     Submit { depth: usize, batch: usize },
 }
 
@@ -79,7 +79,7 @@ impl Caller {
         }
     }
 
-    /// One call with so many requests.
+    /// One call with `batch` requests.
     fn call(&mut self, batch: usize) {
         // Nobody looks at the data: all requests may have the same.
         let mut copies = self.data.chunks_exact_mut(self.size);
@@ -158,12 +158,12 @@ impl Mark {
         }
     }
 
-    /// Nanoseconds a batch.
+    /// Nanoseconds per batch.
     pub(crate) fn pace(self) -> f64 {
         self.time / self.done
     }
 
-    /// Nanoseconds of processor time a batch.
+    /// Nanoseconds of processor time per batch.
     pub(crate) fn work(self) -> f64 {
         self.worked / self.done
     }
@@ -211,7 +211,7 @@ impl Callers {
         }
     }
 
-    /// Steps until the callers together have spent so long since the start; `look` sees each moment.
+    /// Steps until the callers together have spent the time up to `end`; `look` sees each moment.
     pub(crate) fn run_until(&mut self, end: Duration, mut look: impl FnMut(Mark)) {
         let mut mark = self.mark();
         let end = self.began + end / self.callers.len() as u32;

@@ -64,7 +64,7 @@ pub(crate) struct Matrix {
     pub(crate) goals: &'static [Goal],
 }
 
-/// Learning must be over after so many batches in software, of all callers, if not before.
+/// Learning must be over after this number of batches in software, of all callers, if not before.
 const LEARNING: u32 = 150;
 
 /// A place in the matrix.
@@ -149,7 +149,7 @@ impl<D: Simulation + 'static> Bench<D> {
         self.measure_after(self.device.learning(), cell)
     }
 
-    /// What it comes to when learning is given so much time, or more.
+    /// The result when learning is given this time, or more.
     pub(crate) fn measure_after(&self, learning: Duration, cell: Cell) -> Outcome {
         let price = self.device.software();
         let w = price.of(cell.way.batch(), cell.way.batch() * cell.size);

@@ -13,7 +13,7 @@ use crate::model::{Device, Settings, Temper};
 /// A device that is somewhat faster than software.
 const MEDIUM: Settings = device("medium", 10e3, 500.0, 0.5, Temper::Even);
 
-/// Who serves is asked of so many batches together.
+/// Who serves is asked of this number of batches together.
 const BLOCK: f64 = 20.0;
 
 /// Callers at work on a device whose speed a test changes.
@@ -55,7 +55,7 @@ impl Run {
         run
     }
 
-    /// Works on for so many milliseconds of all callers together.
+    /// Works on for this number of milliseconds of all callers together.
     fn work(&mut self, milliseconds: u64) {
         for _ in 0..milliseconds {
             self.until += Duration::from_millis(1);
@@ -87,7 +87,7 @@ impl Run {
             .store(thousandths, Ordering::Relaxed);
     }
 
-    /// Batches that the device still serves until `auto` has left it, within so many
+    /// Batches that the device still serves until `auto` has left it, within this number of
     /// milliseconds.
     fn until_left(&mut self, milliseconds: u64) -> u64 {
         let before = self.served();

@@ -108,13 +108,13 @@ impl Transform for SoftwareTransform {
 pub(crate) enum Temper {
     /// Nothing.
     Even,
-    /// One request in so many takes so many times as long.
+    /// One request in the first number takes the second number of times as long.
     Jitter(u64, f64),
-    /// With k requests queued, each takes 1 + (k / so many)² times as long.
+    /// With k requests queued, each takes 1 + (k / this number)² times as long.
     Collapse(f64),
-    /// Serves so many requests and hangs from then on.
+    /// Serves this number of requests and hangs from then on.
     Dies(u64),
-    /// Says that it is idle when it is not, and is so many times slower after its first
+    /// Says that it is idle when it is not, and is this number of times slower after its first
     /// forty requests.
     Lies(f64),
 }
@@ -179,7 +179,7 @@ impl Device {
         *queue = Queue::default();
     }
 
-    /// Other people's work keeps the device busy for so long.
+    /// Others' work keeps the device busy for the time `busy`.
     pub(crate) fn flood(&self, busy: Duration) {
         let now = self.world.time.now();
         let mut queue = self.queue();
@@ -200,7 +200,7 @@ impl Device {
         service *= self.slowdown.load(Ordering::Relaxed) as f64 / 1000.0;
         match settings.temper {
             Temper::Jitter(one_in, factor) => {
-                // One of each so many in a row, anyone of them.
+                // One of this number in a row, any of them.
                 let (group, place) = (queue.served / one_in, queue.served % one_in);
                 if scatter(group) % one_in == place {
                     service *= factor;
@@ -253,7 +253,7 @@ impl Device {
                 requests.iter_mut().for_each(|r| r.set_status(status));
             });
             flight.finish();
-            // What was given up is done again by whom the handler interrupts.
+            // What was given up is done again by the caller that the handler interrupts.
             now += self.world.time.now() - end;
             self.world.time.turn_to(now);
             any = true;

@@ -89,7 +89,7 @@ impl Simulation for Device {
 
 /// Some of the work at home, the rest by the device.
 pub(crate) struct Split {
-    /// Nanoseconds a batch.
+    /// Nanoseconds per batch.
     pub(crate) pace: f64,
     /// Of these, the processor's.
     pub(crate) work: f64,
@@ -111,7 +111,7 @@ impl Device {
         let service = slower * settings.service.of(batch, batch * size);
         let latency = service + settings.latency;
         match cell.way {
-            // Of those under way, so many are done at home.
+            // The number of those under way that are done at home.
             Way::Submit { depth, .. } => (0..depth)
                 .map(|at_home| {
                     let (at_home, away) = (at_home as f64, (depth - at_home) as f64);

@@ -8,7 +8,8 @@ use crate::cells::Outcome;
 pub(crate) const REACH: f64 = 0.97;
 /// And never be further behind software in total than this.
 pub(crate) const BEHIND: f64 = 0.03;
-/// Software and device together are so much better than either that `auto` must be too.
+/// Where software and device together reach this multiple of the better one, `auto` must be better
+/// than either too.
 pub(crate) const TOGETHER: f64 = 1.15;
 
 /// The cells of one or more devices.
@@ -80,7 +81,7 @@ impl fmt::Display for Outcome {
         let cell = &self.cell;
         write!(
             f,
-            "{}, {} B, {:?}, {} sessions, {:?}: ns a batch software {:.0}, device {:.0}, \
+            "{}, {} B, {:?}, {} sessions, {:?}: ns per batch software {:.0}, device {:.0}, \
              auto {:.0}: {:.3}, behind {:.4}, together {:.3}",
             cell.device,
             cell.size,

@@ -97,7 +97,7 @@ impl Times {
         self.0.push(started.elapsed());
     }
 
-    /// Nanoseconds a packet: the best slice, and the median one.
+    /// Nanoseconds per packet: the best slice, and the median one.
     fn per_packet(&mut self) -> (f64, f64) {
         self.0.sort_unstable();
         let nanoseconds = |time: Duration| time.as_nanos() as f64 / PACKETS as f64;

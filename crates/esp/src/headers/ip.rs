@@ -30,7 +30,7 @@ pub(super) struct Header {
     pub(super) fragment: bool,
 }
 
-/// To whom a header with destination options belongs that no routing header follows.
+/// Which destination reads a header with destination options that no routing header follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LastOptions {
     /// To the payload, as ESP protects them (RFC 4303 section 3.1.1).

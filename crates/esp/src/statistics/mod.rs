@@ -2,7 +2,7 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `shards` | a cache line a thread for what every batch counts |
+//! | `shards` | a cache line per thread for what every batch counts |
 //! | `thread` | a small number for each living thread |
 
 mod shards;

@@ -1,4 +1,4 @@
-//! A cache line a thread for what every batch counts.
+//! A cache line per thread for what every batch counts.
 //!
 //! The first thread that uses an SA has its counters in the SA itself. When a second one
 //! comes, a table with a line for each thread that the machine runs at once is allocated: 64

@@ -155,7 +155,7 @@ impl Mac {
         }
     }
 
-    /// The tag, once additional data and data of so many bytes were each padded.
+    /// The tag, after additional data and data of these lengths were each padded.
     pub(super) fn finish(&mut self, aad_len: u64, data_len: u64) -> [u8; 16] {
         self.pad();
         let lengths = u128::from(aad_len) | u128::from(data_len) << 64;

@@ -73,7 +73,7 @@ fn every_way_does_blocks_of_any_number_under_any_keys() {
         .map(|k| KuznyechikKey::new(k).unwrap())
         .collect();
     for count in [1, 2, 3, 4, 8, 9, 24, 25, 31, 32, 33, 63, 64, 65, 100, 130] {
-        // The same key everywhere, a few keys, and a key a block.
+        // The same key everywhere, a few keys, and a key per block.
         for run in [1000, 50, 17, 1] {
             let key = |i: usize| i / run % keys.len();
             let plain: Vec<Block> = (0..count)

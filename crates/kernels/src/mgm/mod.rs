@@ -2,7 +2,7 @@
 //!
 //! Counters of both sequences of all jobs, Y for the key stream and Z for the
 //! multipliers, go through the lanes of the cipher together. Products of the
-//! authentication sum are added up unreduced and reduced once a message.
+//! authentication sum are added up unreduced and reduced once per message.
 //!
 //! A nonce has a bit less than a block: the first bit tells the two sequences apart. A set
 //! first bit is refused, not dropped, because two nonces that differ in it alone would

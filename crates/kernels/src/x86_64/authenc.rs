@@ -46,7 +46,7 @@ pub(crate) fn tokens() -> Option<Tokens> {
     Some((HaveAesNi::new()?, HaveShaNi::new()?, HaveAvx2::new()?))
 }
 
-/// Whether [`seal`] takes a message with so many bytes of data.
+/// Whether [`seal`] takes a message with `len` bytes of data.
 #[inline]
 pub(crate) fn pays(len: usize) -> bool {
     len >= MIN_LEN && len.is_multiple_of(16)
@@ -166,7 +166,7 @@ impl<const L: usize> Lanes<'_, L> {
     /// Encrypts the bytes from `start` to `end`, whole blocks.
     ///
     /// # Safety
-    /// Inputs and outputs have `end` bytes, and the keys so many rounds.
+    /// Inputs and outputs have `end` bytes, and the keys have `rounds` rounds.
     unsafe fn encrypt(&mut self, _: HaveAesNi, rounds: usize, start: usize, end: usize) {
         #[target_feature(enable = "aes")]
         unsafe fn inner<const L: usize>(

@@ -57,7 +57,7 @@ pub(crate) fn blocks<'p>(
         Some(_) => by!(half),
         None => by!(narrow),
     }
-    // SAFETY: so many have been written.
+    // SAFETY: that number of them was written.
     unsafe { slice::from_raw_parts_mut(pads, count.next_multiple_of(2)) }
 }
 

@@ -20,7 +20,7 @@ mod gost_engine;
 mod libgcrypt;
 mod rustcrypto;
 
-/// A mode of ours.
+/// A mode of this crate.
 type Mode<K> = fn(&mut [CipherJob<'_, K>]);
 
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ fn batches() -> impl Strategy<Value = Vec<Message>> {
     )
 }
 
-/// What a mode makes of the messages in one batch, each cut to whole blocks of so many bytes.
+/// What a mode makes of the messages in one batch, each cut to whole blocks.
 fn through<K>(
     messages: &[Message],
     block: usize,

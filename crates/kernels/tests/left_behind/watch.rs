@@ -10,7 +10,7 @@ use std::panic::Location;
 /// Deeper than any kernel goes.
 const DEPTH: usize = 96 << 10;
 
-/// Of which so much is not looked at: the search itself runs there.
+/// The part of it that is not looked at, since the search itself runs there.
 const OWN: usize = 12 << 10;
 
 /// A word that no key has.

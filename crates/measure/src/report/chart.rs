@@ -545,7 +545,7 @@ fn even_ticks(highest: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Text in lines of at most so many characters, where its words allow that.
+/// Text in lines of at most `most` characters, where its words allow that.
 fn lines_of(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

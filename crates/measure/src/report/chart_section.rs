@@ -186,7 +186,7 @@ fn heading(case: &Case) -> String {
     }
 }
 
-/// A table of ratios to the base: a row a driver, a column a size.
+/// A table of ratios to the base: a row per driver, a column per size.
 fn verdicts(entries: &[&CrossoverEntry], number: usize) -> String {
     let Some(first) = entries.first() else {
         return String::new();

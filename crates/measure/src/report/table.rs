@@ -81,7 +81,7 @@ pub(super) fn overview(record: &Record, cases: &[Case]) -> String {
     )
 }
 
-/// A row a cell, in the order given.
+/// A row per cell, in the order given.
 pub(super) fn html(cells: &[&Cell], entries: &[&CrossoverEntry]) -> String {
     let head: String = COLUMNS
         .iter()

@@ -55,7 +55,7 @@ pub(crate) fn measure(rounds: usize, slice: Duration, only: &str) -> Vec<Figure>
     figures
 }
 
-/// Bytes a second.
+/// Bytes per second.
 fn turn(place: &Place, from: From, options: &str, size: u64, slice: Duration) -> f64 {
     let mut command = place.command("openssl", from);
     command

@@ -40,7 +40,7 @@ impl Server {
         }
     }
 
-    /// Requests a second, and processor seconds of the worker a GB.
+    /// Requests per second, and processor seconds of the worker per GB.
     fn turn(&self) -> [f64; 2] {
         let before = processor::used(self.worker);
         let mut wrk = self.place.command("wrk", From::Cipherlane);
@@ -87,7 +87,7 @@ pub(crate) fn measure(rounds: usize) -> Vec<Figure> {
     let cost = costs.figure(
         NAME,
         None,
-        "processor seconds of the worker a GB, less is better",
+        "processor seconds of the worker per GB, less is better",
     );
     rate.into_iter().chain(cost).collect()
 }

@@ -150,7 +150,7 @@ impl Lib {
         Lib::with(c"default", None)
     }
 
-    /// Another of ours, in which nothing is shared with the first: of a copy of the file.
+    /// Our provider once more, from a copy of its file, so that it shares nothing with the first.
     pub fn ours_apart(folder: &Path) -> Lib {
         let copy = "cipherlane_apart";
         std::fs::copy(provider(), folder.join(copy).with_extension("so")).expect("a copy");

@@ -34,7 +34,7 @@ impl Message {
         Ok(Message { raw })
     }
 
-    /// For AEADs: IVs have so many bytes.
+    /// Bytes of the IV, for AEADs.
     pub fn set_iv_len(&mut self, len: usize) -> Result<(), Refused> {
         self.control(SET_IV_LENGTH, len, null_mut())
     }

@@ -204,7 +204,7 @@ impl Pipeline {
         assert!(arrays.rooms.iter().all(|&room| room >= len));
         let mut array = arrays.to.as_ptr();
         let mut params = tag_params((&raw mut array).cast(), len);
-        // SAFETY: a list with its end; a pointer for each pipe, to so many bytes.
+        // SAFETY: a list with its end; a pointer for each pipe, to as many bytes as it has.
         call(|| unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_get_params)(self.raw.0, params.as_mut_ptr()) })
     }
 
@@ -216,7 +216,7 @@ impl Pipeline {
         assert!(arrays.lens == vec![len; self.pipes]);
         let mut array = arrays.from.as_ptr();
         let params = tag_params((&raw mut array).cast(), len);
-        // SAFETY: a list with its end; a pointer for each pipe, to so many bytes.
+        // SAFETY: a list with its end; a pointer for each pipe, to as many bytes as it has.
         call(|| unsafe { (LIBCRYPTO.EVP_CIPHER_CTX_set_params)(self.raw.0, params.as_ptr()) })
     }
 

@@ -277,7 +277,7 @@ impl Call<'_> {
         }
         Ok(Call {
             pieces: ArrayVec::new(),
-            // SAFETY: there are so many places.
+            // SAFETY: the array has that number of places.
             written: unsafe { slice::from_raw_parts_mut(written, pipes) },
         })
     }

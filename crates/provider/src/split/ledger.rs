@@ -5,7 +5,7 @@
 //! for a while, of which the first tell nothing. Sharing is kept up while its mean, in which
 //! every interruption of a worker counts, is well below the time alone. Where it is not,
 //! calls go alone, four times as many each time before sharing is tried again, and at least
-//! so many that what the trial cost is a hundredth of what they take.
+//! until what the trial cost is a hundredth of what they took.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ const FIRST_CLASS: u32 = 19;
 
 /// The first calls of a way that tell nothing.
 const UNTOLD: u32 = 2;
-/// Then so many tell whether to go on sharing, or refresh what is known of going alone.
+/// Then this number of calls tells whether to go on sharing, or refreshes what is known of going
+/// alone.
 const TRIAL: u32 = 4;
 /// Shared calls over which the mean is taken from then on.
 const WINDOW: u32 = 64;
@@ -27,10 +28,10 @@ const WINDOWS: u32 = 16;
 /// Calls that go alone after sharing has failed: at first, and at most...
 const REST: u32 = 128;
 const LONGEST_REST: u32 = 1 << 15;
-/// ...unless the trial cost more than one part in so many of their time.
+/// ...unless the trial cost more than one part in this number of their time.
 const LOSS: u64 = 100;
 
-/// In a mean a call counts as so many times as long as alone at most.
+/// In a mean a call counts as at most this number of times as long as alone.
 const MAX_AT_ONCE: u64 = 16;
 
 /// Sharing must take less than this percentage of the time alone: it takes processor time
@@ -51,7 +52,7 @@ impl Ledger {
         Ledger([const { [const { Mutex::new(Entry::new()) }; CLASSES] }; 2])
     }
 
-    /// The way that a call with so much data takes, which begins now.
+    /// The way that a call with `len` bytes takes, which begins now.
     pub(super) fn turn(&self, direction: Direction, len: usize) -> Turn<'_> {
         let class = len.max(1).ilog2().saturating_sub(FIRST_CLASS) as usize;
         let entry = &self.0[direction as usize][class.min(CLASSES - 1)];
@@ -84,7 +85,7 @@ struct Entry {
     way: Way,
     /// Calls that went this way since the other.
     calls: u32,
-    /// After so many it is the other's turn.
+    /// After this number of calls it is the other way's turn.
     turn: u32,
     /// What a call takes alone; 0 before that is known.
     alone: u64,
@@ -126,7 +127,7 @@ impl Entry {
         (self.way, self.calls, self.turn) = (Way::Alone, 0, calls);
     }
 
-    /// A call that went this way took so long, and tells something or not.
+    /// Notes how long a call took that went this way, and whether that tells something.
     fn learn(&mut self, way: Way, told: bool, time: u64) {
         match way {
             // One that began before the way was changed tells nothing.

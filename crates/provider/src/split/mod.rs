@@ -85,7 +85,7 @@ fn cores() -> Option<&'static Cores> {
     unsafe { CORES.load(Ordering::Acquire).as_ref() }
 }
 
-/// Whether a call with so much data is one for [`crypt`] or [`gcm`].
+/// Whether a call with `len` bytes is one for [`crypt`] or [`gcm`].
 #[inline]
 pub(crate) fn takes(len: usize) -> bool {
     #[cfg(test)]

@@ -150,7 +150,7 @@ fn workers() -> usize {
         .count()
 }
 
-/// Waits for so many workers: a thread takes its name, and leaves the list, a little after
+/// Waits until `count` workers run: a thread takes its name, and leaves the list, a little after
 /// it is started, and joined.
 fn becomes(count: usize) -> bool {
     let end = Instant::now() + Duration::from_secs(20);

@@ -116,7 +116,7 @@ impl Cell {
     }
 }
 
-/// The seconds that so many messages take, after one that brings memory and code near.
+/// The seconds that `count` messages take, after one that warms memory and code up.
 fn turn(race: &mut Race, side: Side, count: u64) -> Result<f64, String> {
     race.run(side, 1)?;
     let start = clock::thread_cpu();

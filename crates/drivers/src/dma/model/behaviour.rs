@@ -25,7 +25,7 @@ pub struct Behaviour {
 pub struct Collapse {
     /// With more requests than this in the device...
     pub above: u32,
-    /// ...each takes so many times as long.
+    /// ...each takes this number of times as long.
     pub factor: f64,
 }
 
@@ -35,7 +35,7 @@ pub struct Collapse {
 pub struct Change {
     /// On the device's clock.
     pub at_ns: u64,
-    /// Everything takes so many times as long as the settings say.
+    /// Everything takes this number of times as long as the settings say.
     pub factor: f64,
 }
 
@@ -48,7 +48,7 @@ pub struct Fault {
     /// So many requests are served well before.
     #[serde(default)]
     pub after: u64,
-    /// Then so many are struck.
+    /// Then this number of them is struck.
     #[serde(default = "once")]
     pub count: u64,
     /// For [`FaultKind::LateDma`]: how much later it writes.

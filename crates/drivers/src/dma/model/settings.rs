@@ -108,14 +108,14 @@ pub struct Interrupt {
     pub latency_ns: f64,
     /// Processor time of the host for one.
     pub host_ns: f64,
-    /// Raised when so many requests are complete...
+    /// Raised when this number of requests is complete...
     pub coalesce_requests: u32,
-    /// ...or so long after the first.
+    /// ...or this time after the first.
     pub coalesce_ns: f64,
 }
 
 /// Processor time of the driver's work on that machine. In simulated time it is added to the
-/// clock; in real time the driver's work takes at least so long.
+/// clock; in real time the driver's work takes at least these times.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Host {

@@ -44,7 +44,7 @@ fn assert_near(found: f64, published: f64, part: f64, what: &str) {
     );
 }
 
-/// FreeBSD 9.2, `openssl speed -evp aes-128-cbc -elapsed`, 1000s of bytes a second.
+/// FreeBSD 9.2, `openssl speed -evp aes-128-cbc -elapsed`, 1000s of bytes per second.
 #[test]
 fn glxsb_is_nine_times_slower_at_16_bytes_and_five_times_faster_at_8192() {
     let settings = Settings::preset("glxsb-geode-lx").unwrap();

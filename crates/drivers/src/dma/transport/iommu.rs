@@ -57,7 +57,7 @@ struct Entry {
 }
 
 impl Iommu {
-    /// A table with room for so many regions.
+    /// A table with room for this number of regions.
     pub fn new(arena: Arc<Arena>, regions: u16) -> Self {
         Iommu {
             arena,

@@ -48,7 +48,7 @@ pub trait Transport: Send + Sync {
     /// Lets a moment pass for a caller that polls, but not beyond that moment.
     fn pause(&self, until_ns: u64);
 
-    /// The host's processor did work from then on that takes at least so long.
+    /// The host's processor did work from `since_ns` on that takes `cost_ns` or more.
     fn spend(&self, since_ns: u64, cost_ns: u64);
 
     /// Lets the device reach a region; `None` where it cannot.
@@ -100,7 +100,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// Memory for a device, and a table for so many mapped regions.
+    /// Memory for a device, and a table for this number of mapped regions.
     pub fn new(layout: wire::Layout, revocable: bool) -> std::io::Result<Port> {
         let arena = Arc::new(Arena::new(layout)?);
         let regions = (2 * layout.ring).min(u32::from(u16::MAX)) as u16;

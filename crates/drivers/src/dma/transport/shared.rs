@@ -12,7 +12,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::{Arena, Device, Port, Region, Transport};
 
-/// The thread sleeps until so long before an event, and looks at the clock from then on: a
+/// The thread sleeps until this time before an event, and looks at the clock from then on: a
 /// sleep ends late by tens of microseconds.
 const EARLY: Duration = Duration::from_micros(60);
 
@@ -109,7 +109,7 @@ fn drain(wire: &OwnedFd) -> bool {
     rustix::io::read(wire, &mut [0u8; 8]).is_ok()
 }
 
-/// Sleeps until a signal or for so long.
+/// Sleeps until a signal, or for `time` at most.
 fn wait(wire: &OwnedFd, time: Option<Duration>) {
     let timeout = time.map(|time| Timespec {
         tv_sec: time.as_secs() as i64,

@@ -89,7 +89,7 @@ pub const TAG: usize = 64;
 
 const _: () = assert!(OPERATION + SHORT_AAD + TAG <= SLOT);
 
-/// Where things stand, for a ring of so many descriptors and a pool of so many bytes.
+/// The layout for a ring and a pool of these sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Descriptors in the submission ring, entries of the completion ring: a power of two.

@@ -68,7 +68,7 @@ pub(super) fn wipe(words: &[AtomicU64], skip: usize, len: usize) {
     write(&words[whole..], 0, &ZEROS[..tail]);
 }
 
-/// Of so many bytes from byte `skip` of a word on, those in a word that is not written whole.
+/// How many of `len` bytes from byte `skip` of a word on lie in a word that is not written whole.
 fn head(skip: usize, len: usize) -> usize {
     match skip {
         0 => 0,

@@ -17,7 +17,7 @@ use super::{Kernels, store_tag};
 use crate::gcm::GcmKey;
 use crate::job::AeadJob;
 
-/// Chunks that are reduced together where there are so many: as many as the table has
+/// Chunks that are reduced together where the message has as many: the table has
 /// powers for.
 #[inline(always)]
 const fn together<V: Lane>() -> usize {

@@ -24,10 +24,10 @@ use crate::kuznyechik::{Block, KuznyechikKey, RoundKeys};
 use crate::wipe::wipe;
 use crate::x86_64::wipe::vectors;
 
-/// Up to so many blocks [`encrypt_512`] is faster than byte planes.
+/// Up to this number of blocks [`encrypt_512`] is faster than byte planes.
 pub(super) const MOST_512: usize = 24;
 
-/// Up to so many blocks [`encrypt_256`] is.
+/// Up to this number of blocks [`encrypt_256`] is.
 pub(super) const MOST_256: usize = 3;
 
 /// Blocks side by side.

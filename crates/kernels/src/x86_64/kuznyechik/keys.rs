@@ -148,7 +148,7 @@ unsafe fn many<V: Vector>(planes: *mut [[V; 16]; 10], lanes: &[&RoundKeys]) {
 impl Drop for KeyPlanes {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: so many bytes were written.
+        // SAFETY: these bytes were written.
         let written = unsafe {
             core::slice::from_raw_parts_mut(self.planes.as_mut_ptr().cast::<u8>(), self.written)
         };

@@ -2,7 +2,7 @@
 //! OpenSSL's own ciphers, in turns in one process. `CIPHERLANE_PROVIDER` names a release
 //! build. Run it away from the dedicated cores (`taskset`).
 //!
-//! `large CORES [SECONDS]` measures each way for so long (1 unless given).
+//! `large CORES [SECONDS]` measures each way for that number of seconds (1 unless given).
 
 use std::error::Error;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! What a pipeline of the provider gains over single messages of OpenSSL's own ciphers, in
 //! the same libcrypto 3.5 and the same run. `CIPHERLANE_PROVIDER` names a release build.
 //!
-//! `pipelines [SECONDS]` measures each of the three ways for so long (1 unless given).
+//! `pipelines [SECONDS]` measures each of the three ways for that number of seconds (1 unless
+//! given).
 
 use std::error::Error;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::contents::{CIPHERS, Content, Manner, Outcome, bytes, is_aead, single, together};
 
-/// A cipher of ours, the same of OpenSSL's own, and a key for it.
+/// Our cipher, OpenSSL's own of the same name, and a key for both.
 fn ciphers(name: &str) -> (Cipher, Cipher, Vec<u8>) {
     let (ours, default) = (Lib::ours().cipher(name), Lib::theirs().cipher(name));
     let key = bytes(ours.key_len(), name.len() + name.as_bytes()[5] as usize);

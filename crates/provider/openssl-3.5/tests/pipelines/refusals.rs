@@ -15,7 +15,7 @@ fn refused<T>(done: Result<T, Refused>, words: &str) {
     }
 }
 
-/// A pipeline of ours that has begun.
+/// A pipeline of our provider that has begun.
 fn begun(cipher: &Cipher, encrypt: bool) -> Pipeline {
     let ivs: Vec<_> = (0..PIPES).map(|i| bytes(cipher.iv_len(), i)).collect();
     let ivs: Vec<_> = ivs.iter().map(|iv| &iv[..]).collect();

@@ -219,7 +219,7 @@ impl Context {
 
     pub(crate) fn updated_iv(&mut self, len: usize) -> Done {
         let mut iv = vec![0; len];
-        // SAFETY: there is room for so much.
+        // SAFETY: the buffer has room for that.
         self.call(|raw| unsafe {
             (LIBCRYPTO.EVP_CIPHER_CTX_get_updated_iv)(raw, iv.as_mut_ptr(), len)
         })?;

@@ -51,7 +51,7 @@ pub struct Model {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Working,
-    /// Takes nothing until a reset; ignores so many of them.
+    /// Takes nothing until it is reset, and ignores that number of resets.
     Stuck {
         ignores: u32,
     },
