@@ -29,6 +29,11 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, String> {
     if !(1..=256).contains(&threads) {
         return Err(format!("threads = {threads}: use 1 to 256"));
     }
+    let metrics = file.metrics.map(|text| {
+        text.parse::<SocketAddr>().map_err(|_| {
+            format!("metrics = '{text}' is no address with a port; write one as 127.0.0.1:9100")
+        })
+    });
     let interface = file.interface.parse()?;
     let tunnels = file
         .tunnel
@@ -47,6 +52,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, String> {
         socket: file
             .socket
             .map_or_else(|| PathBuf::from(crate::SOCKET), |path| directory.join(path)),
+        metrics: metrics.transpose()?,
         interface,
         tunnels,
     })
@@ -60,6 +66,7 @@ struct File {
     clamp_mss: Option<bool>,
     state: Option<PathBuf>,
     socket: Option<PathBuf>,
+    metrics: Option<String>,
     interface: InterfaceFile,
     #[serde(default)]
     tunnel: Vec<TunnelFile>,

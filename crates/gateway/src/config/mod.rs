@@ -39,6 +39,8 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// Where `status` asks.
     pub socket: PathBuf,
+    /// Where Prometheus asks; `None`: nowhere.
+    pub metrics: Option<SocketAddr>,
     /// The TUN device.
     pub interface: InterfaceConfig,
     /// The tunnels.
@@ -228,6 +230,11 @@ in = { spi = 4097, key = "01" }
             ("state = \"state\"", "stat = 1", "stat"),
             ("192.0.2.2", "host", "peer = 'host'"),
             ("192.0.2.2", "0.0.0.0", "nobody"),
+            (
+                "state = \"state\"",
+                "state = \"state\"\nmetrics = \"localhost\"",
+                "127.0.0.1:9100",
+            ),
             ("10.9.0.2/32", "10.9.0.2/24", "bits behind"),
             ("10.9.0.2/32", "10.9.0.2/33", "block of addresses"),
             ("key = \"01\"", "key = \"00\"", "a key of its own"),
