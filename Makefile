@@ -157,6 +157,8 @@ soak:
 	# Ten million calls to the provider and to OpenSSL's own.
 	PROPTEST_CASES=300000 cargo test --workspace --release --test evp -- --nocapture \
 		sequences::any_calls
+	CIPHERLANE_GATEWAY_SECONDS=1800 cargo test --workspace --release --test gateway -- \
+		--nocapture soak::
 	scripts/test-as avx512
 	scripts/test-as haswell
 	TEST_AS_QEMU=1 scripts/test-as westmere

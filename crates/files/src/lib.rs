@@ -63,6 +63,42 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// As [`write`], for a regular file that must survive a crash of the machine: when this returns,
+/// content and name are on the disk.
+pub fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let place = Place::find(path, true)?;
+    if let Found::Special(_) | Found::Magic = place.found {
+        return Err(place.refuse("is no regular file; name one"));
+    }
+    let target = Target::create(place)?;
+    target.file().write_all(bytes)?;
+    target.commit_synced(bytes.len() as u64)
+}
+
+/// Writes a file that was not there before, for its owner alone. When this returns, content and
+/// name are on the disk. What has the name already, a symbolic link too, is an error of the kind
+/// [`io::ErrorKind::AlreadyExists`] and is left as it is.
+pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let place = match Place::find(path, false) {
+        Ok(place) => place,
+        // A symbolic link at the end.
+        Err(_) if path.is_symlink() => return Err(io::ErrorKind::AlreadyExists.into()),
+        Err(error) => return Err(error),
+    };
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o600);
+    let mut file = File::from(rustix::fs::openat(&place.dir, &place.name, flags, mode)?);
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    match written {
+        Ok(()) => place.sync(),
+        Err(error) => {
+            // Half a file is worse than none, for whoever finds it.
+            let _ = rustix::fs::unlinkat(&place.dir, &place.name, AtFlags::empty());
+            Err(error)
+        }
+    }
+}
+
 /// Whether `path` can be written, as far as can be told without writing.
 pub fn check(path: &Path) -> io::Result<()> {
     let place = Place::find(path, true)?;

@@ -131,6 +131,14 @@ impl Place {
         Ok(file.into())
     }
 
+    /// Brings the names of the directory to the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        // What was opened without any right to its content cannot be synced.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::openat(&self.dir, ".", flags, Mode::empty())?;
+        Ok(rustix::fs::fsync(dir)?)
+    }
+
     /// Whether an open file is a regular one that may be written.
     pub(crate) fn judge(&self, file: impl AsFd) -> io::Result<()> {
         let stat = rustix::fs::fstat(file)?;

@@ -98,6 +98,19 @@ impl Target {
     /// Gives the file, of `len` bytes, its name, in place of the regular file that had it.
     pub fn commit(&self, len: u64) -> io::Result<()> {
         self.file.set_len(len)?;
+        self.publish()
+    }
+
+    /// [`commit`](Self::commit) of what must survive a crash of the machine: the content is on the
+    /// disk before the name leads to it, and the name when this returns.
+    pub fn commit_synced(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)?;
+        self.file.sync_all()?;
+        self.publish()?;
+        self.place.sync()
+    }
+
+    fn publish(&self) -> io::Result<()> {
         // A signal that comes now waits until the file has one name or the other.
         let mut names = names();
         if self.temporary.is_none() && matches!(self.place.found, Found::Absent) {

@@ -70,6 +70,28 @@ fn a_file_appears_whole_or_not_at_all() {
 }
 
 #[test]
+fn what_is_synced_is_whole_and_of_the_owner() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    create_private(&path("new"), b"first").unwrap();
+    assert_eq!(fs::metadata(path("new")).unwrap().mode() & 0o777, 0o600);
+    symlink("elsewhere", path("dangling")).unwrap();
+    symlink("new", path("link")).unwrap();
+    for taken in ["new", "dangling", "link"] {
+        let error = create_private(&path(taken), b"second").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{taken}");
+    }
+    assert!(!path("elsewhere").exists());
+    assert!(create_private(Path::new("/dev/full/x"), b"x").is_err());
+    write_synced(&path("link"), b"second").unwrap();
+    assert_eq!(text(&path("new")), "second");
+    assert!(path("link").is_symlink());
+    assert_eq!(fs::metadata(path("new")).unwrap().mode() & 0o777, 0o600);
+    assert!(write_synced(Path::new("/dev/null"), b"x").is_err());
+    assert_eq!(names(dir.path()), ["dangling", "link", "new"]);
+}
+
+#[test]
 fn owner_and_permissions_stay() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out");

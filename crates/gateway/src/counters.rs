@@ -70,6 +70,9 @@ pub(crate) struct Counters {
     pub(crate) written_packets: AtomicU64,
     pub(crate) waits: AtomicU64,
     pub(crate) empty_calls: AtomicU64,
+    /// Packets whose bytes the gateway itself has moved; one that was moved twice counts twice.
+    pub(crate) copies: AtomicU64,
+    pub(crate) panics: AtomicU64,
     drops: [AtomicU64; Loss::ALL.len()],
 }
 
@@ -100,6 +103,8 @@ impl Counters {
         sum.written_packets += read(&self.written_packets);
         sum.waits += read(&self.waits);
         sum.empty_calls += read(&self.empty_calls);
+        sum.copies += read(&self.copies);
+        sum.panics += read(&self.panics);
         for ((reason, name), counter) in Loss::ALL.iter().zip(&self.drops) {
             debug_assert_eq!(Loss::ALL[*reason as usize].1, *name);
             *sum.dropped.entry(name.to_string()).or_default() += read(counter);

@@ -1,6 +1,7 @@
 //! A gateway that runs: its threads, and what changes while it does.
 
 use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +12,8 @@ use cipherlane_core::Framework;
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::counters::Counters;
-use crate::keeper::{Keeper, Reserve};
+use crate::keeper::{Keeper, Paths, Reserve};
+use crate::metrics::{self, Server};
 use crate::path::{io::Io, worker};
 use crate::shared::{Shared, lock};
 use crate::state::{FileStore, Store};
@@ -30,6 +32,7 @@ pub struct Gateway {
     socket: PathBuf,
     threads: Vec<(JoinHandle<()>, Arc<OwnedFd>)>,
     helpers: Vec<JoinHandle<()>>,
+    metrics: Option<SocketAddr>,
 }
 
 /// What a changed configuration did.
@@ -63,13 +66,15 @@ impl Gateway {
     ) -> Result<Gateway, Error> {
         let mut reserve = Reserve::new(store);
         let socket = Socket::bind(&config.socket)?;
+        let metrics = config.metrics.map(Server::bind).transpose()?;
         let made = config
             .tunnels
             .iter()
             .map(|tunnel| make(framework, tunnel, config.port, &reserve));
         let tunnels = made.collect::<Result<Vec<_>, _>>()?;
+        let mut paths = Paths::default();
         for tunnel in &tunnels {
-            if let Ok(path) = crate::sys::udp::path_mtu(tunnel.peer()) {
+            if let Some(path) = paths.mtu(tunnel.peer()) {
                 tunnel.learn_path_mtu(path);
             }
         }
@@ -123,12 +128,19 @@ impl Gateway {
         };
         let (asked, answers) = (shared.clone(), status.clone());
         let path = config.socket.clone();
-        let helpers = vec![
+        let mut helpers = vec![
             spawn("gateway-keeper", move || keeper.run())?,
             spawn("gateway-status", move || {
                 socket.serve(|| asked.is_stopping(), || answers());
             })?,
         ];
+        let asked_for_metrics = metrics.as_ref().and_then(|server| server.address().ok());
+        if let Some(server) = metrics {
+            let (asked, answers) = (shared.clone(), status.clone());
+            helpers.push(spawn("gateway-metrics", move || {
+                server.serve(|| asked.is_stopping(), || metrics::text(&answers()));
+            })?);
+        }
         Ok(Gateway {
             shared,
             reserve,
@@ -137,6 +149,7 @@ impl Gateway {
             socket: path,
             threads,
             helpers,
+            metrics: asked_for_metrics,
         })
     }
 
@@ -154,6 +167,7 @@ impl Gateway {
                 config.threads,
                 config.state.clone(),
                 config.socket.clone(),
+                config.metrics,
                 config.interface.clone(),
             )
         };
@@ -170,7 +184,7 @@ impl Gateway {
             .any(|(new, old)| *new && !old);
         if fixed(&config) != fixed(&self.config) || has_new_family {
             return Err(Error::System {
-                doing: "change port, threads, state, socket, interface or the first peer of a \
+                doing: "change port, threads, state, socket, metrics, interface or the first peer of a \
                         family while it runs; start the gateway again for that"
                     .to_owned(),
                 source: std::io::ErrorKind::InvalidInput.into(),
@@ -185,7 +199,12 @@ impl Gateway {
         let mut changes = Changes::default();
         let mut reserve = lock(&self.reserve);
         // The keys of tunnels that go or change may be those of tunnels that come.
-        let stays = |tunnel: &Arc<Tunnel>| config.tunnels.contains(&tunnel.config);
+        let wanted: HashMap<&str, &TunnelConfig> = config
+            .tunnels
+            .iter()
+            .map(|tunnel| (tunnel.name.as_str(), tunnel))
+            .collect();
+        let stays = |tunnel: &Arc<Tunnel>| wanted.get(tunnel.name()) == Some(&&tunnel.config);
         let leaving: Vec<_> = old
             .tunnels()
             .iter()
@@ -194,6 +213,7 @@ impl Gateway {
             .collect();
         let mut tunnels = Vec::with_capacity(config.tunnels.len());
         let mut new = Vec::new();
+        let mut paths = Paths::default();
         for wanted in &config.tunnels {
             match before.get(wanted.name.as_str()) {
                 Some(tunnel) if tunnel.config == *wanted => {
@@ -206,7 +226,7 @@ impl Gateway {
                         None => changes.added += 1,
                     }
                     let tunnel = make(framework, wanted, config.port, &reserve)?;
-                    if let Ok(path) = crate::sys::udp::path_mtu(tunnel.peer()) {
+                    if let Some(path) = paths.mtu(tunnel.peer()) {
                         tunnel.learn_path_mtu(path);
                     }
                     new.push(tunnel.clone());
@@ -246,6 +266,9 @@ impl Gateway {
         self.shared.stop();
         self.wake_threads();
         status::nudge(&self.socket);
+        if let Some(address) = self.metrics {
+            metrics::nudge(address);
+        }
         let mut is_sound = true;
         for (thread, _) in self.threads.drain(..) {
             is_sound &= thread.join().is_ok();
@@ -312,6 +335,7 @@ fn source(shared: &Arc<Shared>, io: &Io, counters: Vec<Arc<Counters>>) -> Source
         for counters in &counters {
             counters.add_to(&mut status.calls);
         }
+        status.per_packet = status.calls.per_packet();
         let table = shared.table();
         status.tunnels = table
             .tunnels()

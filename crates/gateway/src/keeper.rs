@@ -1,8 +1,9 @@
-//! The slow work beside the packets: sequence numbers reserved, keepalives, the path's MTU, and
-//! the log of what went wrong.
+//! The slow work beside the packets: sequence numbers reserved, keepalives, the path's MTU, a TUN
+//! device that was deleted, and the log of what went wrong.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -46,6 +47,7 @@ impl Reserve {
     pub(crate) fn refill(&mut self, tunnels: &[&Arc<Tunnel>]) -> Result<(), Error> {
         let now = Instant::now();
         let mut raised = Vec::with_capacity(tunnels.len());
+        let mut blocks = Vec::with_capacity(tunnels.len());
         for tunnel in tunnels {
             let identity = tunnel.outbound_identity;
             let known = self.blocks.entry(identity);
@@ -55,12 +57,13 @@ impl Reserve {
             *since = now;
             let next = tunnel.outbound.next_sequence();
             raised.push((identity, (next - 1).saturating_add(block.numbers())));
+            blocks.push(*block);
         }
         if let Some(store) = &mut self.store {
             store.set(&raised)?;
         }
-        for (tunnel, (_, mark)) in tunnels.iter().zip(raised) {
-            tunnel.raise(mark);
+        for ((tunnel, (_, mark)), block) in tunnels.iter().zip(raised).zip(blocks) {
+            tunnel.raise(mark, block);
         }
         Ok(())
     }
@@ -110,14 +113,19 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     pub(crate) fn run(self) {
-        let mut kept = HashMap::new();
-        let mut told: HashMap<String, u64> = HashMap::new();
+        let mut seen = HashMap::new();
+        let mut generation = self.shared.generation.load(Relaxed);
         let (mut last_tick, mut last_path) = (Instant::now(), Instant::now());
         let mut is_ill = false;
         while !self.shared.is_stopping() {
             self.shared.wait_as_keeper(TICK);
             if self.shared.is_stopping() {
                 break;
+            }
+            match self.shared.make_devices() {
+                Ok(0) => {}
+                Ok(_) => tracing::info!("the TUN device is back"),
+                Err(error) => tracing::error!("{error}; trying again in {} s", TICK.as_secs()),
             }
             let table = self.shared.table();
             let is_tick = last_tick.elapsed() >= TICK;
@@ -141,15 +149,26 @@ impl Keeper {
                 continue;
             }
             last_tick = Instant::now();
-            let is_path = last_path.elapsed() >= PATH;
-            for tunnel in table.tunnels() {
-                self.keep_alive(tunnel, &mut kept);
-                if is_path {
-                    look_at_path(tunnel);
-                }
-                tell_failures(tunnel, &mut told);
+            let now = self.shared.generation.load(Relaxed);
+            if now != generation {
+                let there: HashSet<_> = table.tunnels().iter().map(|t| t.name()).collect();
+                seen.retain(|name: &String, _| there.contains(name.as_str()));
+                generation = now;
             }
-            if is_path {
+            let mut paths = (last_path.elapsed() >= PATH).then(Paths::default);
+            for tunnel in table.tunnels() {
+                if !seen.contains_key(tunnel.name()) {
+                    seen.insert(tunnel.name().to_owned(), Seen::new(tunnel));
+                }
+                if let Some(seen) = seen.get_mut(tunnel.name()) {
+                    self.keep_alive(tunnel, seen);
+                    tell_failures(tunnel, seen);
+                }
+                if let Some(paths) = &mut paths {
+                    look_at_path(tunnel, paths);
+                }
+            }
+            if paths.is_some() {
                 last_path = Instant::now();
             }
         }
@@ -168,24 +187,21 @@ impl Keeper {
     }
 
     /// One byte, so that a NAT on the way does not forget (RFC 3948 section 2.3).
-    fn keep_alive(&self, tunnel: &Tunnel, kept: &mut HashMap<String, (Instant, u64)>) {
+    fn keep_alive(&self, tunnel: &Tunnel, seen: &mut Seen) {
         let Some(interval) = tunnel.config.keepalive else {
             return;
         };
         let next = tunnel.outbound.next_sequence();
-        let last = kept
-            .entry(tunnel.name().to_owned())
-            .or_insert((Instant::now(), next));
-        if last.1 != next {
-            *last = (Instant::now(), next);
+        if seen.next != next {
+            (seen.sent, seen.next) = (Instant::now(), next);
             return;
         }
         let is_v4 = tunnel.peer().is_ipv4();
         let socket = self.sockets.iter().find(|socket| socket.is_v4() == is_v4);
-        if last.0.elapsed() < interval {
+        if seen.sent.elapsed() < interval {
             return;
         }
-        last.0 = Instant::now();
+        seen.sent = Instant::now();
         if let Some(socket) = socket {
             let sending = Sending {
                 to: &tunnel.to,
@@ -199,8 +215,39 @@ impl Keeper {
     }
 }
 
-fn look_at_path(tunnel: &Tunnel) {
-    if let Ok(path) = path_mtu(tunnel.peer())
+/// What the keeper saw of a tunnel when it looked last.
+struct Seen {
+    /// The next sequence number, and when it was another one.
+    next: u64,
+    sent: Instant,
+    /// Packets that the system had refused to send.
+    failures: u64,
+}
+
+impl Seen {
+    fn new(tunnel: &Tunnel) -> Self {
+        Seen {
+            next: tunnel.outbound.next_sequence(),
+            sent: Instant::now(),
+            failures: 0,
+        }
+    }
+}
+
+/// The MTUs of paths, each asked for once: many tunnels may lead to one peer.
+#[derive(Default)]
+pub(crate) struct Paths(HashMap<IpAddr, Option<usize>>);
+
+impl Paths {
+    /// `None`: there is no path now.
+    pub(crate) fn mtu(&mut self, peer: SocketAddr) -> Option<usize> {
+        let known = self.0.entry(peer.ip());
+        *known.or_insert_with(|| path_mtu(peer).ok())
+    }
+}
+
+fn look_at_path(tunnel: &Tunnel, paths: &mut Paths) {
+    if let Some(path) = paths.mtu(tunnel.peer())
         && tunnel.learn_path_mtu(path)
     {
         tracing::info!(
@@ -213,10 +260,9 @@ fn look_at_path(tunnel: &Tunnel) {
 }
 
 /// Once a second at most, whatever the rate of failures.
-fn tell_failures(tunnel: &Tunnel, told: &mut HashMap<String, u64>) {
+fn tell_failures(tunnel: &Tunnel, seen: &mut Seen) {
     let failures = tunnel.send_failures.load(Relaxed);
-    let before = told.entry(tunnel.name().to_owned()).or_insert(0);
-    if failures == *before {
+    if failures == seen.failures {
         return;
     }
     let error = io::Error::from_raw_os_error(tunnel.last_failure.load(Relaxed));
@@ -231,8 +277,8 @@ fn tell_failures(tunnel: &Tunnel, told: &mut HashMap<String, u64>) {
     };
     tracing::warn!(
         tunnel = tunnel.name(),
-        packets = failures - *before,
+        packets = failures - seen.failures,
         "not sent: {error}; {remedy}"
     );
-    *before = failures;
+    seen.failures = failures;
 }

@@ -14,9 +14,11 @@
 //! | `tunnel`, `table`, `shared` | the tunnels that are up, and what threads share |
 //! | [`state`] | which sequence numbers were sent, kept over a restart |
 //! | [`spi`] | SPIs with room for a shard |
+//! | `confine` | what threads that carry packets may still ask of the system |
 //! | `keeper` | the slow work: numbers reserved, keepalives, the path's MTU, the log |
 //! | `link` | addresses, MTU and routes, by netlink |
 //! | [`status`], `counters` | what is counted and shown |
+//! | `metrics/` | the status as Prometheus reads it |
 //! | [`pair`] | two configurations that match, for a first tunnel |
 //! | `parsers` | packets of strangers, for the fuzz targets |
 //! | `sys/` | system calls. Unsafe code is allowed only here |
@@ -27,12 +29,14 @@
 #![deny(unsafe_code)]
 
 mod config;
+mod confine;
 mod counters;
 mod error;
 mod gateway;
 mod keeper;
 mod key;
 mod link;
+mod metrics;
 mod packet;
 pub mod pair;
 #[doc(hidden)]

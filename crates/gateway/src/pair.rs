@@ -1,12 +1,12 @@
 //! Two configurations that match: the ends of a tunnel with new keys.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{self, Write};
-use std::net::IpAddr;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use cipherlane_files::create_private;
 use zeroize::Zeroizing;
 
 use crate::config::{key_len, transform};
@@ -77,11 +77,11 @@ pub fn write(directory: &Path, ends: &[End; 2], common: &Common) -> Result<(), E
             let mut line = Zeroizing::new(Vec::with_capacity(digits.len() + 1));
             line.extend_from_slice(digits.as_bytes());
             line.push(b'\n');
-            write_new(&place.join(file), &line).map_err(failed)?;
+            create_private(&place.join(file), &line).map_err(failed)?;
         }
         let spis = (secrets[here].1, secrets[there].1);
         let text = text(&ends[here], &ends[there], common, spis);
-        write_new(&place.join("gateway.toml"), text.as_bytes()).map_err(failed)?;
+        create_private(&place.join("gateway.toml"), text.as_bytes()).map_err(failed)?;
         FileStore::create(&place.join("gateway.state"))?;
     }
     Ok(())
@@ -129,6 +129,71 @@ fn text(here: &End, there: &End, common: &Common, (out, into): (u32, u32)) -> St
     )
 }
 
+/// Writes two configurations with `count` tunnels between two hosts, for measurements and tests:
+/// `DIRECTORY/a` and `DIRECTORY/b`, with a state file each and the keys in the configurations.
+/// Tunnel `n` carries what [`inner_of_many`] says.
+pub fn write_many(directory: &Path, outer: [IpAddr; 2], count: u32) -> Result<(), Error> {
+    let system = |doing: &str| {
+        let doing = doing.to_owned();
+        move |source| Error::System { doing, source }
+    };
+    let (name, kind) = ("aes-gcm-16", transform("aes-gcm-16"));
+    let (kind, _) = kind.map_err(|problem| Error::Config {
+        path: directory.to_owned(),
+        problem,
+    })?;
+    let mut texts = [0, 1].map(|end| {
+        let address = host(inner_of_many(0)[end]);
+        Zeroizing::new(format!(
+            "state = \"gateway.state\"\nsocket = \"status\"\n[interface]\naddresses = \
+             [\"{address}\"]\n"
+        ))
+    });
+    for number in 0..count {
+        let mut keys = Vec::new();
+        for _ in 0..2 {
+            let key = Key::random(key_len(kind));
+            let key = key.map_err(|error| io::Error::other(error.to_string()));
+            keys.push(key.map_err(system("make a random key"))?);
+        }
+        let inner = inner_of_many(number).map(host);
+        for (here, there) in [(0, 1), (1, 0)] {
+            // The SPIs of one end are even, those of the other end odd.
+            let spi = |end: usize| 0x0100_0000 + 2 * number + end as u32;
+            let (out, into) = (keys[here].digits(), keys[there].digits());
+            texts[here].push_str(&format!(
+                "[[tunnel]]\nname = \"{number}\"\npeer = \"{}\"\ntransform = \
+                 \"{name}\"\nlocal = [\"{}\"]\nremote = [\"{}\"]\nout = {{ spi = {}, key = \
+                 \"{}\" }}\nin = {{ spi = {}, key = \"{}\" }}\n",
+                outer[there],
+                inner[here],
+                inner[there],
+                spi(here),
+                out.as_str(),
+                spi(there),
+                into.as_str(),
+            ));
+        }
+    }
+    for (end, text) in ["a", "b"].into_iter().zip(texts) {
+        let place = directory.join(end);
+        let doing = format!("write to '{}'", place.display());
+        let mut builder = std::fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(&place);
+        made.and_then(|()| create_private(&place.join("gateway.toml"), text.as_bytes()))
+            .map_err(system(&doing))?;
+        FileStore::create(&place.join("gateway.state"))?;
+    }
+    Ok(())
+}
+
+/// The addresses that tunnel `number` of [`write_many`] joins: of 10.64.0.0/12 and 10.128.0.0/12.
+pub fn inner_of_many(number: u32) -> [IpAddr; 2] {
+    // Network and broadcast addresses are nothing special here, but look so to other programs.
+    let host = (number / 250) << 8 | (number % 250 + 1);
+    [0x0a40_0000, 0x0a80_0000].map(|network: u32| Ipv4Addr::from_bits(network | host).into())
+}
+
 /// The block of one address.
 fn host(address: IpAddr) -> Prefix {
     Prefix {
@@ -137,16 +202,26 @@ fn host(address: IpAddr) -> Prefix {
     }
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = File::options();
-    options.write(true).create_new(true).mode(0o600);
-    options.open(path)?.write_all(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Config;
+
+    #[test]
+    fn many_tunnels_match() {
+        let directory = tempfile::tempdir().unwrap();
+        let outer = [IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2])];
+        write_many(directory.path(), outer, 600).unwrap();
+        let [a, b] = ["a", "b"].map(|name| {
+            let path = directory.path().join(name).join("gateway.toml");
+            Config::read(&path).unwrap().tunnels
+        });
+        assert_eq!(a.len(), 600);
+        for (number, (a, b)) in a.iter().zip(&b).enumerate() {
+            assert_eq!((&a.outbound, &a.local), (&b.inbound, &b.remote), "{number}");
+            assert_eq!((&a.inbound, &a.remote), (&b.outbound, &b.local), "{number}");
+        }
+    }
 
     #[test]
     fn both_ends_can_be_read_and_match() {

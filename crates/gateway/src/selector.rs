@@ -75,39 +75,67 @@ impl std::fmt::Display for Prefix {
     }
 }
 
-/// Which tunnels have a selector for a destination.
-#[derive(Default)]
-pub(crate) struct Destinations {
-    by_prefix: FxHashMap<Prefix, Vec<usize>>,
+/// Something for each of many blocks of addresses, found by an address.
+struct Blocks<T> {
+    by_prefix: FxHashMap<Prefix, T>,
     /// The lengths there are, the longest first; IPv4 and IPv6.
     lens: [Vec<u8>; 2],
 }
 
-impl Destinations {
-    /// Adds a selector of tunnel `tunnel`.
-    pub(crate) fn add(&mut self, prefix: Prefix, tunnel: usize) {
-        self.by_prefix.entry(prefix).or_default().push(tunnel);
+impl<T> Default for Blocks<T> {
+    fn default() -> Self {
+        Blocks {
+            by_prefix: FxHashMap::default(),
+            lens: [Vec::new(), Vec::new()],
+        }
+    }
+}
+
+impl<T: Default> Blocks<T> {
+    fn entry(&mut self, prefix: Prefix) -> &mut T {
         let lens = &mut self.lens[usize::from(prefix.address.is_ipv6())];
         if !lens.contains(&prefix.len) {
             lens.push(prefix.len);
             lens.sort_unstable_by(|a, b| b.cmp(a));
         }
+        self.by_prefix.entry(prefix).or_default()
     }
 
-    /// The tunnel with the longest prefix around `destination` of those that `wants` names.
+    /// What `found` finds in the blocks around an address, the smallest block first.
     #[inline]
-    pub(crate) fn find(&self, destination: IpAddr, wants: impl Fn(usize) -> bool) -> Option<usize> {
-        let lens = &self.lens[usize::from(destination.is_ipv6())];
+    fn find<R>(&self, around: IpAddr, found: impl Fn(&T) -> Option<R>) -> Option<R> {
+        let lens = &self.lens[usize::from(around.is_ipv6())];
         lens.iter().find_map(|&len| {
-            let address = match destination {
-                IpAddr::V4(_) => {
-                    IpAddr::from(((masked(destination, len) >> 96) as u32).to_be_bytes())
-                }
-                IpAddr::V6(_) => IpAddr::from(masked(destination, len).to_be_bytes()),
+            let address = match around {
+                IpAddr::V4(_) => IpAddr::from(((masked(around, len) >> 96) as u32).to_be_bytes()),
+                IpAddr::V6(_) => IpAddr::from(masked(around, len).to_be_bytes()),
             };
-            let tunnels = self.by_prefix.get(&Prefix { address, len })?;
-            tunnels.iter().copied().find(|&tunnel| wants(tunnel))
+            found(self.by_prefix.get(&Prefix { address, len })?)
         })
+    }
+}
+
+/// Which tunnel carries what goes from an address to another. The time of a search depends on how
+/// many lengths of prefixes there are, not on how many tunnels: ten thousand branches may all send
+/// to one network.
+#[derive(Default)]
+pub(crate) struct Destinations {
+    by_remote: Blocks<Blocks<Option<usize>>>,
+}
+
+impl Destinations {
+    /// Adds a pair of selectors of tunnel `tunnel`. The first tunnel that has a pair keeps it.
+    pub(crate) fn add(&mut self, remote: Prefix, local: Prefix, tunnel: usize) {
+        let place = self.by_remote.entry(remote).entry(local);
+        place.get_or_insert(tunnel);
+    }
+
+    /// The tunnel with the smallest remote block around `destination`, and of these the one with
+    /// the smallest local block around `source`.
+    #[inline]
+    pub(crate) fn find(&self, source: IpAddr, destination: IpAddr) -> Option<usize> {
+        self.by_remote
+            .find(destination, |locals| locals.find(source, |tunnel| *tunnel))
     }
 }
 
@@ -116,21 +144,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_prefix_wins() {
+    fn the_smallest_block_wins() {
         let mut all = Destinations::default();
-        for (at, text) in ["0.0.0.0/0", "10.0.0.0/8", "10.1.2.3", "fd00::/16"]
-            .into_iter()
-            .enumerate()
+        for (at, (remote, local)) in [
+            ("0.0.0.0/0", "0.0.0.0/0"),
+            ("10.0.0.0/8", "0.0.0.0/0"),
+            ("10.1.2.3", "192.0.2.0/24"),
+            ("10.1.2.3", "192.0.2.7"),
+            ("fd00::/16", "::/0"),
+            ("10.1.2.3", "192.0.2.7"),
+        ]
+        .into_iter()
+        .enumerate()
         {
-            all.add(text.parse().unwrap(), at);
+            all.add(remote.parse().unwrap(), local.parse().unwrap(), at);
         }
-        let find = |text: &str| all.find(text.parse().unwrap(), |_| true);
-        assert_eq!(find("10.1.2.3"), Some(2));
-        assert_eq!(find("10.1.2.4"), Some(1));
-        assert_eq!(find("192.0.2.1"), Some(0));
-        assert_eq!(find("fd00::1"), Some(3));
-        assert_eq!(find("fe80::1"), None);
-        assert_eq!(all.find("10.1.2.3".parse().unwrap(), |n| n != 2), Some(1));
+        let find = |source: &str, destination: &str| {
+            all.find(source.parse().unwrap(), destination.parse().unwrap())
+        };
+        assert_eq!(find("192.0.2.1", "10.1.2.3"), Some(2));
+        assert_eq!(find("192.0.2.7", "10.1.2.3"), Some(3));
+        // Where the source is not of the smallest block's tunnel, a larger one is asked.
+        assert_eq!(find("198.51.100.1", "10.1.2.3"), Some(1));
+        assert_eq!(find("192.0.2.7", "10.1.2.4"), Some(1));
+        assert_eq!(find("192.0.2.7", "192.0.2.1"), Some(0));
+        assert_eq!(find("fd00::2", "fd00::1"), Some(4));
+        assert_eq!(find("fd00::2", "fe80::1"), None);
+        assert_eq!(find("192.0.2.7", "fd00::1"), None);
+    }
+
+    #[test]
+    fn ten_thousand_branches_of_one_network_are_found() {
+        let mut all = Destinations::default();
+        let branch = |n: usize| IpAddr::from([10, 128 + (n >> 16) as u8, (n >> 8) as u8, n as u8]);
+        let network: Prefix = "192.168.0.0/16".parse().unwrap();
+        for n in 0..10_000 {
+            let local = Prefix {
+                address: branch(n),
+                len: 32,
+            };
+            all.add(network, local, n);
+        }
+        let server = "192.168.0.1".parse().unwrap();
+        for n in 0..10_000 {
+            assert_eq!(all.find(branch(n), server), Some(n));
+        }
+        assert_eq!(all.find(branch(10_000), server), None);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! What the threads of a gateway share.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::Error;
 use crate::config::InterfaceConfig;
 use crate::link;
+use crate::sys::tun::{TunOffloads, TunQueue};
 use crate::table::Table;
 
 /// Of one gateway.
@@ -16,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) generation: AtomicU64,
     stopping: AtomicBool,
     keeper: (Mutex<bool>, Condvar),
+    /// Where threads whose device was deleted wait for another one.
+    without_device: Mutex<Vec<SyncSender<(TunQueue, TunOffloads)>>>,
     pub(crate) interface: InterfaceConfig,
     pub(crate) clamps_mss: bool,
     pub(crate) threads: usize,
@@ -34,6 +38,7 @@ impl Shared {
             generation: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             keeper: (Mutex::new(false), Condvar::new()),
+            without_device: Mutex::default(),
             interface: config.interface.clone(),
             clamps_mss: config.clamp_mss,
             threads: config.threads,
@@ -73,6 +78,31 @@ impl Shared {
         let (is_wanted, condition) = &self.keeper;
         *lock(is_wanted) = true;
         condition.notify_one();
+    }
+
+    /// A new queue of the device comes by what is returned, once the keeper has made one: a
+    /// thread that carries packets may not open files.
+    #[cold]
+    pub(crate) fn ask_for_device(&self) -> Receiver<(TunQueue, TunOffloads)> {
+        let (sender, receiver) = sync_channel(1);
+        lock(&self.without_device).push(sender);
+        self.wake_keeper();
+        receiver
+    }
+
+    /// Gives queues to the threads that wait for one. With an error the others go on waiting.
+    pub(crate) fn make_devices(&self) -> Result<usize, Error> {
+        let mut waiting = lock(&self.without_device);
+        let count = waiting.len();
+        while let Some(sender) = waiting.last() {
+            let tun = TunQueue::open(&self.interface.name, self.is_shared())?;
+            let offloads = tun.negotiate();
+            self.set_up_interface()?;
+            // A thread that has ended takes nothing any more.
+            let _ = sender.send((tun, offloads));
+            waiting.pop();
+        }
+        Ok(count)
     }
 
     /// Waits until the keeper is wanted, or for `limit`.

@@ -8,8 +8,9 @@
 //! with it the danger.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use cipherlane_esp::Transform;
@@ -17,9 +18,6 @@ use sha2::{Digest, Sha256};
 
 use crate::Error;
 use crate::key::Key;
-
-/// An SA that has fewer reserved numbers than this is given more.
-pub(crate) const LOW: u64 = FIRST_BLOCK / 2;
 
 /// Numbers of an SA's first block.
 const FIRST_BLOCK: u64 = 1 << 16;
@@ -82,13 +80,7 @@ impl FileStore {
                 _ => format!("cannot be made: {error}; choose a directory that can be written"),
             },
         };
-        let mut options = File::options();
-        options.write(true).create_new(true);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(failed)?;
-        writeln!(file, "{TITLE}").map_err(failed)?;
-        file.sync_all().map_err(failed)?;
-        sync_directory(path).map_err(failed)
+        cipherlane_files::create_private(path, format!("{TITLE}\n").as_bytes()).map_err(failed)
     }
 
     /// Reads a file, and keeps others from it.
@@ -110,15 +102,15 @@ impl FileStore {
         };
         // The file itself is replaced with each writing, so that its lock would be lost.
         let lock_path = beside(path, "lock");
-        let mut options = File::options();
-        options.write(true).create(true).truncate(false);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let lock = options.open(&lock_path).map_err(|error| {
+        // No link is followed: where others may write, it could lead anywhere.
+        let lock = cipherlane_files::append(&lock_path).map_err(|error| {
             failed(format!(
                 "its lock '{}' cannot be opened: {error}; make its directory writable",
                 lock_path.display()
             ))
         })?;
+        // Who cannot open it cannot hold it. The lock of another owner stays as it is.
+        let _ = lock.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600));
         lock.try_lock().map_err(|_| {
             failed("another gateway uses it; stop that one, or name another file".to_owned())
         })?;
@@ -135,22 +127,17 @@ impl FileStore {
         })
     }
 
-    fn write(&self) -> io::Result<()> {
-        let new = beside(&self.path, "new");
-        let mut options = File::options();
-        options.write(true).create(true).truncate(true);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&new)?;
-        file.write_all(self.text().as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&new, &self.path)?;
-        sync_directory(&self.path)
-    }
-
     fn text(&self) -> String {
-        let mut text = format!("{TITLE}\n");
+        let mut text = String::with_capacity(100 + 56 * self.marks.len());
+        text.push_str(TITLE);
+        text.push('\n');
         for (identity, mark) in &self.marks {
-            text.push_str(&format!("{} {mark}\n", hex::encode(identity.0)));
+            // Two digits a byte.
+            let mut digits = [0; 32];
+            let _ = hex::encode_to_slice(identity.0, &mut digits);
+            text.extend(digits.map(char::from));
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, " {mark}");
         }
         // A file that was cut short must not pass for a whole one.
         text.push_str(&format!("end {}\n", self.marks.len()));
@@ -165,7 +152,8 @@ impl Store for FileStore {
 
     fn set(&mut self, marks: &[(Identity, u64)]) -> Result<(), Error> {
         self.marks.extend(marks.iter().copied());
-        self.write().map_err(|error| Error::State {
+        let written = cipherlane_files::write_synced(&self.path, self.text().as_bytes());
+        written.map_err(|error| Error::State {
             path: self.path.clone(),
             problem: format!(
                 "cannot be written: {error}; no more sequence numbers can be reserved. Free some \
@@ -215,13 +203,6 @@ fn beside(path: &Path, what: &str) -> PathBuf {
     name.into()
 }
 
-fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
-}
-
 /// How many numbers an SA is given next: more where the last block did not last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block(u64);
@@ -231,6 +212,12 @@ impl Block {
 
     pub(crate) fn numbers(self) -> u64 {
         self.0
+    }
+
+    /// An SA that has fewer reserved numbers than this is given more: the second half of a block
+    /// lasts while a slow disk writes.
+    pub(crate) fn low(self) -> u64 {
+        self.0 / 2
     }
 
     /// The block was used up in `seconds`.
@@ -270,6 +257,35 @@ mod tests {
         assert_eq!(store.mark(identity(1)), 200);
         assert_eq!(store.mark(identity(2)), 7);
         assert_eq!(store.mark(identity(3)), 0);
+    }
+
+    #[test]
+    fn planted_links_are_not_followed() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        std::fs::write(path("victim"), "precious").unwrap();
+        symlink(path("victim"), path("dangling")).unwrap();
+        let error = FileStore::create(&path("dangling"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("there already"), "{error}");
+        FileStore::create(&path("state")).unwrap();
+        symlink(path("victim"), path("state.lock")).unwrap();
+        let error = FileStore::open(&path("state")).unwrap_err().to_string();
+        assert!(error.contains("state.lock"), "{error}");
+        std::fs::remove_file(path("state.lock")).unwrap();
+        // The name that a new content could have before it is whole.
+        symlink(path("victim"), path("state.new")).unwrap();
+        let mut store = FileStore::open(&path("state")).unwrap();
+        store.set(&[(identity(1), 100)]).unwrap();
+        assert_eq!(std::fs::read_to_string(path("victim")).unwrap(), "precious");
+        assert!(path("state.new").is_symlink());
+        use std::os::unix::fs::MetadataExt;
+        assert_eq!(
+            std::fs::metadata(path("state")).unwrap().mode() & 0o777,
+            0o600
+        );
     }
 
     #[test]

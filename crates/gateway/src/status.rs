@@ -38,6 +38,17 @@ pub struct Status {
     pub calls: Calls,
     /// The tunnels.
     pub tunnels: Vec<TunnelStatus>,
+    /// What a packet costs.
+    pub per_packet: PerPacket,
+}
+
+/// What a packet has cost since the start; 0 before the first one.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct PerPacket {
+    /// System calls of the threads that carry packets, over packets in both directions.
+    pub system_calls: f64,
+    /// Copies that the gateway itself has made; those of the kernel are not among them.
+    pub copies: f64,
 }
 
 /// Offloads that were probed at the start.
@@ -80,16 +91,24 @@ pub struct Calls {
     pub waits: u64,
     /// Calls that found nothing to do.
     pub empty_calls: u64,
+    /// Packets whose bytes the gateway itself has moved; one that was moved twice counts twice.
+    pub copies: u64,
+    /// Times that a thread has panicked and gone on.
+    pub panics: u64,
     /// Packets dropped, by reason.
     pub dropped: BTreeMap<String, u64>,
 }
 
 impl Calls {
-    /// System calls a packet in both directions; `None` before the first packet.
-    pub fn per_packet(&self) -> Option<f64> {
+    /// What a packet costs, in both directions.
+    pub fn per_packet(&self) -> PerPacket {
         let calls = self.tun_reads + self.sends + self.receives + self.tun_writes + self.waits;
         let packets = self.sent_packets + self.received_packets;
-        (packets > 0).then(|| (calls + self.empty_calls) as f64 / packets as f64)
+        let each = |count: u64| count as f64 / packets.max(1) as f64;
+        PerPacket {
+            system_calls: each(calls + self.empty_calls),
+            copies: each(self.copies),
+        }
     }
 
     /// Packets in one call: read, sent, received, written.

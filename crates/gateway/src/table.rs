@@ -21,8 +21,10 @@ impl Table {
         let mut table = Table::default();
         for (place, tunnel) in tunnels.iter().enumerate() {
             table.by_spi.insert(tunnel.inbound.spi(), place);
-            for &prefix in &tunnel.config.remote {
-                table.destinations.add(prefix, place);
+            for &remote in &tunnel.config.remote {
+                for &local in &tunnel.config.local {
+                    table.destinations.add(remote, local, place);
+                }
             }
         }
         table.tunnels = tunnels;
@@ -42,9 +44,6 @@ impl Table {
     /// The place of the tunnel that carries what is sent from `source` to `destination`.
     #[inline]
     pub(crate) fn by_addresses(&self, source: IpAddr, destination: IpAddr) -> Option<usize> {
-        self.destinations.find(destination, |place| {
-            let local = &self.tunnels[place].config.local;
-            local.iter().any(|prefix| prefix.holds(source))
-        })
+        self.destinations.find(source, destination)
     }
 }

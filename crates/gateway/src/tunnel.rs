@@ -10,7 +10,7 @@ use cipherlane_esp::{Encapsulation, InboundSa, OutboundSa, SaParameters};
 use crate::Error;
 use crate::config::TunnelConfig;
 use crate::selector::Prefix;
-use crate::state::Identity;
+use crate::state::{Block, Identity};
 use crate::sys::sockaddr::RawAddress;
 
 /// The least MTU that is believed of a path: IPv4 hosts take 576 bytes (RFC 791), and what a
@@ -28,6 +28,8 @@ pub(crate) struct Tunnel {
     outer: Outer,
     /// The last sequence number that may be sent.
     mark: AtomicU64,
+    /// With fewer reserved numbers than this, more are asked for.
+    low: AtomicU64,
     /// Whether the mark was asked to be raised and was not yet.
     is_short: AtomicBool,
     path_mtu: AtomicUsize,
@@ -83,6 +85,7 @@ impl Tunnel {
             outer,
             config,
             mark: AtomicU64::new(mark),
+            low: AtomicU64::new(Block::FIRST.low()),
             is_short: AtomicBool::new(false),
             path_mtu: AtomicUsize::new(0),
             inner_mtu: AtomicUsize::new(0),
@@ -153,7 +156,7 @@ impl Tunnel {
         let mark = self.mark.load(Relaxed);
         let next = self.outbound.next_sequence();
         let left = (mark + 1).saturating_sub(next);
-        if left < crate::state::LOW && !self.is_short.swap(true, Relaxed) {
+        if left < self.low.load(Relaxed) && !self.is_short.swap(true, Relaxed) {
             wake();
         }
         count as u64 <= left
@@ -174,9 +177,10 @@ impl Tunnel {
         self.is_short.load(Relaxed)
     }
 
-    /// The numbers up to `mark` are on the disk.
-    pub(crate) fn raise(&self, mark: u64) {
+    /// The numbers up to `mark` are on the disk, the last of them by `block`.
+    pub(crate) fn raise(&self, mark: u64, block: Block) {
         self.mark.fetch_max(mark, Relaxed);
+        self.low.store(block.low(), Relaxed);
         self.is_short.store(false, Relaxed);
     }
 

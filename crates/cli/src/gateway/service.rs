@@ -1,5 +1,6 @@
 //! `cipherlane gateway run`: in the foreground, as service managers want it.
 
+use std::fmt;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
@@ -11,6 +12,11 @@ use std::time::Duration;
 use cipherlane_gateway::{Config, Gateway};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tracing::subscriber::set_global_default;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::{Writer, format};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
 use super::privileges;
 use crate::failure::Failure;
@@ -21,7 +27,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs until SIGTERM or SIGINT.
 pub(crate) fn run(path: &Path, mut settings: cipherlane_core::Config) -> Result<(), Failure> {
-    log_to_stderr();
+    log();
     secret::forbid_dumps();
     // The thread that carries a packet also encrypts it: to hand it on costs more than a batch.
     if settings.force.is_none() {
@@ -91,16 +97,59 @@ pub(crate) fn run(path: &Path, mut settings: cipherlane_core::Config) -> Result<
     Ok(())
 }
 
-fn log_to_stderr() {
+/// Messages go to standard error. Where that is the journal, each line begins with its level, as
+/// journald takes it (sd-daemon(3)).
+fn log() {
     // journald and terminals have a clock of their own.
     let subscriber = tracing_subscriber::fmt()
         .with_writer(io::stderr)
         .with_target(false)
         .with_ansi(false)
-        .without_time()
-        .finish();
+        .without_time();
     // Another one is there in tests alone.
-    let _ = tracing::subscriber::set_global_default(subscriber);
+    let _ = match is_stderr_journal() {
+        true => {
+            let format = Journal(format().with_target(false).with_level(false).without_time());
+            set_global_default(subscriber.event_format(format).finish())
+        }
+        false => set_global_default(subscriber.finish()),
+    };
+}
+
+/// A format with the level before it, as journald takes it.
+struct Journal<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for Journal<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let level = match *event.metadata().level() {
+            Level::ERROR => 3,
+            Level::WARN => 4,
+            Level::INFO => 6,
+            _ => 7,
+        };
+        write!(writer, "<{level}>")?;
+        self.0.format_event(context, writer, event)
+    }
+}
+
+/// Whether standard error is what the service manager has connected to the journal
+/// (systemd.exec(5), JOURNAL_STREAM), and not what somebody has put in its place.
+fn is_stderr_journal() -> bool {
+    let Some(stream) = cipherlane_core::environment::variable("JOURNAL_STREAM") else {
+        return false;
+    };
+    rustix::fs::fstat(io::stderr())
+        .is_ok_and(|stat| stream.to_str() == Some(&format!("{}:{}", stat.st_dev, stat.st_ino)))
 }
 
 /// The signals that come, in their order.

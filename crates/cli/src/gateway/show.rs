@@ -1,9 +1,10 @@
 //! `cipherlane gateway status`.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cipherlane_gateway::status::{self, SaStatus, Status};
+use cipherlane_gateway::status::{self, SaStatus, Status, TunnelStatus};
 use cipherlane_gateway::{Config, SOCKET};
 use clap::Args;
 
@@ -69,11 +70,8 @@ fn text(status: &Status, before: Option<(&Status, Duration)>) -> String {
     let [read, sent, received, written] = status.calls.batches();
     lines.push(format!(
         "packets a call: read {read:.1}, sent {sent:.1}, received {received:.1}, written \
-         {written:.1}; system calls a packet: {}",
-        match status.calls.per_packet() {
-            Some(calls) => format!("{calls:.3}"),
-            None => "-".to_owned(),
-        }
+         {written:.1}; a packet costs {:.3} system calls and {:.3} copies",
+        status.per_packet.system_calls, status.per_packet.copies
     ));
     if status.calls.receives > 1000 && received < 1.05 && sent > 4.0 {
         lines.push(
@@ -87,6 +85,11 @@ fn text(status: &Status, before: Option<(&Status, Duration)>) -> String {
     if !dropped.is_empty() {
         lines.push(format!("dropped: {}", dropped.join(", ")));
     }
+    let old: HashMap<&str, &TunnelStatus> = before
+        .iter()
+        .flat_map(|(status, _)| &status.tunnels)
+        .map(|tunnel| (tunnel.name.as_str(), tunnel))
+        .collect();
     for tunnel in &status.tunnels {
         lines.push(format!(
             "\n{}: {} to {}, {} -> {}, path MTU {}, inner MTU {}",
@@ -98,9 +101,9 @@ fn text(status: &Status, before: Option<(&Status, Duration)>) -> String {
             tunnel.path_mtu,
             tunnel.inner_mtu
         ));
-        let earlier = before.and_then(|(status, period)| {
-            let same = status.tunnels.iter().find(|old| old.name == tunnel.name);
-            same.map(|old| (old, period))
+        let earlier = before.and_then(|(_, period)| {
+            let same = old.get(tunnel.name.as_str());
+            same.map(|old| (*old, period))
         });
         for (name, sa, old) in [
             (

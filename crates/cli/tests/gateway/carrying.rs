@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::rig::{Host, Rig, rig};
+use crate::rig::{Host, Rig, pair, rig};
 
 /// What no packet on the wire may hold.
 const MARK: &[u8] = b"this must not be seen by anybody";
@@ -99,9 +99,7 @@ fn carries(transform: &str, more: fn(String) -> String) {
         rig.edit(end, more);
     }
     let watch = rig.watch();
-    rig.start(Host::A);
-    rig.start(Host::B);
-    rig.wait_until_connected();
+    rig.start_both();
     transfer(&rig, ["10.9.0.1", "10.9.0.2"], 5001, 20 << 20);
     transfer(&rig, ["fd09::1", "fd09::2"], 5001, 8 << 20);
     datagrams(&rig, "10.9.0.1:0", "10.9.0.2:9");
@@ -172,9 +170,7 @@ fn they_do_over_ipv6() {
             text.replace("192.0.2.1:4500", "[2001:db8:a::1]:4500")
         });
     }
-    rig.start(Host::A);
-    rig.start(Host::B);
-    rig.wait_until_connected();
+    rig.start_both();
     transfer(&rig, ["10.9.0.1", "10.9.0.2"], 5001, 8 << 20);
     transfer(&rig, ["fd09::1", "fd09::2"], 5001, 8 << 20);
     datagrams(&rig, "10.9.0.1:0", "10.9.0.2:9");
@@ -182,13 +178,9 @@ fn they_do_over_ipv6() {
 
 #[test]
 fn a_path_that_becomes_narrower_is_noticed() {
-    let Some(mut rig) = rig() else {
+    let Some(rig) = pair() else {
         return;
     };
-    rig.configure(&[]);
-    rig.start(Host::A);
-    rig.start(Host::B);
-    rig.wait_until_connected();
     transfer(&rig, ["10.9.0.1", "10.9.0.2"], 5001, 1 << 20);
     // Behind the router: it answers by ICMP.
     rig.ip(Host::Router, "link set to-b mtu 1300");
@@ -205,13 +197,9 @@ fn a_path_that_becomes_narrower_is_noticed() {
 
 #[test]
 fn it_goes_on_after_its_device_or_its_link_was_gone() {
-    let Some(mut rig) = rig() else {
+    let Some(rig) = pair() else {
         return;
     };
-    rig.configure(&[]);
-    rig.start(Host::A);
-    rig.start(Host::B);
-    rig.wait_until_connected();
     rig.ip(Host::A, "link set wire down");
     rig.within(Host::A, || {
         let socket = UdpSocket::bind("10.9.0.1:0").unwrap();

@@ -2,7 +2,7 @@
 
 use std::net::UdpSocket;
 
-use crate::rig::{Host, OUTER, Rig, rig};
+use crate::rig::{Host, OUTER, Rig, pair, rig};
 
 /// Sends payloads to gateway b, from the port that it expects.
 fn attack(rig: &Rig, payloads: Vec<Vec<u8>>) {
@@ -74,13 +74,9 @@ fn forged_and_replayed_packets_are_refused_by_their_reasons() {
 
 #[test]
 fn what_no_tunnel_carries_does_not_leave() {
-    let Some(mut rig) = rig() else {
+    let Some(rig) = pair() else {
         return;
     };
-    rig.configure(&[]);
-    rig.start(Host::A);
-    rig.start(Host::B);
-    rig.wait_until_connected();
     // An administrator's mistake: a route without a tunnel, and a source that no selector holds.
     rig.ip(Host::A, "route add 10.66.0.0/16 dev cipherlane0");
     rig.ip(Host::A, "addr add 10.55.0.1/32 dev lo");

@@ -3,9 +3,14 @@
 
 mod carrying;
 mod enemies;
+mod faults;
+mod journal;
+mod many;
+mod prometheus;
 mod restarts;
 mod rig;
 mod scapy;
+mod soak;
 
 #[path = "../support/schema.rs"]
 mod schema;

@@ -62,6 +62,14 @@ pub(crate) fn rig() -> Option<Rig> {
     Some(Rig::up())
 }
 
+/// Two gateways that are connected, as [`rig`] says.
+pub(crate) fn pair() -> Option<Rig> {
+    let mut rig = rig()?;
+    rig.configure(&[]);
+    rig.start_both();
+    Some(rig)
+}
+
 impl Rig {
     fn up() -> Rig {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -137,11 +145,15 @@ impl Rig {
 
     /// The command, in a namespace.
     pub(crate) fn command(&self, host: Host, arguments: &[&str]) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace(host)]);
+        let mut command = self.program(host, env!("CARGO_BIN_EXE_cipherlane"));
+        command.args(arguments);
         command
-            .arg(env!("CARGO_BIN_EXE_cipherlane"))
-            .args(arguments);
+    }
+
+    /// A program in a namespace, which has a mount namespace of its own as well.
+    pub(crate) fn program(&self, host: Host, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(host), program]);
         command.stdin(Stdio::null());
         command
     }
@@ -172,17 +184,33 @@ impl Rig {
 
     /// Starts the gateway of a host, and waits until it answers.
     pub(crate) fn start(&mut self, host: Host) {
+        self.start_by(host, "true");
+    }
+
+    /// The same, after a command of the shell, for which $0 is the program and $4 its
+    /// configuration.
+    pub(crate) fn start_by(&mut self, host: Host, first: &str) {
         let config = self.config(host);
         let log = std::fs::File::options()
             .create(true)
             .append(true)
             .open(self.path(["a.log", "b.log"][host as usize]))
             .unwrap();
-        let mut command = self.command(host, &["gateway", "run", "--config", &config]);
+        let mut command = self.program(host, "sh");
+        command.args(["-c", &format!("{first} && exec \"$0\" \"$@\"")]);
+        command.arg(env!("CARGO_BIN_EXE_cipherlane"));
+        command.args(["gateway", "run", "--config", &config]);
         let child = command.stderr(log).spawn().unwrap();
         let pid = child.id();
         self.gateways[host as usize] = Some(child);
         self.wait_for(host, "the start", |status| status["pid"] == pid);
+    }
+
+    /// Starts both gateways, and waits until packets pass.
+    pub(crate) fn start_both(&mut self) {
+        self.start(Host::A);
+        self.start(Host::B);
+        self.wait_until_connected();
     }
 
     /// What `gateway status --json` prints.
@@ -216,6 +244,19 @@ impl Rig {
                 "{what} has not happened: {status:?}\n{}{}",
                 self.log(Host::A),
                 self.log(Host::B)
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the log of a host has some words.
+    pub(crate) fn wait_for_words(&self, host: Host, words: &str) {
+        let begin = Instant::now();
+        while !self.log(host).contains(words) {
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "'{words}' was not said: {}",
+                self.log(host)
             );
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -170,7 +170,8 @@ impl Io {
         is_news
     }
 
-    /// Empties the error queues of all sockets; the addresses that errors were about.
+    /// Empties the error queues of all sockets; the addresses that errors were about, in order,
+    /// each once.
     #[cold]
     pub(crate) fn take_errors(&self) -> Vec<IpAddr> {
         let mut about = Vec::new();
@@ -179,6 +180,8 @@ impl Io {
                 about.extend(address.map(|address| address.ip()));
             }
         }
+        about.sort_unstable();
+        about.dedup();
         about
     }
 }

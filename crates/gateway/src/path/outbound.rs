@@ -297,8 +297,10 @@ impl Outbound {
         let (base, len) = (arrived.base, arrived.len);
         let begin = base + sa.head_room();
         if arrived.is_linear {
+            add(&context.io.counters.copies, 2);
             self.buffer[begin..begin + len].copy_from_slice(&self.linear[..len]);
         } else if sa.head_room() != self.aim.head {
+            add(&context.io.counters.copies, 1);
             let from = base + self.aim.head;
             self.buffer.copy_within(from..from + len, begin);
             self.aim.head = sa.head_room();
@@ -390,6 +392,10 @@ impl Outbound {
         if !is_in_place && !arrived.is_linear {
             let scattered = arrived.len;
             self.gather(arrived.base, arrived.len, scattered);
+        }
+        if !is_in_place {
+            // Gathered, and brought to its slots.
+            add(&context.io.counters.copies, 2 * cut.count);
         }
         let mut template = [0; MAX_HEADERS];
         let template = &mut template[..cut.headers];

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::inbound::{self, Inbound};
 use super::io::Io;
 use super::outbound::{self, Outbound};
+use crate::confine;
 use crate::counters::add;
 use crate::shared::Shared;
 use crate::table::Table;
@@ -22,8 +25,36 @@ const OUTBOUND_TURNS: usize = 8;
 /// How long a thread waits before it tries again to have a device.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// How long a thread that has panicked keeps still: whoever can make it panic again can do no more
+/// harm than that.
+const AFTER_PANIC: Duration = Duration::from_millis(100);
+
 /// Carries packets until the gateway stops. `wake` ends its waiting.
 pub(crate) fn run(shared: &Arc<Shared>, mut io: Io, wake: &OwnedFd) {
+    match confine::confine() {
+        Ok(true) => {}
+        Ok(false) => tracing::warn!("there is no filter of system calls for this processor"),
+        Err(error) => tracing::warn!(
+            "the system calls of a thread cannot be limited: {error}; the kernel needs \
+             CONFIG_SECCOMP_FILTER"
+        ),
+    }
+    while !shared.is_stopping() {
+        // Buffers are made anew, and all that is shared is counters: nothing is left half done.
+        let carried = catch_unwind(AssertUnwindSafe(|| carry(shared, &mut io, wake)));
+        if carried.is_err() {
+            add(&io.counters.panics, 1);
+            tracing::error!(
+                "a thread that carries packets has panicked, which is a mistake of the program; \
+                 please report it with the line above. The packets that it held are lost, and it \
+                 goes on"
+            );
+            std::thread::sleep(AFTER_PANIC);
+        }
+    }
+}
+
+fn carry(shared: &Arc<Shared>, io: &mut Io, wake: &OwnedFd) {
     let mut outbound = Outbound::new();
     let mut inbound = Inbound::new();
     let mut table = shared.table();
@@ -38,13 +69,13 @@ pub(crate) fn run(shared: &Arc<Shared>, mut io: Io, wake: &OwnedFd) {
             (table, generation) = (shared.table(), now);
         }
         let out = outbound::Context {
-            io: &io,
+            io,
             table: &table,
             wake: &wake_keeper,
             clamps_mss: shared.clamps_mss,
         };
         let into = inbound::Context {
-            io: &io,
+            io,
             table: &table,
             clamps_mss: shared.clamps_mss,
         };
@@ -76,12 +107,12 @@ pub(crate) fn run(shared: &Arc<Shared>, mut io: Io, wake: &OwnedFd) {
         outbound.flush(&out);
         if let Some(error) = failure {
             match device_is_gone(&error) {
-                true => io = reopen(shared, io, &error),
+                true => replace_device(shared, io, &error),
                 // The link is down. The poll would say at once that the device is ready.
-                false => wait(&io, &table, wake, Some(AGAIN), false),
+                false => wait(io, &table, wake, Some(AGAIN), false),
             }
         } else if !is_busy {
-            wait(&io, &table, wake, None, true);
+            wait(io, &table, wake, None, true);
         }
     }
 }
@@ -110,7 +141,7 @@ fn wait(io: &Io, table: &Table, wake: &OwnedFd, limit: Option<Duration>, with_de
     if has_errors {
         let about = io.take_errors();
         let tunnels = table.tunnels().iter();
-        for tunnel in tunnels.filter(|tunnel| about.contains(&tunnel.peer().ip())) {
+        for tunnel in tunnels.filter(|tunnel| about.binary_search(&tunnel.peer().ip()).is_ok()) {
             io.look_at_path(tunnel);
         }
     }
@@ -123,27 +154,21 @@ fn device_is_gone(error: &io::Error) -> bool {
     )
 }
 
-/// Somebody has deleted the device: makes it again.
+/// Somebody has deleted the device: waits for another one.
 #[cold]
-fn reopen(shared: &Arc<Shared>, io: Io, error: &io::Error) -> Io {
+fn replace_device(shared: &Arc<Shared>, io: &mut Io, error: &io::Error) {
     let name = &shared.interface.name;
     tracing::error!("the TUN device '{name}' is gone ({error}); making it again");
-    let mut io = io;
+    let new = shared.ask_for_device();
     while !shared.is_stopping() {
-        let tun = crate::sys::tun::TunQueue::open(name, shared.is_shared());
-        let done = tun.and_then(|tun| {
-            io.offloads = tun.negotiate();
-            io.tun = tun;
-            shared.set_up_interface()
-        });
-        match done {
-            Ok(()) => {
-                tracing::info!("the TUN device '{name}' is back");
-                break;
+        match new.recv_timeout(AGAIN) {
+            Ok((tun, offloads)) => {
+                (io.tun, io.offloads) = (tun, offloads);
+                return;
             }
-            Err(error) => tracing::error!("{error}; trying again in {} s", AGAIN.as_secs()),
+            Err(RecvTimeoutError::Timeout) => {}
+            // Without a keeper the gateway is about to end.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(AGAIN),
         }
-        std::thread::sleep(AGAIN);
     }
-    io
 }

@@ -73,13 +73,30 @@ pub(crate) struct Sample {
     pub(crate) found: Found,
 }
 
+/// From where to where a test sends: the first address is of end a, the second one of end b.
+pub(crate) struct Flow {
+    /// `None`: the system chooses.
+    pub(crate) from: Option<String>,
+    pub(crate) to: String,
+}
+
+impl Flow {
+    /// What ping needs to be told.
+    fn of_ping<'a>(&'a self, command: &'a mut Command) -> &'a mut Command {
+        if let Some(from) = &self.from {
+            command.args(["-I", from]);
+        }
+        command.arg(&self.to)
+    }
+}
+
 /// Until the far end answers.
-pub(crate) fn wait_until_reachable(rig: &Rig, target: &str, stop: &Stop) -> Result<(), Failure> {
+pub(crate) fn wait_until_reachable(rig: &Rig, flow: &Flow, stop: &Stop) -> Result<(), Failure> {
     for _ in 0..TRIES {
         stop.check()?;
         let mut ping = rig.command(0, "ping");
-        ping.args(["-n", "-q", "-c", "1", "-W", "1", target]);
-        if call(&mut ping).is_ok() {
+        ping.args(["-n", "-q", "-c", "1", "-W", "1"]);
+        if call(flow.of_ping(&mut ping)).is_ok() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(100));
@@ -94,25 +111,25 @@ pub(crate) fn wait_until_reachable(rig: &Rig, target: &str, stop: &Stop) -> Resu
 pub(crate) fn run(
     test: &Test,
     rig: &Rig,
-    target: &str,
+    flow: &Flow,
     seconds: u32,
     stop: &Stop,
 ) -> Result<Found, Failure> {
     match test {
         Test::Tcp(streams) => {
             let streams = streams.to_string();
-            iperf(rig, target, seconds, &["-P", &streams], 1448.0)
+            iperf(rig, flow, seconds, &["-P", &streams], 1448.0)
         }
-        Test::Udp(size) => udp(rig, target, seconds, *size, stop),
-        Test::Ping(false) => ping(rig, target, seconds),
+        Test::Udp(size) => udp(rig, flow, seconds, *size, stop),
+        Test::Ping(false) => ping(rig, flow, seconds),
         Test::Ping(true) => {
-            let server = server(rig, target)?;
-            let mut load = client(rig, target, seconds + 2, &[]);
+            let server = server(rig, flow)?;
+            let mut load = client(rig, flow, seconds + 2, &[]);
             let load = load.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
             let load = load.map_err(|error| Failure::io("start", "iperf3", &error))?;
             let load = Running(load);
             std::thread::sleep(Duration::from_secs(1));
-            let found = ping(rig, target, seconds);
+            let found = ping(rig, flow, seconds);
             drop(load);
             drop(server);
             found
@@ -130,9 +147,9 @@ impl Drop for Running {
     }
 }
 
-fn server(rig: &Rig, target: &str) -> Result<Running, Failure> {
+fn server(rig: &Rig, flow: &Flow) -> Result<Running, Failure> {
     let mut server = rig.command(1, "iperf3");
-    server.args(["-s", "-1", "-B", target, "--idle-timeout", "20"]);
+    server.args(["-s", "-1", "-B", &flow.to, "--idle-timeout", "20"]);
     let server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let server = server.map_err(|error| Failure::io("start", "iperf3", &error))?;
     // It says when it listens only where nobody reads it.
@@ -140,24 +157,21 @@ fn server(rig: &Rig, target: &str) -> Result<Running, Failure> {
     Ok(Running(server))
 }
 
-fn client(rig: &Rig, target: &str, seconds: u32, more: &[&str]) -> Command {
+fn client(rig: &Rig, flow: &Flow, seconds: u32, more: &[&str]) -> Command {
     let mut client = rig.command(0, "iperf3");
-    client.args(["-c", target, "-J", "--connect-timeout", "3000"]);
+    client.args(["-c", &flow.to, "-J", "--connect-timeout", "3000"]);
     client.args(["-t", &seconds.to_string()]).args(more);
+    if let Some(from) = &flow.from {
+        client.args(["-B", from]);
+    }
     client
 }
 
 /// iperf3 once. `size`: bytes of a packet.
-fn iperf(
-    rig: &Rig,
-    target: &str,
-    seconds: u32,
-    more: &[&str],
-    size: f64,
-) -> Result<Found, Failure> {
-    let server = server(rig, target)?;
+fn iperf(rig: &Rig, flow: &Flow, seconds: u32, more: &[&str], size: f64) -> Result<Found, Failure> {
+    let server = server(rig, flow)?;
     let before = rig.processor_seconds();
-    let text = call(&mut client(rig, target, seconds, more))?;
+    let text = call(&mut client(rig, flow, seconds, more))?;
     let after = rig.processor_seconds();
     drop(server);
     let report: Value = serde_json::from_str(&text).map_err(|error| {
@@ -191,13 +205,13 @@ fn iperf(
 }
 
 /// The highest rate at which nothing is lost: doubled until there is loss, and then approached.
-fn udp(rig: &Rig, target: &str, seconds: u32, size: u32, stop: &Stop) -> Result<Found, Failure> {
+fn udp(rig: &Rig, flow: &Flow, seconds: u32, size: u32, stop: &Stop) -> Result<Found, Failure> {
     let len = size.to_string();
     let try_rate = |rate: f64| {
         stop.check()?;
         let bits = format!("{:.0}", rate * f64::from(size) * 8.0);
         let more = ["-u", "-l", &len, "-b", &bits, "-w", "4M"];
-        iperf(rig, target, seconds.min(2), &more, f64::from(size))
+        iperf(rig, flow, seconds.min(2), &more, f64::from(size))
     };
     let mut best = Found::default();
     let (mut low, mut high) = (0.0, None);
@@ -221,11 +235,11 @@ fn udp(rig: &Rig, target: &str, seconds: u32, size: u32, stop: &Stop) -> Result<
     Ok(best)
 }
 
-fn ping(rig: &Rig, target: &str, seconds: u32) -> Result<Found, Failure> {
+fn ping(rig: &Rig, flow: &Flow, seconds: u32) -> Result<Found, Failure> {
     let count = (seconds * 200).to_string();
     let mut ping = rig.command(0, "ping");
-    ping.args(["-n", "-i", "0.005", "-c", &count, "-W", "1", target]);
-    let text = call(&mut ping)?;
+    ping.args(["-n", "-i", "0.005", "-c", &count, "-W", "1"]);
+    let text = call(flow.of_ping(&mut ping))?;
     let mut times: Vec<f64> = text
         .lines()
         .filter_map(|line| line.split_once("time="))

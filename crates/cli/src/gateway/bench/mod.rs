@@ -6,10 +6,14 @@
 //! | `peers` | how each VPN is set up between them |
 //! | `measure` | one test: iperf3 or ping, and the processor time of all processes concerned |
 //! | `report` | medians, the table, JSON and the sentence |
+//! | `limit` | a small router: a part of a processor, and an old one |
+//! | `many` | `--tunnels`: start, memory and speed with many tunnels |
 //!
 //! The VPNs take turns, each with all tests, in another order in each round: what disturbs the
 //! machine for a while disturbs all of them.
 
+mod limit;
+mod many;
 mod measure;
 mod peers;
 mod report;
@@ -24,7 +28,7 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
-use measure::{Sample, Test};
+use measure::{Flow, Sample, Test};
 use peers::Peer;
 use rig::Rig;
 
@@ -43,9 +47,24 @@ pub(crate) struct BenchArgs {
     /// Only these tests: tcp, tcp4, udp1400, udp64, ping, loaded
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     tests: Vec<String>,
-    /// The gateway's cipher and integrity
-    #[arg(long, value_name = "NAME", default_value = "aes-gcm-16")]
-    transform: String,
+    /// The gateway's ciphers with their integrity, each measured in its turn
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "aes-gcm-16"
+    )]
+    transform: Vec<String>,
+    /// A small router: the VPN of each end has this part of one processor
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=100))]
+    quota: Option<u32>,
+    /// A small router: VPNs are denied AVX and what is built on it, as far as they obey
+    #[arg(long)]
+    old_processor: bool,
+    /// Instead of other VPNs, the gateway by itself with these numbers of tunnels, such as
+    /// 1,100,10000
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with_all = ["peers", "tests", "transform"])]
+    tunnels: Vec<u32>,
     /// This program as wireguard-go, instead of the one that is installed
     #[arg(long, value_name = "FILE")]
     wireguard_go: Option<PathBuf>,
@@ -89,6 +108,13 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     rig::need("ip", "iproute2")?;
     rig::need("iperf3", "iperf3")?;
     rig::need("ping", "iputils-ping")?;
+    if args.old_processor {
+        limit::check_old()?;
+    }
+    if !args.tunnels.is_empty() {
+        many::run(args, &args.tunnels, &Stop::new()?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let tests = Test::chosen(&args.tests)?;
     let (present, absent) = peers::chosen(args)?;
     let stop = Stop::new()?;
@@ -99,7 +125,12 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
             // Another order in each round.
             let peer = &present[(turn + round) % present.len()];
             stop.check()?;
-            eprintln!("round {} of {}: {}", round + 1, args.rounds, peer.name());
+            let (name, transform) = (peer.name(), peers::transform(peer));
+            eprintln!(
+                "round {} of {}: {name}, {transform}",
+                round + 1,
+                args.rounds
+            );
             match turn_of(peer, args, &tests, &stop) {
                 Ok(found) => samples.extend(found),
                 Err(failure) => {
@@ -113,7 +144,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     }
     let report = report::Report::new(&samples, args.rounds as usize);
     report.show(args.json.as_deref(), &absent, &failed)?;
-    let ours_failed = failed.iter().any(|(peer, _)| *peer == Peer::Cipherlane);
+    let ours_failed = failed
+        .iter()
+        .any(|(peer, _)| matches!(peer, Peer::Cipherlane(_)));
     Ok(ExitCode::from(u8::from(ours_failed)))
 }
 
@@ -124,16 +157,19 @@ fn turn_of(
     tests: &[Test],
     stop: &Stop,
 ) -> Result<Vec<Sample>, Failure> {
-    let mut rig = Rig::up()?;
-    let target = peers::start(peer, &mut rig, args)?;
-    measure::wait_until_reachable(&rig, &target, stop)?;
+    let mut rig = Rig::up(args)?;
+    let flow = Flow {
+        from: None,
+        to: peers::start(peer, &mut rig)?,
+    };
+    measure::wait_until_reachable(&rig, &flow, stop)?;
     let mut samples = Vec::new();
     for test in tests {
         stop.check()?;
-        let found = measure::run(test, &rig, &target, args.seconds, stop)?;
+        let found = measure::run(test, &rig, &flow, args.seconds, stop)?;
         samples.push(Sample {
             peer: peer.name(),
-            transform: peers::transform(peer, &args.transform),
+            transform: peers::transform(peer),
             test: *test,
             found,
         });

@@ -13,8 +13,8 @@ use crate::failure::Failure;
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// This program.
-    Cipherlane,
+    /// This program, with a transform.
+    Cipherlane(String),
     /// The veth pair by itself.
     Bare,
     /// A WireGuard in user space: its name here, its program.
@@ -28,7 +28,7 @@ const NAMES: [&str; 5] = ["cipherlane", "bare", "wireguard-go", "boringtun", "op
 impl Peer {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Peer::Cipherlane => "cipherlane",
+            Peer::Cipherlane(_) => "cipherlane",
             Peer::Bare => "bare",
             Peer::WireGuard(name, _) => name,
             Peer::OpenVpn(_) => "openvpn",
@@ -37,9 +37,9 @@ impl Peer {
 }
 
 /// The cipher that a VPN uses.
-pub(crate) fn transform(peer: &Peer, ours: &str) -> String {
+pub(crate) fn transform(peer: &Peer) -> String {
     match peer {
-        Peer::Cipherlane => ours.to_owned(),
+        Peer::Cipherlane(transform) => transform.clone(),
         Peer::Bare => "none".to_owned(),
         Peer::WireGuard(..) => "chacha20-poly1305".to_owned(),
         Peer::OpenVpn(_) => "aes-256-gcm".to_owned(),
@@ -61,6 +61,10 @@ pub(crate) fn chosen(args: &BenchArgs) -> Result<(Vec<Peer>, Vec<String>), Failu
     let (mut present, mut absent) = (Vec::new(), Vec::new());
     let is_wanted = |name: &&str| args.peers.is_empty() || args.peers.iter().any(|n| n == name);
     for name in NAMES.into_iter().filter(is_wanted) {
+        if name == "cipherlane" {
+            present.extend(args.transform.iter().cloned().map(Peer::Cipherlane));
+            continue;
+        }
         match look_for(name, args) {
             Ok(peer) => present.push(peer),
             Err(missing) => absent.push(format!("{name} (no program '{missing}')")),
@@ -73,7 +77,6 @@ pub(crate) fn chosen(args: &BenchArgs) -> Result<(Vec<Peer>, Vec<String>), Failu
 fn look_for(name: &'static str, args: &BenchArgs) -> Result<Peer, String> {
     let program = |name: &str| find(name).ok_or_else(|| name.to_owned());
     match name {
-        "cipherlane" => Ok(Peer::Cipherlane),
         "bare" => Ok(Peer::Bare),
         "wireguard-go" => {
             program("wg")?;
@@ -95,10 +98,10 @@ fn look_for(name: &'static str, args: &BenchArgs) -> Result<Peer, String> {
 }
 
 /// Sets a VPN up; the address of end b through it.
-pub(crate) fn start(peer: &Peer, rig: &mut Rig, args: &BenchArgs) -> Result<String, Failure> {
+pub(crate) fn start(peer: &Peer, rig: &mut Rig) -> Result<String, Failure> {
     match peer {
         Peer::Bare => return Ok(OUTER[1].to_owned()),
-        Peer::Cipherlane => cipherlane(rig, &args.transform)?,
+        Peer::Cipherlane(transform) => cipherlane(rig, transform)?,
         Peer::WireGuard(name, program) => wireguard(rig, name, program)?,
         Peer::OpenVpn(program) => openvpn(rig, program)?,
     }
@@ -130,7 +133,7 @@ fn cipherlane(rig: &mut Rig, transform: &str) -> Result<(), Failure> {
         written.map_err(|error| Failure::path("write", &config, &error))?;
         let mut command = rig.command(end, &program);
         command.args(["gateway", "run", "--config"]).arg(&config);
-        rig.start(command, &format!("cipherlane-{name}.log"))?;
+        rig.start(end, command, &format!("cipherlane-{name}.log"))?;
     }
     Ok(())
 }
@@ -161,7 +164,7 @@ fn wireguard(rig: &mut Rig, name: &str, program: &PathBuf) -> Result<(), Failure
             _ => command.arg("-f"),
         };
         command.arg(&links[end]).env("LOG_LEVEL", "error");
-        rig.start(command, &format!("{name}-{end}.log"))?;
+        rig.start(end, command, &format!("{name}-{end}.log"))?;
     }
     for end in [0, 1] {
         let socket = PathBuf::from(format!("/var/run/wireguard/{}.sock", links[end]));
@@ -232,7 +235,7 @@ fn openvpn(rig: &mut Rig, program: &PathBuf) -> Result<(), Failure> {
         command.args(["--ifconfig", INNER[end], "255.255.255.0"]);
         command.args(["--peer-fingerprint", &prints[1 - end]]);
         command.arg("--cert").arg(cert).arg("--key").arg(key);
-        rig.start(command, &format!("openvpn-{name}.log"))?;
+        rig.start(end, command, &format!("openvpn-{name}.log"))?;
     }
     Ok(())
 }

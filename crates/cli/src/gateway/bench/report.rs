@@ -54,7 +54,10 @@ impl Report {
     pub(crate) fn new(samples: &[Sample], rounds: usize) -> Report {
         let mut cells: Vec<Cell> = Vec::new();
         for (place, sample) in samples.iter().enumerate() {
-            let is_same = |other: &&Sample| (other.peer, other.test) == (sample.peer, sample.test);
+            let is_same = |other: &&Sample| {
+                (other.peer, other.test, &other.transform)
+                    == (sample.peer, sample.test, &sample.transform)
+            };
             if samples[..place].iter().any(|other| is_same(&other)) {
                 continue;
             }
@@ -67,7 +70,7 @@ impl Report {
         }
     }
 
-    /// Shows it; the table goes to standard error where JSON goes to standard output.
+    /// Shows it.
     pub(crate) fn show(
         &self,
         json: Option<&Path>,
@@ -82,26 +85,13 @@ impl Report {
             text += &format!("Failed: {}: {why}\n", peer.name());
         }
         text += &output::wrap("", &self.sentence());
-        match json {
-            Some(path) if path == Path::new("-") => {
-                anstream::eprintln!("{text}");
-                output::json("gateway-bench", self)
-            }
-            Some(path) => {
-                let written = cipherlane_files::write(
-                    path,
-                    output::to_json("gateway-bench", self).as_bytes(),
-                );
-                written.map_err(|error| Failure::path("write", path, &error))?;
-                output::show(&text)
-            }
-            None => output::show(&text),
-        }
+        deliver("gateway-bench", self, &text, json)
     }
 
     fn table(&self) -> String {
         let header = [
             "peer",
+            "transform",
             "test",
             "Gbit/s",
             "packets/s",
@@ -110,7 +100,7 @@ impl Report {
             "p99 us",
             "",
         ];
-        let mut table = output::table(&header, &[2, 3, 4, 5, 6]);
+        let mut table = output::table(&header, &[3, 4, 5, 6, 7]);
         let number = |value: f64, digits: usize| match value {
             0.0 => String::new(),
             value => format!("{value:.digits$}"),
@@ -118,6 +108,7 @@ impl Report {
         for cell in &self.cells {
             table.add_row([
                 cell.peer.to_owned(),
+                cell.transform.clone(),
                 cell.title(),
                 number(cell.bits_per_second / 1e9, 2),
                 match cell.test {
@@ -153,7 +144,7 @@ impl Report {
         let others = self
             .cells
             .iter()
-            .filter(|cell| (cell.test, cell.streams) == ("tcp", 1) && cell.peer != "cipherlane");
+            .filter(|cell| (cell.test, cell.streams) == ("tcp", 1) && !std::ptr::eq(*cell, ours));
         for other in others {
             let speed = ours.bits_per_second / other.bits_per_second.max(1.0);
             let cost = ours.cpu_seconds_per_gb / other.cpu_seconds_per_gb.max(1e-9);
@@ -161,6 +152,7 @@ impl Report {
                 "{speed:.2} times {} at {cost:.2} of its processor time",
                 match other.peer {
                     "bare" => "the bare veth pair",
+                    "cipherlane" => other.transform.as_str(),
                     peer => peer,
                 }
             ));
@@ -170,6 +162,29 @@ impl Report {
             false => "",
         };
         format!("{}{noisy}.\n", parts.join(", "))
+    }
+}
+
+/// Shows the text of a report and writes its JSON; where that goes to standard output, the text
+/// goes to standard error.
+pub(super) fn deliver(
+    schema: &str,
+    report: &impl Serialize,
+    text: &str,
+    json: Option<&Path>,
+) -> Result<(), Failure> {
+    match json {
+        Some(path) if path == Path::new("-") => {
+            anstream::eprintln!("{text}");
+            output::json(schema, report)
+        }
+        Some(path) => {
+            let json = output::to_json(schema, report);
+            let written = cipherlane_files::write(path, json.as_bytes());
+            written.map_err(|error| Failure::path("write", path, &error))?;
+            output::show(text)
+        }
+        None => output::show(text),
     }
 }
 
@@ -217,7 +232,7 @@ fn cell(sample: &Sample, all: &[Found], rounds: usize) -> Cell {
 }
 
 /// Processor, how many, and kernel.
-fn machine() -> String {
+pub(super) fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info
         .lines()

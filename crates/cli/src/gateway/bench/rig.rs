@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::BenchArgs;
+use super::limit::{Limit, as_old};
 use crate::failure::Failure;
 
 /// Outer addresses of the ends, of a block for documentation.
@@ -23,6 +25,9 @@ const PREFIX: &str = "cipherlane-";
 pub(crate) struct Rig {
     pid: u32,
     children: Vec<Child>,
+    /// What each end may use of the processor.
+    limits: Vec<Limit>,
+    is_old: bool,
     directory: tempfile::TempDir,
 }
 
@@ -73,16 +78,23 @@ pub(crate) fn ip(arguments: &str) -> Result<String, Failure> {
 
 impl Rig {
     /// Makes the namespaces.
-    pub(crate) fn up() -> Result<Rig, Failure> {
+    pub(crate) fn up(args: &BenchArgs) -> Result<Rig, Failure> {
         remove_leftovers();
         let directory = tempfile::tempdir();
         let directory =
             directory.map_err(|error| Failure::io("make", "a temporary directory", &error))?;
-        let rig = Rig {
+        let mut rig = Rig {
             pid: std::process::id(),
             children: Vec::new(),
+            limits: Vec::new(),
+            is_old: args.old_processor,
             directory,
         };
+        if let Some(percent) = args.quota {
+            for end in [0, 1] {
+                rig.limits.push(Limit::new(&rig.namespace(end), percent)?);
+            }
+        }
         let [a, b] = [0, 1].map(|end| rig.namespace(end));
         ip(&format!("netns add {a}"))?;
         ip(&format!("netns add {b}"))?;
@@ -125,16 +137,29 @@ impl Rig {
         command
     }
 
-    /// Starts a program that stays until the rig goes; what it says is in a file of that name.
-    pub(crate) fn start(&mut self, mut command: Command, log: &str) -> Result<(), Failure> {
+    /// Starts a program of an end, made by [`command`](Self::command), that stays until the rig
+    /// goes; what it says is in a file of that name.
+    pub(crate) fn start(
+        &mut self,
+        end: usize,
+        mut command: Command,
+        log: &str,
+    ) -> Result<(), Failure> {
+        if self.is_old {
+            as_old(&mut command);
+        }
         let path = self.directory().join(log);
         let started = std::fs::File::create(&path).and_then(|file| {
             let errors = file.try_clone()?;
             command.stdout(file).stderr(errors).spawn()
         });
         let child = started.map_err(|error| Failure::path("start what logs to", &path, &error))?;
+        let pid = child.id();
         self.children.push(child);
-        Ok(())
+        match self.limits.get(end) {
+            Some(limit) => limit.hold(pid),
+            None => Ok(()),
+        }
     }
 
     /// What the programs have said, for a message.

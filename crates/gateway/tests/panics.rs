@@ -1,0 +1,93 @@
+//! A thread that panics costs the packets that it held: the others arrive, and it is told.
+//! The panic comes from a driver, as a mistake in a kernel would.
+
+mod support;
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use cipherlane_core::{Algorithm, Direction, Driver, Framework, Request, Transform};
+use support::{namespaces, start, within};
+
+/// Calls that will panic.
+static PANICS: AtomicU32 = AtomicU32::new(0);
+
+struct Clumsy;
+
+struct ClumsyTransform(Box<dyn Transform>);
+
+impl Driver for Clumsy {
+    fn name(&self) -> &str {
+        "clumsy"
+    }
+
+    fn version(&self) -> String {
+        "1".to_owned()
+    }
+
+    fn priority(&self) -> i32 {
+        1
+    }
+
+    fn probe(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn offers(&self, _: &Algorithm) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        Ok(Box::new(ClumsyTransform((algorithm.software)(key))))
+    }
+}
+
+impl Transform for ClumsyTransform {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        let left = PANICS.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        assert!(left.is_err(), "a panic to order");
+        self.0.run(direction, requests);
+    }
+}
+
+fn framework() -> Framework {
+    Framework::builder(Arc::new(Clumsy)).build().unwrap()
+}
+
+#[test]
+fn a_panic_costs_packets_and_no_tunnel() {
+    let Some(ends) = namespaces() else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let gateways = start(
+        &ends,
+        &directory.path().join("pair"),
+        "aes-gcm-16",
+        framework,
+    );
+    for round in 0..3 {
+        // One at each end, or two at one of them: whoever comes first.
+        PANICS.store(2, Relaxed);
+        within(&ends[0], || {
+            let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+            while PANICS.load(Relaxed) > 0 {
+                let _ = socket.send_to(b"lost", "10.9.0.2:9");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        support::wait_until_connected(&ends);
+        let panics: u64 = gateways.iter().map(|g| g.status().calls.panics).sum();
+        assert_eq!(panics, 2 * (round + 1));
+    }
+    for gateway in gateways {
+        assert!(!gateway.is_broken());
+        gateway.stop().unwrap();
+    }
+}
