@@ -11,6 +11,7 @@ use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::Error;
+use crate::encapsulation;
 use crate::key::Key;
 use crate::selector::Prefix;
 
@@ -114,8 +115,10 @@ pub struct InterfaceAddress {
 pub struct TunnelConfig {
     /// Its name.
     pub name: String,
-    /// Address and port of the far end.
+    /// Address and port of the far end; the port is 0 for plain ESP.
     pub peer: SocketAddr,
+    /// ESP in UDP (RFC 3948); `false`: plain ESP, IP protocol 50.
+    pub in_udp: bool,
     /// The source address of what is sent; `None`: the system chooses.
     pub source: Option<IpAddr>,
     /// Cipher and integrity.
@@ -310,6 +313,7 @@ struct InterfaceFile {
 struct TunnelFile {
     name: String,
     peer: String,
+    encapsulation: Option<String>,
     source: Option<IpAddr>,
     transform: Option<String>,
     esn: Option<bool>,
@@ -368,22 +372,11 @@ impl InterfaceFile {
 
 impl TunnelFile {
     fn parse(self, directory: &Path) -> Result<TunnelConfig, String> {
-        let peer = self.peer.parse().or_else(|_| {
-            let address = self.peer.parse::<IpAddr>();
-            address.map(|address| SocketAddr::new(address, 4500))
-        });
-        let peer: SocketAddr = peer.map_err(|_| {
-            format!(
-                "peer = '{}' is no address with or without a port; write one as 192.0.2.2:4500 \
-                 or [2001:db8::2]:4500",
-                self.peer
-            )
-        })?;
-        if peer.ip().is_unspecified() || peer.ip().is_multicast() || peer.port() == 0 {
-            return Err(format!(
-                "peer = '{peer}': nobody can be there; name one host"
-            ));
-        }
+        let in_udp = encapsulation::is_udp(self.encapsulation.as_deref())?;
+        let peer = match in_udp {
+            true => udp_peer(&self.peer)?,
+            false => encapsulation::plain_peer(&self.peer)?,
+        };
         if self
             .source
             .is_some_and(|source| source.is_ipv4() != peer.is_ipv4())
@@ -417,6 +410,7 @@ impl TunnelFile {
         };
         Ok(TunnelConfig {
             peer,
+            in_udp,
             source: self.source,
             transform,
             transform_name,
@@ -425,7 +419,7 @@ impl TunnelFile {
                 0 => None,
                 width => Some(width),
             },
-            keepalive: match self.keepalive.unwrap_or(20) {
+            keepalive: match encapsulation::keepalive(self.keepalive, in_udp)? {
                 0 => None,
                 seconds => Some(Duration::from_secs(seconds)),
             },
@@ -446,6 +440,26 @@ impl TunnelFile {
             name: self.name,
         })
     }
+}
+
+/// A peer with the port of UDP, which is 4500 unless it is named.
+fn udp_peer(text: &str) -> Result<SocketAddr, String> {
+    let peer = text.parse().or_else(|_| {
+        let address = text.parse::<IpAddr>();
+        address.map(|address| SocketAddr::new(address, 4500))
+    });
+    let peer: SocketAddr = peer.map_err(|_| {
+        format!(
+            "peer = '{text}' is no address with or without a port; write one as 192.0.2.2:4500 or \
+             [2001:db8::2]:4500"
+        )
+    })?;
+    if peer.ip().is_unspecified() || peer.ip().is_multicast() || peer.port() == 0 {
+        return Err(format!(
+            "peer = '{peer}': nobody can be there; name one host"
+        ));
+    }
+    Ok(peer)
 }
 
 #[cfg(test)]
@@ -502,6 +516,21 @@ in = { spi = 4097, key = "01" }
             ("state = \"state\"", "stat = 1", "stat"),
             ("192.0.2.2", "host", "peer = 'host'"),
             ("192.0.2.2", "0.0.0.0", "nobody"),
+            (
+                "name = \"b\"",
+                "name = \"b\"\nencapsulation = \"tcp\"",
+                "protocol 50",
+            ),
+            (
+                "peer = \"192.0.2.2\"",
+                "encapsulation = \"none\"\npeer = \"192.0.2.2:4500\"",
+                "no ports",
+            ),
+            (
+                "name = \"b\"",
+                "name = \"b\"\nencapsulation = \"none\"\nkeepalive = 5",
+                "NATs",
+            ),
             ("10.9.0.2/32", "10.9.0.2/24", "bits behind"),
             ("10.9.0.2/32", "10.9.0.2/33", "block of addresses"),
             ("key = \"01\"", "key = \"00\"", "a key of its own"),

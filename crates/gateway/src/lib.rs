@@ -14,6 +14,7 @@
 //! | `tunnel`, `table`, `shared` | the tunnels that are up, and what threads share |
 //! | [`state`] | which sequence numbers were sent, kept over a restart |
 //! | [`spi`] | SPIs with room for a shard |
+//! | `encapsulation` | ESP in UDP, or plain |
 //! | `keeper` | the slow work: numbers reserved, keepalives, the path's MTU, the log |
 //! | `link` | addresses, MTU and routes, by netlink |
 //! | [`status`], `counters` | what is counted and shown |
@@ -28,6 +29,7 @@
 
 mod config;
 mod counters;
+mod encapsulation;
 mod error;
 mod gateway;
 mod keeper;

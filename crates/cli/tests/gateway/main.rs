@@ -3,6 +3,7 @@
 
 mod carrying;
 mod enemies;
+mod plain;
 mod restarts;
 mod rig;
 mod scapy;

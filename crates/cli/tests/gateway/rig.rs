@@ -10,7 +10,7 @@
 use std::io::Read;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -109,6 +109,27 @@ impl Rig {
         ip(&format!("-n {} {arguments}", self.namespace(host)));
     }
 
+    /// Outer addresses of IPv6: `2001:db8:a::1` and `2001:db8:b::1`.
+    pub(crate) fn add_ipv6(&self) {
+        for (host, own, other) in [(Host::A, "a", "b"), (Host::B, "b", "a")] {
+            self.ip(
+                host,
+                &format!("addr add 2001:db8:{own}::1/64 dev wire nodad"),
+            );
+            self.ip(
+                Host::Router,
+                &format!("addr add 2001:db8:{own}::ff/64 dev to-{own} nodad"),
+            );
+            self.ip(
+                host,
+                &format!("route add 2001:db8:{other}::/64 via 2001:db8:{own}::ff"),
+            );
+        }
+        self.within(Host::Router, || {
+            std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").unwrap();
+        });
+    }
+
     /// Runs `work` in a namespace; the sockets that it makes stay there.
     pub(crate) fn within<T: Send + 'static>(
         &self,
@@ -135,14 +156,18 @@ impl Rig {
         self.directory.path().join(name)
     }
 
-    /// The command, in a namespace.
-    pub(crate) fn command(&self, host: Host, arguments: &[&str]) -> Command {
+    /// A program, in a namespace.
+    pub(crate) fn program(&self, host: Host, program: &Path) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace(host)]);
+        command.arg(program).stdin(Stdio::null());
         command
-            .arg(env!("CARGO_BIN_EXE_cipherlane"))
-            .args(arguments);
-        command.stdin(Stdio::null());
+    }
+
+    /// The command, in a namespace.
+    pub(crate) fn command(&self, host: Host, arguments: &[&str]) -> Command {
+        let mut command = self.program(host, Path::new(env!("CARGO_BIN_EXE_cipherlane")));
+        command.args(arguments);
         command
     }
 
