@@ -3,10 +3,12 @@
 
 mod carrying;
 mod enemies;
+mod guest;
 mod plain;
 mod restarts;
 mod rig;
 mod scapy;
+mod xfrm;
 
 #[path = "../support/schema.rs"]
 mod schema;
