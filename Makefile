@@ -7,13 +7,16 @@
 # make large-moves   large copies on the data path, in the machine code
 # make bench  the benches of bench/, into bench/results/
 # make fuzz   every fuzz target for some seconds
+# make guest  what is checked in a Linux guest under QEMU: a line for each check
+# make gateway-interop
+#             the gateway against IPsec that others have written: a line for each test
 # make soak   long runs: many more cases of every property test, and stress
 # make sbom   what the programs are built of, as SPDX, into target/cipherlane.spdx.json
 # make advisories   dependencies against the newest list of known vulnerabilities
 # make test-as MACHINE
 #             every test as if on another machine: zen5 (or avx512), zen3, haswell, westmere, none
 
-.PHONY: run build provider test lint large-moves figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
+.PHONY: run build provider test guest gateway-interop lint large-moves figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
 
 CIPHERLANE := target/release/cipherlane
 # One core is dedicated to the cores driver where there are two or more.
@@ -47,11 +50,22 @@ run: build
 	@echo 'Programs of this shell that use OpenSSL: eval "$$($(CIPHERLANE) openssl env)"'
 
 test:
-	scripts/needs build test
+	scripts/needs build test guest
 	cargo test --workspace --no-fail-fast
 	scripts/examples
+	scripts/guest-checks
 	scripts/test-as zen3 --workspace --no-fail-fast $(PER_PROCESSOR)
 	$(MAKE) constant-time fuzz loom miri openssl-3.5
+
+# Guests have the kernel's own IPsec; QEMU emulates their processor, so they are slow and need
+# nothing of this machine.
+guest:
+	scripts/needs build test guest
+	scripts/guest-checks all
+
+gateway-interop:
+	scripts/needs build test guest
+	scripts/gateway-interop
 
 # The tests of what depends on the processor. Those that stand on the whole of a program, or
 # that wait, say nothing more on another one.

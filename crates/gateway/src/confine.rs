@@ -26,6 +26,8 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_writev,
     libc::SYS_sendmsg,
     libc::SYS_recvmsg,
+    libc::SYS_sendmmsg,
+    libc::SYS_recvmmsg,
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_ppoll,

@@ -80,17 +80,17 @@ impl Gateway {
         }
         reserve.refill(&tunnels.iter().collect::<Vec<_>>())?;
         let table = Table::new(tunnels);
-        let families = [true, false].map(|is_v4| {
-            let of = |tunnel: &TunnelConfig| tunnel.peer.is_ipv4() == is_v4;
-            config.tunnels.iter().any(of) || (is_v4 && config.tunnels.is_empty())
-        });
+        let mut families = config.families(true);
+        families[0] |= config.tunnels.is_empty();
         let shared = Arc::new(Shared::new(&config, table));
         let mut ios = Vec::new();
-        for _ in 0..config.threads {
+        for index in 0..config.threads {
             let counters = Arc::new(Counters::default());
             let name = &config.interface.name;
             let is_shared = shared.is_shared();
-            ios.push(Io::open(name, config.port, is_shared, families, counters)?);
+            let mut io = Io::open(name, config.port, is_shared, families, counters)?;
+            io.open_raw(config.families(false), index, config.threads)?;
+            ios.push(io);
         }
         shared.set_up_interface()?;
         let system = |doing: &str| {
@@ -171,13 +171,7 @@ impl Gateway {
                 config.interface.clone(),
             )
         };
-        let families = |config: &Config| {
-            let count = |is_v4| {
-                let of = |tunnel: &&TunnelConfig| tunnel.peer.is_ipv4() == is_v4;
-                config.tunnels.iter().filter(of).count() > 0
-            };
-            [count(true), count(false)]
-        };
+        let families = |config: &Config| [config.families(true), config.families(false)].concat();
         let has_new_family = families(&config)
             .iter()
             .zip(families(&self.config))
@@ -185,7 +179,7 @@ impl Gateway {
         if fixed(&config) != fixed(&self.config) || has_new_family {
             return Err(Error::System {
                 doing: "change port, threads, state, socket, metrics, interface or the first peer of a \
-                        family while it runs; start the gateway again for that"
+                        family or an encapsulation while it runs; start the gateway again for that"
                     .to_owned(),
                 source: std::io::ErrorKind::InvalidInput.into(),
             });

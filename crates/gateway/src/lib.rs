@@ -15,6 +15,7 @@
 //! | [`state`] | which sequence numbers were sent, kept over a restart |
 //! | [`spi`] | SPIs with room for a shard |
 //! | `confine` | what threads that carry packets may still ask of the system |
+//! | `encapsulation` | ESP in UDP, or plain |
 //! | `keeper` | the slow work: numbers reserved, keepalives, the path's MTU, the log |
 //! | `link` | addresses, MTU and routes, by netlink |
 //! | [`status`], `counters` | what is counted and shown |
@@ -31,6 +32,7 @@
 mod config;
 mod confine;
 mod counters;
+mod encapsulation;
 mod error;
 mod gateway;
 mod keeper;

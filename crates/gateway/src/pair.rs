@@ -33,8 +33,8 @@ pub struct End {
 pub struct Common {
     /// Name of the transform.
     pub transform: String,
-    /// UDP port of both.
-    pub port: u16,
+    /// UDP port of both; `None`: plain ESP.
+    pub port: Option<u16>,
     /// The device's name.
     pub interface: String,
 }
@@ -99,11 +99,19 @@ fn text(here: &End, there: &End, common: &Common, (out, into): (u32, u32)) -> St
         let all: Vec<_> = hosts.chain(networks).map(|p| format!("\"{p}\"")).collect();
         all.join(", ")
     };
-    let peer = std::net::SocketAddr::new(there.outer, common.port);
+    let (port, peer) = match common.port {
+        Some(port) => {
+            let peer = std::net::SocketAddr::new(there.outer, port);
+            (format!("port = {port}\n"), format!("peer = \"{peer}\"\n"))
+        }
+        None => {
+            let peer = format!("peer = \"{}\"\nencapsulation = \"none\"\n", there.outer);
+            (String::new(), peer)
+        }
+    };
     format!(
         "# One end of a tunnel between {} and {}: docs/gateway.md explains each line.\n\
-         port = {}\n\
-         state = \"gateway.state\"\n\
+         {port}state = \"gateway.state\"\n\
          \n\
          [interface]\n\
          name = \"{}\"\n\
@@ -111,15 +119,13 @@ fn text(here: &End, there: &End, common: &Common, (out, into): (u32, u32)) -> St
          \n\
          [[tunnel]]\n\
          name = \"{}\"\n\
-         peer = \"{peer}\"\n\
-         transform = \"{}\"\n\
+         {peer}transform = \"{}\"\n\
          local = [{}]\n\
          remote = [{}]\n\
          out = {{ spi = {out:#x}, key = \"@file:out.key\" }}\n\
          in = {{ spi = {into:#x}, key = \"@file:in.key\" }}\n",
         here.name,
         there.name,
-        common.port,
         common.interface,
         addresses.join(", "),
         there.name,
@@ -235,7 +241,7 @@ mod tests {
         for transform in ["aes-gcm-16", "aes-cbc-hmac-sha512", "gost-1k-imit-z"] {
             let common = Common {
                 transform: transform.to_owned(),
-                port: 4500,
+                port: (transform != "aes-cbc-hmac-sha512").then_some(4500),
                 interface: "vpn0".to_owned(),
             };
             let place = directory.path().join(transform);

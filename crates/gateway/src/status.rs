@@ -13,6 +13,7 @@ use cipherlane_esp::statistics::Statistics;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::encapsulation;
 use crate::tunnel::Tunnel;
 
 /// The longest time that a reader may take.
@@ -128,8 +129,11 @@ impl Calls {
 pub struct TunnelStatus {
     /// Its name.
     pub name: String,
-    /// Address and port of the far end.
+    /// Address of the far end, and its port where ESP is in UDP.
     pub peer: String,
+    /// What carries ESP: `udp`, or `none` for IP protocol 50.
+    #[serde(default)]
+    pub encapsulation: String,
     /// Cipher and integrity.
     pub transform: String,
     /// Addresses on this side.
@@ -199,7 +203,8 @@ impl TunnelStatus {
         let last = io::Error::from_raw_os_error(tunnel.last_failure.load(Relaxed));
         TunnelStatus {
             name: tunnel.name().to_owned(),
-            peer: tunnel.peer().to_string(),
+            peer: encapsulation::shown_peer(tunnel.peer(), tunnel.config.in_udp),
+            encapsulation: encapsulation::word(tunnel.config.in_udp).to_owned(),
             transform: tunnel.config.transform_name.to_owned(),
             local: texts(&tunnel.config.local),
             remote: texts(&tunnel.config.remote),

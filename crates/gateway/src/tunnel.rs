@@ -56,9 +56,12 @@ impl Tunnel {
                 source,
             }
         };
-        let encapsulation = Encapsulation::Udp {
-            source: port,
-            destination: config.peer.port(),
+        let encapsulation = match config.in_udp {
+            true => Encapsulation::Udp {
+                source: port,
+                destination: config.peer.port(),
+            },
+            false => Encapsulation::None,
         };
         let parameters = |end: &crate::config::SaConfig, last: u64| {
             let keys = end.key.keys(config.transform);
@@ -101,14 +104,16 @@ impl Tunnel {
         &self.config.name
     }
 
-    /// Address and port of the far end.
+    /// Address of the far end, and its port, which is 0 for plain ESP.
     pub(crate) fn peer(&self) -> SocketAddr {
         self.config.peer
     }
 
-    /// Bytes of an outer IP and UDP header.
+    /// Bytes of an outer IP header, and that of UDP where there is one.
     fn outer_headers(&self) -> usize {
-        if self.peer().is_ipv4() { 28 } else { 48 }
+        let ip = if self.peer().is_ipv4() { 20 } else { 40 };
+        let udp = if self.config.in_udp { 8 } else { 0 };
+        ip + udp
     }
 
     /// The longest inner packet of a path of `path` bytes.

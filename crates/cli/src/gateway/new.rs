@@ -48,6 +48,9 @@ pub(crate) struct NewArgs {
     /// UDP port of both
     #[arg(long, value_name = "NUMBER", default_value_t = 4500)]
     port: u16,
+    /// Plain ESP, IP protocol 50, where no NAT is on the way
+    #[arg(long, conflicts_with = "port")]
+    plain: bool,
     /// The TUN device's name
     #[arg(long, value_name = "NAME", default_value = "cipherlane0")]
     interface: String,
@@ -67,7 +70,7 @@ pub(crate) fn run(args: &NewArgs) -> Result<(), Failure> {
     ];
     let common = Common {
         transform: args.transform.clone(),
-        port: args.port,
+        port: (!args.plain).then_some(args.port),
         interface: args.interface.clone(),
     };
     pair::write(&args.directory, &ends, &common)?;

@@ -12,9 +12,12 @@ use rustix::thread::{
 const KEPT: CapabilitySet = CapabilitySet::NET_ADMIN;
 
 /// Drops all other capabilities of this thread and of those that it starts, and the way back to
-/// them. A `port` below 1024 needs one more.
-pub(crate) fn drop_all_but_network(port: u16) -> io::Result<()> {
+/// them. A `port` below 1024 needs one more, and so do raw sockets.
+pub(crate) fn drop_all_but_network(port: u16, has_raw_sockets: bool) -> io::Result<()> {
     let mut wanted = KEPT;
+    if has_raw_sockets {
+        wanted |= CapabilitySet::NET_RAW;
+    }
     if port < 1024 {
         wanted |= CapabilitySet::NET_BIND_SERVICE;
     }

@@ -36,7 +36,7 @@ pub(crate) fn run(path: &Path, mut settings: cipherlane_core::Config) -> Result<
     let framework = start(settings)?;
     // What is allocated here, keys and what is made of them, lies in locked memory.
     let config = secret::scope(|| Config::read(path))?;
-    privileges::drop_all_but_network(config.port)
+    privileges::drop_all_but_network(config.port, config.has_plain_esp())
         .map_err(|error| Failure::io("give up", "privileges", &error))?;
     // Signals are caught before there is anything to clean up.
     let signals = signals()?;

@@ -92,10 +92,14 @@ fn text(status: &Status, before: Option<(&Status, Duration)>) -> String {
         .collect();
     for tunnel in &status.tunnels {
         lines.push(format!(
-            "\n{}: {} to {}, {} -> {}, path MTU {}, inner MTU {}",
+            "\n{}: {} to {}{}, {} -> {}, path MTU {}, inner MTU {}",
             tunnel.name,
             tunnel.transform,
             tunnel.peer,
+            match tunnel.encapsulation.as_str() {
+                "none" => " by plain ESP",
+                _ => "",
+            },
             tunnel.local.join(" "),
             tunnel.remote.join(" "),
             tunnel.path_mtu,

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::rig::{Host, Rig, pair, rig};
 
 /// What no packet on the wire may hold.
-const MARK: &[u8] = b"this must not be seen by anybody";
+pub(crate) const MARK: &[u8] = b"this must not be seen by anybody";
 
 /// Bytes that look random, with the mark in them now and then.
 fn stream(seed: u64, len: usize) -> Vec<u8> {
@@ -29,7 +29,7 @@ fn stream(seed: u64, len: usize) -> Vec<u8> {
 }
 
 /// Sends `len` bytes over TCP in both directions at once, and compares them.
-fn transfer(rig: &Rig, addresses: [&'static str; 2], port: u16, len: usize) {
+pub(crate) fn transfer(rig: &Rig, addresses: [&'static str; 2], port: u16, len: usize) {
     let [a, b] = addresses.map(|address| (address.parse::<std::net::IpAddr>().unwrap(), port));
     let talk = move |stream_: TcpStream, own: u64, other: u64| {
         stream_
@@ -64,7 +64,7 @@ fn transfer(rig: &Rig, addresses: [&'static str; 2], port: u16, len: usize) {
 
 /// Sends datagrams of many lengths and back; each must come back as it was. One that was lost, as
 /// where a path has become narrower, is sent again.
-fn datagrams(rig: &Rig, own: &'static str, other: &'static str) {
+pub(crate) fn datagrams(rig: &Rig, own: &'static str, other: &'static str) {
     let echo = rig.echo(other);
     rig.within(Host::A, move || {
         let socket = UdpSocket::bind(own).unwrap();
@@ -86,7 +86,7 @@ fn datagrams(rig: &Rig, own: &'static str, other: &'static str) {
     drop(echo);
 }
 
-fn holds(packet: &[u8], mark: &[u8]) -> bool {
+pub(crate) fn holds(packet: &[u8], mark: &[u8]) -> bool {
     packet.windows(mark.len()).any(|window| window == mark)
 }
 
@@ -146,23 +146,7 @@ fn they_do_over_ipv6() {
     let Some(mut rig) = rig() else {
         return;
     };
-    for (host, own, other) in [(Host::A, "a", "b"), (Host::B, "b", "a")] {
-        rig.ip(
-            host,
-            &format!("addr add 2001:db8:{own}::1/64 dev wire nodad"),
-        );
-        rig.ip(
-            Host::Router,
-            &format!("addr add 2001:db8:{own}::ff/64 dev to-{own} nodad"),
-        );
-        rig.ip(
-            host,
-            &format!("route add 2001:db8:{other}::/64 via 2001:db8:{own}::ff"),
-        );
-    }
-    rig.within(Host::Router, || {
-        std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").unwrap();
-    });
+    rig.add_ipv6();
     rig.configure(&[]);
     for end in ["a", "b"] {
         rig.edit(end, |text| {

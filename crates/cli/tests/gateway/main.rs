@@ -4,13 +4,16 @@
 mod carrying;
 mod enemies;
 mod faults;
+mod guest;
 mod journal;
 mod many;
+mod plain;
 mod prometheus;
 mod restarts;
 mod rig;
 mod scapy;
 mod soak;
+mod xfrm;
 
 #[path = "../support/schema.rs"]
 mod schema;

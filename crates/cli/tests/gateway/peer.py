@@ -1,6 +1,7 @@
 """The far end of a tunnel, by scapy: pings the gateway through ESP and opens its answers.
 
-usage: peer.py DIRECTORY, that of end b as 'cipherlane gateway new' writes it
+usage: peer.py DIRECTORY, that of end b as 'cipherlane gateway new' writes it, with ESP in UDP or
+plain
 """
 
 import pathlib
@@ -17,6 +18,8 @@ conf.verb = 0
 directory = pathlib.Path(sys.argv[1])
 tunnel = tomllib.loads((directory / "gateway.toml").read_text())["tunnel"][0]
 
+plain = tunnel.get("encapsulation") == "none"
+
 
 def association(direction):
     key = tunnel[direction]["key"].removeprefix("@file:")
@@ -26,16 +29,21 @@ def association(direction):
         crypt_algo="AES-GCM",
         crypt_key=bytes.fromhex((directory / key).read_text()),
         tunnel_header=IP(src="198.51.100.1", dst="192.0.2.1"),
-        nat_t_header=UDP(sport=4500, dport=4500),
+        nat_t_header=None if plain else UDP(sport=4500, dport=4500),
         esn_en=True,
     )
 
 
 out, into = association("out"), association("in")
-wire = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-wire.bind(("198.51.100.1", 4500))
+if plain:
+    wire = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ESP)
+    wire.bind(("198.51.100.1", 0))
+    peer = ("192.0.2.1", 0)
+else:
+    wire = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    wire.bind(("198.51.100.1", 4500))
+    peer = ("192.0.2.1", 4500)
 wire.settimeout(20)
-peer = ("192.0.2.1", 4500)
 
 
 def seal(number, payload):
@@ -49,8 +57,10 @@ for number in range(1, 21):
     sealed = seal(number, payload)
     wire.sendto(sealed, peer)
     answer = wire.recv(65536)
-    packet = IP(src="192.0.2.1", dst="198.51.100.1") / UDP(sport=4500, dport=4500) / ESP(answer)
-    opened = into.decrypt(IP(raw(packet)), esn=0)
+    outer = IP(src="192.0.2.1", dst="198.51.100.1")
+    # A raw socket gives the IP header too.
+    packet = answer if plain else raw(outer / UDP(sport=4500, dport=4500) / ESP(answer))
+    opened = into.decrypt(IP(packet), esn=0)
     assert opened[ICMP].type == 0 and opened[ICMP].seq == number, opened.summary()
     assert raw(opened[ICMP].payload) == payload
     if number <= 5:

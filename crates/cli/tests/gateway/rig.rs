@@ -7,6 +7,7 @@
 //!
 //! Each is a network namespace of this test; all of it goes when the test ends, also badly.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, OwnedFd};
@@ -117,6 +118,27 @@ impl Rig {
         ip(&format!("-n {} {arguments}", self.namespace(host)));
     }
 
+    /// Outer addresses of IPv6: `2001:db8:a::1` and `2001:db8:b::1`.
+    pub(crate) fn add_ipv6(&self) {
+        for (host, own, other) in [(Host::A, "a", "b"), (Host::B, "b", "a")] {
+            self.ip(
+                host,
+                &format!("addr add 2001:db8:{own}::1/64 dev wire nodad"),
+            );
+            self.ip(
+                Host::Router,
+                &format!("addr add 2001:db8:{own}::ff/64 dev to-{own} nodad"),
+            );
+            self.ip(
+                host,
+                &format!("route add 2001:db8:{other}::/64 via 2001:db8:{own}::ff"),
+            );
+        }
+        self.within(Host::Router, || {
+            std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1").unwrap();
+        });
+    }
+
     /// Runs `work` in a namespace; the sockets that it makes stay there.
     pub(crate) fn within<T: Send + 'static>(
         &self,
@@ -151,10 +173,10 @@ impl Rig {
     }
 
     /// A program in a namespace, which has a mount namespace of its own as well.
-    pub(crate) fn program(&self, host: Host, program: &str) -> Command {
+    pub(crate) fn program(&self, host: Host, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.namespace(host), program]);
-        command.stdin(Stdio::null());
+        command.args(["netns", "exec", &self.namespace(host)]);
+        command.arg(program).stdin(Stdio::null());
         command
     }
 

@@ -19,6 +19,15 @@ fn python() -> Result<PathBuf, String> {
 
 #[test]
 fn scapy_talks_to_the_gateway() {
+    scapy_talks(&[]);
+}
+
+#[test]
+fn scapy_talks_to_the_gateway_by_plain_esp() {
+    scapy_talks(&["--plain"]);
+}
+
+fn scapy_talks(options: &[&str]) {
     let Some(mut rig) = rig() else {
         return;
     };
@@ -30,7 +39,7 @@ fn scapy_talks_to_the_gateway() {
             return;
         }
     };
-    rig.configure(&[]);
+    rig.configure(options);
     rig.start(Host::A);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gateway/peer.py");
     let directory = rig.path("b");

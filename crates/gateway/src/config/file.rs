@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 
 use super::transforms::transform;
 use super::{Config, InterfaceAddress, InterfaceConfig, SaConfig, TunnelConfig};
+use crate::encapsulation;
 use crate::key::Key;
 use crate::selector::Prefix;
 
@@ -87,6 +88,7 @@ struct InterfaceFile {
 struct TunnelFile {
     name: String,
     peer: String,
+    encapsulation: Option<String>,
     source: Option<IpAddr>,
     transform: Option<String>,
     esn: Option<bool>,
@@ -145,22 +147,11 @@ impl InterfaceFile {
 
 impl TunnelFile {
     fn parse(self, directory: &Path) -> Result<TunnelConfig, String> {
-        let peer = self.peer.parse().or_else(|_| {
-            let address = self.peer.parse::<IpAddr>();
-            address.map(|address| SocketAddr::new(address, 4500))
-        });
-        let peer: SocketAddr = peer.map_err(|_| {
-            format!(
-                "peer = '{}' is no address with or without a port; write one as 192.0.2.2:4500 \
-                 or [2001:db8::2]:4500",
-                self.peer
-            )
-        })?;
-        if peer.ip().is_unspecified() || peer.ip().is_multicast() || peer.port() == 0 {
-            return Err(format!(
-                "peer = '{peer}': nobody can be there; name one host"
-            ));
-        }
+        let in_udp = encapsulation::is_udp(self.encapsulation.as_deref())?;
+        let peer = match in_udp {
+            true => udp_peer(&self.peer)?,
+            false => encapsulation::plain_peer(&self.peer)?,
+        };
         if self
             .source
             .is_some_and(|source| source.is_ipv4() != peer.is_ipv4())
@@ -194,6 +185,7 @@ impl TunnelFile {
         };
         Ok(TunnelConfig {
             peer,
+            in_udp,
             source: self.source,
             transform,
             transform_name,
@@ -202,7 +194,7 @@ impl TunnelFile {
                 0 => None,
                 width => Some(width),
             },
-            keepalive: match self.keepalive.unwrap_or(20) {
+            keepalive: match encapsulation::keepalive(self.keepalive, in_udp)? {
                 0 => None,
                 seconds => Some(Duration::from_secs(seconds)),
             },
@@ -223,4 +215,24 @@ impl TunnelFile {
             name: self.name,
         })
     }
+}
+
+/// A peer with the port of UDP, which is 4500 unless it is named.
+fn udp_peer(text: &str) -> Result<SocketAddr, String> {
+    let peer = text.parse().or_else(|_| {
+        let address = text.parse::<IpAddr>();
+        address.map(|address| SocketAddr::new(address, 4500))
+    });
+    let peer: SocketAddr = peer.map_err(|_| {
+        format!(
+            "peer = '{text}' is no address with or without a port; write one as 192.0.2.2:4500 or \
+             [2001:db8::2]:4500"
+        )
+    })?;
+    if peer.ip().is_unspecified() || peer.ip().is_multicast() || peer.port() == 0 {
+        return Err(format!(
+            "peer = '{peer}': nobody can be there; name one host"
+        ));
+    }
+    Ok(peer)
 }

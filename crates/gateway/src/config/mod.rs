@@ -76,8 +76,10 @@ pub struct InterfaceAddress {
 pub struct TunnelConfig {
     /// Its name.
     pub name: String,
-    /// Address and port of the far end.
+    /// Address and port of the far end; the port is 0 for plain ESP.
     pub peer: SocketAddr,
+    /// ESP in UDP (RFC 3948); `false`: plain ESP, IP protocol 50.
+    pub in_udp: bool,
     /// The source address of what is sent; `None`: the system chooses.
     pub source: Option<IpAddr>,
     /// Cipher and integrity.
@@ -230,6 +232,21 @@ in = { spi = 4097, key = "01" }
             ("state = \"state\"", "stat = 1", "stat"),
             ("192.0.2.2", "host", "peer = 'host'"),
             ("192.0.2.2", "0.0.0.0", "nobody"),
+            (
+                "name = \"b\"",
+                "name = \"b\"\nencapsulation = \"tcp\"",
+                "protocol 50",
+            ),
+            (
+                "peer = \"192.0.2.2\"",
+                "encapsulation = \"none\"\npeer = \"192.0.2.2:4500\"",
+                "no ports",
+            ),
+            (
+                "name = \"b\"",
+                "name = \"b\"\nencapsulation = \"none\"\nkeepalive = 5",
+                "NATs",
+            ),
             (
                 "state = \"state\"",
                 "state = \"state\"\nmetrics = \"localhost\"",

@@ -13,6 +13,7 @@ use crate::counters::{Loss, add};
 use crate::packet::coalesce::Group;
 use crate::packet::vnet::Vnet;
 use crate::packet::{inner::Inner, long, mss, protocol};
+use crate::sys::raw;
 use crate::sys::udp::UdpSocket;
 use crate::table::Table;
 use crate::tunnel::Tunnel;
@@ -20,7 +21,7 @@ use crate::tunnel::Tunnel;
 /// The most datagrams that are opened as one multipacket.
 const MOST: usize = 64;
 
-/// The longest read.
+/// The longest read of UDP.
 const LONGEST: usize = 65536;
 
 /// The inbound half of a thread.
@@ -31,7 +32,7 @@ pub(crate) struct Inbound {
 }
 
 /// Where the packets of a run lie in the buffer.
-type Places = ArrayVec<(usize, usize), MOST>;
+pub(super) type Places = ArrayVec<(usize, usize), MOST>;
 
 /// What is the same for all packets of a step.
 pub(crate) struct Context<'a> {
@@ -41,11 +42,21 @@ pub(crate) struct Context<'a> {
 }
 
 impl Inbound {
-    pub(crate) fn new() -> Self {
+    /// With room for many packets of plain ESP where there are `raw` sockets.
+    pub(crate) fn new(has_raw: bool) -> Self {
+        let len = match has_raw {
+            true => raw::STRIDE * raw::MOST_RECEIVED,
+            false => LONGEST,
+        };
         Inbound {
-            buffer: vec![0; LONGEST].into_boxed_slice(),
+            buffer: vec![0; len].into_boxed_slice(),
             last: None,
         }
+    }
+
+    /// Where packets are received.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        &mut self.buffer
     }
 
     /// The table has changed.
@@ -56,7 +67,7 @@ impl Inbound {
     /// Reads once from a socket. `false`: it had nothing.
     pub(crate) fn step(&mut self, context: &Context<'_>, socket: &UdpSocket) -> io::Result<bool> {
         let counters = &context.io.counters;
-        let received = match socket.receive(&mut self.buffer) {
+        let received = match socket.receive(&mut self.buffer[..LONGEST]) {
             Ok(received) => received,
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {
@@ -83,15 +94,22 @@ impl Inbound {
                 continue;
             };
             // The datagrams of one SA that follow each other.
+            let mut datagrams = Places::new();
             let mut to = len.min(from + segment);
-            let mut count = 1;
-            while to < len && count < MOST && self.has_spi(spi, to, len.min(to + segment)) {
-                to = len.min(to + segment);
-                count += 1;
+            datagrams.push((from, to - from));
+            while to < len && !datagrams.is_full() {
+                let end = len.min(to + segment);
+                if !self.has_spi(spi, to, end) {
+                    break;
+                }
+                datagrams.push((to, end - to));
+                to = end;
             }
             match context.table.by_spi(spi) {
-                Some(tunnel) => self.open(context, tunnel, from, to, segment, ecn),
-                None => counters.lose(Loss::UnknownSpi, count),
+                Some(tunnel) if tunnel.config.in_udp => {
+                    self.open(context, tunnel, &datagrams, ecn);
+                }
+                _ => counters.lose(Loss::UnknownSpi, datagrams.len()),
             }
             from = to;
         }
@@ -117,23 +135,24 @@ impl Inbound {
     }
 
     /// Opens the datagrams of one SA, and hands on what is in them.
-    fn open(
+    pub(super) fn open(
         &mut self,
         context: &Context<'_>,
         tunnel: &Tunnel,
-        from: usize,
-        to: usize,
-        segment: usize,
+        datagrams: &Places,
         ecn: Ecn,
     ) {
         let mut packets: ArrayVec<Packet<'_>, MOST> = ArrayVec::new();
-        for datagram in self.buffer[from..to].chunks_mut(segment) {
-            let whole = 0..datagram.len();
-            packets.push(Packet::new(datagram, whole));
+        let (mut rest, mut passed) = (&mut self.buffer[..], 0);
+        for &(at, len) in datagrams {
+            let (_, from) = rest.split_at_mut(at - passed);
+            let (datagram, behind) = from.split_at_mut(len);
+            packets.push(Packet::new(datagram, 0..len));
+            (rest, passed) = (behind, at + len);
         }
         tunnel.inbound.open(&mut packets);
         let mut places = Places::new();
-        for (index, packet) in packets.iter_mut().enumerate() {
+        for (packet, (at, _)) in packets.iter_mut().zip(datagrams) {
             match packet.verdict() {
                 Verdict::Accepted => {}
                 // It is meant to be dropped, and hides how much is sent.
@@ -148,7 +167,7 @@ impl Inbound {
                 continue;
             }
             let range = packet.range();
-            places.push((from + index * segment + range.start, range.len()));
+            places.push((at + range.start, range.len()));
         }
         drop(packets);
         self.deliver(context, tunnel, &places);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::Error;
 use crate::counters::{Counters, add};
+use crate::sys::raw::RawSocket;
 use crate::sys::tun::{TunOffloads, TunQueue};
 use crate::sys::udp::{Sending, UdpSocket, path_mtu};
 use crate::tunnel::Tunnel;
@@ -16,6 +17,8 @@ pub(crate) struct Io {
     pub(crate) tun: TunQueue,
     pub(crate) offloads: TunOffloads,
     pub(crate) sockets: Vec<UdpSocket>,
+    /// For the tunnels of plain ESP.
+    pub(crate) raw: Vec<RawSocket>,
     /// Whether the kernel cuts trains of datagrams; once refused, never asked again.
     pub(crate) cuts: Arc<AtomicBool>,
     pub(crate) counters: Arc<Counters>,
@@ -51,15 +54,44 @@ impl Io {
             tun,
             offloads,
             sockets,
+            raw: Vec::new(),
             cuts: Arc::new(AtomicBool::new(cuts)),
             counters,
         })
+    }
+
+    /// Opens raw sockets of those families. Of `count` threads, each with its own, this one is
+    /// number `index`.
+    pub(crate) fn open_raw(
+        &mut self,
+        families: [bool; 2],
+        index: usize,
+        count: usize,
+    ) -> Result<(), Error> {
+        for (is_v4, is_wanted) in [(true, families[0]), (false, families[1])] {
+            if is_wanted {
+                let socket = RawSocket::open(is_v4, index as u32, count as u32);
+                self.raw.push(socket.map_err(|source| {
+                    Error::System {
+                        doing: "open a socket for plain ESP (encapsulation = \"none\" takes \
+                            CAP_NET_RAW)"
+                            .to_owned(),
+                        source,
+                    }
+                })?);
+            }
+        }
+        Ok(())
     }
 
     /// Sends sealed packets of `stride` bytes each, the last one may be shorter, to the tunnel's
     /// peer.
     #[inline]
     pub(crate) fn send(&self, tunnel: &Tunnel, bytes: &[u8], stride: usize, marks: Marks) {
+        if !tunnel.config.in_udp {
+            self.send_plain(tunnel, bytes, stride, marks);
+            return;
+        }
         let count = bytes.len().div_ceil(stride);
         let Some(socket) = self.socket(tunnel) else {
             self.fail(
@@ -144,7 +176,7 @@ impl Io {
     }
 
     #[cold]
-    fn fail(&self, tunnel: &Tunnel, error: &io::Error, count: usize) {
+    pub(super) fn fail(&self, tunnel: &Tunnel, error: &io::Error, count: usize) {
         if matches!(error.raw_os_error(), Some(libc::EMSGSIZE | libc::EINVAL)) {
             self.look_at_path(tunnel);
         }
@@ -180,6 +212,11 @@ impl Io {
                 about.extend(address.map(|address| address.ip()));
             }
         }
+        for socket in &self.raw {
+            while let Some(address) = socket.take_error() {
+                about.extend(address.map(|address| address.ip()));
+            }
+        }
         about.sort_unstable();
         about.dedup();
         about
@@ -187,7 +224,7 @@ impl Io {
 }
 
 /// Whether an error stands for an ICMP message about an earlier datagram.
-fn is_about_another(error: &io::Error) -> bool {
+pub(super) fn is_about_another(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EPROTO)

@@ -5,6 +5,7 @@
 //! | `outbound` | reads packets from the TUN device to where they will be sealed |
 //! | `train` | packets sealed as one multipacket and sent by one call |
 //! | `inbound` | a read of many datagrams, opened as one multipacket, written as one packet |
+//! | `plain` | both ways of plain ESP, which has no UDP |
 //! | `io` | the descriptors of a thread, and which offloads they have left |
 //! | `worker` | the loop, and what it does when a device or an address goes away |
 //!
@@ -14,5 +15,6 @@
 mod inbound;
 pub(crate) mod io;
 mod outbound;
+mod plain;
 mod train;
 pub(crate) mod worker;

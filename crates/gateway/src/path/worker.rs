@@ -56,7 +56,7 @@ pub(crate) fn run(shared: &Arc<Shared>, mut io: Io, wake: &OwnedFd) {
 
 fn carry(shared: &Arc<Shared>, io: &mut Io, wake: &OwnedFd) {
     let mut outbound = Outbound::new();
-    let mut inbound = Inbound::new();
+    let mut inbound = Inbound::new(!io.raw.is_empty());
     let mut table = shared.table();
     let mut generation = shared.generation.load(Relaxed);
     let wake_keeper = || shared.wake_keeper();
@@ -94,6 +94,19 @@ fn carry(shared: &Arc<Shared>, io: &mut Io, wake: &OwnedFd) {
                 }
             }
         }
+        for socket in &io.raw {
+            for _ in 0..INBOUND_TURNS {
+                match inbound.step_plain(&into, socket) {
+                    Ok(true) => is_busy = true,
+                    Ok(false) => break,
+                    // As above.
+                    Err(_) => {
+                        is_busy = true;
+                        break;
+                    }
+                }
+            }
+        }
         for _ in 0..OUTBOUND_TURNS {
             match outbound.step(&out) {
                 Ok(true) => is_busy = true,
@@ -121,9 +134,12 @@ fn carry(shared: &Arc<Shared>, io: &mut Io, wake: &OwnedFd) {
 fn wait(io: &Io, table: &Table, wake: &OwnedFd, limit: Option<Duration>, with_device: bool) {
     add(&io.counters.waits, 1);
     let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-    let mut files: arrayvec::ArrayVec<PollFd<'_>, 4> = arrayvec::ArrayVec::new();
+    let mut files: arrayvec::ArrayVec<PollFd<'_>, 6> = arrayvec::ArrayVec::new();
     files.push(PollFd::new(wake, PollFlags::IN));
     for socket in &io.sockets {
+        files.push(PollFd::new(socket, PollFlags::IN));
+    }
+    for socket in &io.raw {
         files.push(PollFd::new(socket, PollFlags::IN));
     }
     if with_device {
@@ -131,7 +147,7 @@ fn wait(io: &Io, table: &Table, wake: &OwnedFd, limit: Option<Duration>, with_de
     }
     let _ = poll(&mut files, limit.as_ref());
     let is_woken = !files[0].revents().is_empty();
-    let has_errors = files[1..=io.sockets.len()]
+    let has_errors = files[1..=io.sockets.len() + io.raw.len()]
         .iter()
         .any(|file| file.revents().contains(PollFlags::ERR));
     drop(files);

@@ -47,7 +47,11 @@ pub(crate) struct Sending<'a> {
 
 /// Room for control messages, aligned as they must be.
 #[repr(C, align(8))]
-struct Control([u8; 128]);
+pub(super) struct Control(pub(super) [u8; 128]);
+
+impl Control {
+    pub(super) const EMPTY: Control = Control([0; 128]);
+}
 
 impl UdpSocket {
     /// Binds `port` of every address of a family.
@@ -57,51 +61,15 @@ impl UdpSocket {
             false => (Ipv6Addr::UNSPECIFIED, port).into(),
         };
         let failed = |source: io::Error| Error::Bind { address, source };
-        let family = if is_v4 { libc::AF_INET } else { libc::AF_INET6 };
-        // SAFETY: it takes numbers.
-        let file = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        if file < 0 {
-            return Err(failed(io::Error::last_os_error()));
-        }
-        let mut socket = UdpSocket {
-            // SAFETY: the descriptor was just made and belongs to nobody else.
-            file: unsafe { OwnedFd::from_raw_fd(file) },
-            is_v4,
-            has_receive_offload: false,
-        };
+        let mut socket = UdpSocket::open(is_v4, libc::SOCK_DGRAM, 0).map_err(failed)?;
         if is_shared {
             let shared = socket.set(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1);
             shared.map_err(failed)?;
         }
-        // The forced forms go past the system's limits; a plain one is what is left without
-        // CAP_NET_ADMIN.
-        for (forced, plain) in [
-            (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
-            (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
-        ] {
-            if socket.set(libc::SOL_SOCKET, forced, QUEUE).is_err() {
-                let _ = socket.set(libc::SOL_SOCKET, plain, QUEUE);
-            }
-        }
-        socket.set_timeout(SEND_TIMEOUT).map_err(failed)?;
-        let told = match is_v4 {
-            true => [
-                (libc::IPPROTO_IP, libc::IP_RECVTOS, 1),
-                (libc::IPPROTO_IP, libc::IP_RECVERR, 1),
-            ],
-            false => [
-                (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1),
-                (libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),
-            ],
-        };
         if !is_v4 {
             let only = socket.set(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 1);
             only.map_err(failed)?;
         }
-        for (level, name, value) in told {
-            socket.set(level, name, value).map_err(failed)?;
-        }
-        socket.set_dont_fragment(true).map_err(failed)?;
         let raw = RawAddress::from(address);
         // SAFETY: the address lives until the call returns, and its length is its own.
         let bound = unsafe {
@@ -112,6 +80,49 @@ impl UdpSocket {
             return Err(failed(io::Error::last_os_error()));
         }
         socket.has_receive_offload = socket.set(libc::SOL_UDP, libc::UDP_GRO, 1).is_ok();
+        Ok(socket)
+    }
+
+    /// Opens a socket of UDP or, for plain ESP, a raw one: with long queues, DF set, and told
+    /// about errors and the traffic class.
+    pub(super) fn open(is_v4: bool, kind: libc::c_int, protocol: libc::c_int) -> io::Result<Self> {
+        let family = if is_v4 { libc::AF_INET } else { libc::AF_INET6 };
+        // SAFETY: it takes numbers.
+        let file = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let socket = UdpSocket {
+            // SAFETY: the descriptor was just made and belongs to nobody else.
+            file: unsafe { OwnedFd::from_raw_fd(file) },
+            is_v4,
+            has_receive_offload: false,
+        };
+        // The forced forms go past the system's limits; a plain one is what is left without
+        // CAP_NET_ADMIN.
+        for (forced, plain) in [
+            (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
+            (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
+        ] {
+            if socket.set(libc::SOL_SOCKET, forced, QUEUE).is_err() {
+                let _ = socket.set(libc::SOL_SOCKET, plain, QUEUE);
+            }
+        }
+        socket.set_timeout(SEND_TIMEOUT)?;
+        let told = match is_v4 {
+            true => [
+                (libc::IPPROTO_IP, libc::IP_RECVTOS, 1),
+                (libc::IPPROTO_IP, libc::IP_RECVERR, 1),
+            ],
+            false => [
+                (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1),
+                (libc::IPPROTO_IPV6, libc::IPV6_RECVERR, 1),
+            ],
+        };
+        for (level, name, value) in told {
+            socket.set(level, name, value)?;
+        }
+        socket.set_dont_fragment(true)?;
         Ok(socket)
     }
 
@@ -196,16 +207,26 @@ impl UdpSocket {
             instruction(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, 0, 0, count),
             instruction(libc::BPF_RET | libc::BPF_A, 0, 0, 0),
         ];
+        self.attach(libc::SO_ATTACH_REUSEPORT_CBPF, &mut program)
+    }
+
+    /// Takes only packets for which a program of classic BPF is not 0.
+    pub(super) fn attach_filter(&self, program: &mut [libc::sock_filter]) -> io::Result<()> {
+        self.attach(libc::SO_ATTACH_FILTER, program)
+    }
+
+    fn attach(&self, name: libc::c_int, program: &mut [libc::sock_filter]) -> io::Result<()> {
         let program = libc::sock_fprog {
             len: program.len() as u16,
             filter: program.as_mut_ptr(),
         };
-        self.set_value(libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &program)
+        self.set_value(libc::SOL_SOCKET, name, &program)
     }
 
     /// Sends datagrams that stand one behind the other; waits a short time for a full queue.
     pub(crate) fn send(&self, bytes: &[u8], sending: Sending<'_>) -> io::Result<()> {
-        let mut control = Control([0; 128]);
+        let mut control = Control::EMPTY;
+        let used = self.write_control(&mut control, &sending);
         let mut part = libc::iovec {
             iov_base: bytes.as_ptr().cast_mut().cast(),
             iov_len: bytes.len(),
@@ -217,10 +238,25 @@ impl UdpSocket {
         message.msg_namelen = sending.to.len;
         message.msg_iov = &mut part;
         message.msg_iovlen = 1;
+        if used > 0 {
+            message.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_controllen = used as _;
+        }
+        // SAFETY: the address, the bytes and the control messages live until the call returns,
+        // which only reads them.
+        let sent = unsafe { libc::sendmsg(self.file.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
+        match sent {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Writes the control messages of what is sent; how many bytes they have.
+    pub(super) fn write_control(&self, control: &mut Control, sending: &Sending<'_>) -> usize {
         let mut used = 0;
         if let Some(segment) = sending.segment {
             push(
-                &mut control,
+                control,
                 &mut used,
                 libc::SOL_UDP,
                 libc::UDP_SEGMENT,
@@ -233,7 +269,7 @@ impl UdpSocket {
                 false => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
             };
             let class = libc::c_int::from(sending.traffic_class);
-            push(&mut control, &mut used, level, kind, class);
+            push(control, &mut used, level, kind, class);
         }
         match sending.from {
             Some(IpAddr::V4(source)) => {
@@ -244,13 +280,7 @@ impl UdpSocket {
                     },
                     ipi_addr: libc::in_addr { s_addr: 0 },
                 };
-                push(
-                    &mut control,
-                    &mut used,
-                    libc::IPPROTO_IP,
-                    libc::IP_PKTINFO,
-                    info,
-                );
+                push(control, &mut used, libc::IPPROTO_IP, libc::IP_PKTINFO, info);
             }
             Some(IpAddr::V6(source)) => {
                 let info = libc::in6_pktinfo {
@@ -260,7 +290,7 @@ impl UdpSocket {
                     ipi6_ifindex: 0,
                 };
                 push(
-                    &mut control,
+                    control,
                     &mut used,
                     libc::IPPROTO_IPV6,
                     libc::IPV6_PKTINFO,
@@ -269,17 +299,7 @@ impl UdpSocket {
             }
             None => {}
         }
-        if used > 0 {
-            message.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_controllen = used as _;
-        }
-        // SAFETY: the address, the bytes and the control messages live until the call returns,
-        // which only reads them.
-        let sent = unsafe { libc::sendmsg(self.file.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
-        match sent {
-            0.. => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        used
     }
 
     /// One read, without waiting.

@@ -80,7 +80,7 @@ pub(crate) fn start(
     };
     let common = Common {
         transform: transform.to_owned(),
-        port: 4500,
+        port: Some(4500),
         interface: "vpn0".to_owned(),
     };
     pair::write(place, &[end("a", 1), end("b", 2)], &common).unwrap();

@@ -118,7 +118,7 @@ fn cipherlane(rig: &mut Rig, transform: &str) -> Result<(), Failure> {
     };
     let common = Common {
         transform: transform.to_owned(),
-        port: 4500,
+        port: Some(4500),
         interface: "cipherlane0".to_owned(),
     };
     pair::write(rig.directory(), &[end("a", 0), end("b", 1)], &common)?;
