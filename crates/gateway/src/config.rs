@@ -79,6 +79,8 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// Where `status` asks.
     pub socket: PathBuf,
+    /// Where an IKE daemon controls SAs and policies; `None`: nobody does.
+    pub control: Option<PathBuf>,
     /// The TUN device.
     pub interface: InterfaceConfig,
     /// The tunnels.
@@ -200,11 +202,20 @@ impl Config {
             socket: file
                 .socket
                 .map_or_else(|| PathBuf::from(crate::SOCKET), |path| directory.join(path)),
+            control: file.control.map(|path| directory.join(path)),
             interface,
             tunnels,
         };
         config.check()?;
         Ok(config)
+    }
+
+    /// The lowest port that is bound.
+    pub fn lowest_port(&self) -> u16 {
+        match self.control {
+            Some(_) => self.port.min(crate::control::ports::IKE),
+            None => self.port,
+        }
     }
 
     /// What is wrong between the tunnels.
@@ -290,6 +301,7 @@ struct File {
     clamp_mss: Option<bool>,
     state: Option<PathBuf>,
     socket: Option<PathBuf>,
+    control: Option<PathBuf>,
     interface: InterfaceFile,
     #[serde(default)]
     tunnel: Vec<TunnelFile>,

@@ -10,6 +10,8 @@ use std::thread::JoinHandle;
 use cipherlane_core::Framework;
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::control::ports::Ports;
+use crate::control::server::Control;
 use crate::counters::Counters;
 use crate::keeper::{Keeper, Reserve};
 use crate::path::{io::Io, worker};
@@ -74,12 +76,16 @@ impl Gateway {
             }
         }
         reserve.refill(&tunnels.iter().collect::<Vec<_>>())?;
-        let table = Table::new(tunnels);
+        let table = Table::new(tunnels, Arc::default());
         let families = [true, false].map(|is_v4| {
             let of = |tunnel: &TunnelConfig| tunnel.peer.is_ipv4() == is_v4;
-            config.tunnels.iter().any(of) || (is_v4 && config.tunnels.is_empty())
+            // Who is the peer is known later where IKE says it.
+            let is_open = config.control.is_some() && Ports::has_family(is_v4);
+            config.tunnels.iter().any(of) || (is_v4 && config.tunnels.is_empty()) || is_open
         });
-        let shared = Arc::new(Shared::new(&config, table));
+        let control = Control::bind(&config)?;
+        let inbox = control.as_ref().map(Control::inbox);
+        let shared = Arc::new(Shared::new(&config, table, inbox));
         let mut ios = Vec::new();
         for _ in 0..config.threads {
             let counters = Arc::new(Counters::default());
@@ -91,6 +97,10 @@ impl Gateway {
         let system = |doing: &str| {
             let doing = doing.to_owned();
             |source| Error::System { doing, source }
+        };
+        let control = match control {
+            Some(control) => Some(control.open(framework, &shared, &ios)?),
+            None => None,
         };
         if shared.is_shared() {
             for socket in &ios[0].sockets {
@@ -123,12 +133,15 @@ impl Gateway {
         };
         let (asked, answers) = (shared.clone(), status.clone());
         let path = config.socket.clone();
-        let helpers = vec![
+        let mut helpers = vec![
             spawn("gateway-keeper", move || keeper.run())?,
             spawn("gateway-status", move || {
                 socket.serve(|| asked.is_stopping(), || answers());
             })?,
         ];
+        if let Some(server) = control {
+            helpers.push(spawn("gateway-control", move || server.run())?);
+        }
         Ok(Gateway {
             shared,
             reserve,
@@ -154,6 +167,7 @@ impl Gateway {
                 config.threads,
                 config.state.clone(),
                 config.socket.clone(),
+                config.control.clone(),
                 config.interface.clone(),
             )
         };
@@ -170,7 +184,7 @@ impl Gateway {
             .any(|(new, old)| *new && !old);
         if fixed(&config) != fixed(&self.config) || has_new_family {
             return Err(Error::System {
-                doing: "change port, threads, state, socket, interface or the first peer of a \
+                doing: "change port, threads, state, socket, control, interface or the first peer of a \
                         family while it runs; start the gateway again for that"
                     .to_owned(),
                 source: std::io::ErrorKind::InvalidInput.into(),
@@ -178,7 +192,7 @@ impl Gateway {
         }
         let old = self.shared.table();
         let before: HashMap<&str, &Arc<Tunnel>> = old
-            .tunnels()
+            .configured()
             .iter()
             .map(|tunnel| (tunnel.name(), tunnel))
             .collect();
@@ -187,7 +201,7 @@ impl Gateway {
         // The keys of tunnels that go or change may be those of tunnels that come.
         let stays = |tunnel: &Arc<Tunnel>| config.tunnels.contains(&tunnel.config);
         let leaving: Vec<_> = old
-            .tunnels()
+            .configured()
             .iter()
             .filter(|t| !stays(t))
             .cloned()
@@ -216,7 +230,7 @@ impl Gateway {
         }
         changes.removed = leaving.len() - changes.changed.min(leaving.len());
         reserve.refill(&new.iter().collect::<Vec<_>>())?;
-        self.shared.replace(Table::new(tunnels));
+        self.shared.replace(tunnels);
         drop(reserve);
         self.wake_threads();
         self.shared.set_up_interface()?;
@@ -255,7 +269,7 @@ impl Gateway {
         }
         // A thread that panicked may have used numbers that nobody knows of.
         match is_sound {
-            true => lock(&self.reserve).give_back(self.shared.table().tunnels()),
+            true => lock(&self.reserve).give_back(self.shared.table().configured()),
             false => Ok(()),
         }
     }

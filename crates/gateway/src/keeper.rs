@@ -121,7 +121,7 @@ impl Keeper {
             }
             let table = self.shared.table();
             let is_tick = last_tick.elapsed() >= TICK;
-            let done = self.reserve(table.tunnels(), is_tick);
+            let done = self.reserve(table.configured(), is_tick);
             match done {
                 Err(error) if !is_ill => {
                     tracing::error!("{error}");
@@ -216,7 +216,8 @@ fn look_at_path(tunnel: &Tunnel) {
 fn tell_failures(tunnel: &Tunnel, told: &mut HashMap<String, u64>) {
     let failures = tunnel.send_failures.load(Relaxed);
     let before = told.entry(tunnel.name().to_owned()).or_insert(0);
-    if failures == *before {
+    // Tunnels of IKE that follow each other have one name.
+    if failures <= *before {
         return;
     }
     let error = io::Error::from_raw_os_error(tunnel.last_failure.load(Relaxed));

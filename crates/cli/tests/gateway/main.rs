@@ -2,7 +2,9 @@
 //! namespaces. Without root it says loudly that nothing was tested.
 
 mod carrying;
+mod charon;
 mod enemies;
+mod ikev2;
 mod restarts;
 mod rig;
 mod scapy;

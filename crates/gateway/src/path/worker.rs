@@ -42,11 +42,14 @@ pub(crate) fn run(shared: &Arc<Shared>, mut io: Io, wake: &OwnedFd) {
             table: &table,
             wake: &wake_keeper,
             clamps_mss: shared.clamps_mss,
+            inbox: shared.inbox.as_deref(),
         };
         let into = inbound::Context {
             io: &io,
             table: &table,
             clamps_mss: shared.clamps_mss,
+            inbox: shared.inbox.as_deref(),
+            port: shared.port,
         };
         let mut is_busy = false;
         let mut failure = None;
