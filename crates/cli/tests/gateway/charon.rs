@@ -104,6 +104,10 @@ impl Charon {
         );
         std::fs::write(place.join("strongswan.conf"), strongswan).unwrap();
         std::fs::write(place.join("swanctl.conf"), settings.text(host)).unwrap();
+        let _ = std::fs::create_dir(place.join("private"));
+        if let Some(key) = &settings.key {
+            std::fs::copy(key, place.join("private/own.key")).unwrap();
+        }
         let mut command = rig.within_namespace(host, "sh");
         let _ = std::fs::remove_file(place.join("vici"));
         let script = format!("mount --bind '{}' {PLUGINS} && exec {CHARON}", plugins.display());
@@ -136,6 +140,7 @@ impl Charon {
     pub(crate) fn try_swanctl(&self, arguments: &[&str]) -> std::process::Output {
         let mut command = Command::new(SWANCTL);
         command.env("STRONGSWAN_CONF", self.place.join("strongswan.conf"));
+        command.env("SWANCTL_DIR", &self.place);
         command.args(arguments).args(["--uri", &format!("unix://{}/vici", self.place.display())]);
         command.output().unwrap()
     }
@@ -168,29 +173,40 @@ impl Drop for Charon {
 pub(crate) struct Settings {
     /// Of the connection.
     pub(crate) connection: String,
+    /// The outer addresses of one's own side and of the other, where they are not the usual ones.
+    pub(crate) addresses: Option<[String; 2]>,
     /// Of its child.
     pub(crate) child: String,
     /// Authentication of one's own side and of the other; without it a secret that both know.
     pub(crate) authentication: Option<[String; 2]>,
     /// Secrets beside that one.
     pub(crate) secrets: String,
+    /// The file of one's own private key.
+    pub(crate) key: Option<PathBuf>,
 }
 
 impl Settings {
     fn text(&self, host: Host) -> String {
         let (own, other) = (host as usize, 1 - host as usize);
         let by_secret = |at: usize| format!("auth = psk\n id = {}", OUTER[at]);
+        let [here, there] = match &self.addresses {
+            Some(addresses) => addresses.clone(),
+            None => [own, other].map(|at| OUTER[at].to_owned()),
+        };
         let [local, remote] = match &self.authentication {
             Some(authentication) => authentication.clone(),
             None => [by_secret(own), by_secret(other)],
         };
         format!(
-            "connections {{\n net {{\n version = 2\n local_addrs = {}\n remote_addrs = {}\n \
+            "connections {{\n net {{\n version = 2\n local_addrs = {here}\n remote_addrs = {there}\n \
              proposals = aes128gcm16-prfsha256-x25519\n {}\n local {{ {local}\n }}\n remote {{ \
              {remote}\n }}\n children {{ net {{\n local_ts = {}/32\n remote_ts = {}/32\n \
              esp_proposals = aes128gcm16\n {}\n }} }}\n }}\n}}\nsecrets {{ ike {{ secret = \"a \
              secret of the test\" }}\n {} }}\n",
-            OUTER[own], OUTER[other], self.connection, INNER[own], INNER[other], self.child,
+            self.connection,
+            INNER[own],
+            INNER[other],
+            self.child,
             self.secrets
         )
     }

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::charon::{Carrier, Charon, INNER, Settings, is_there};
-use crate::rig::{Host, Rig, rig};
+use crate::rig::{Host, OUTER, Rig, rig};
 
 /// What no packet on the wire may hold.
 const MARK: &[u8] = b"this must not be seen by anybody";
@@ -60,9 +60,15 @@ impl Traffic {
         let (stopped, count) = (stop.clone(), done.clone());
         let thread = rig.beside(Host::A, move || {
             let socket = UdpSocket::bind((INNER[0], 0)).unwrap();
-            let limit = Duration::from_secs(20);
-            socket.set_read_timeout(Some(limit)).unwrap();
             let mut answer = [0; 64];
+            // Who answers may just begin.
+            socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+            while {
+                let _ = socket.send_to(b"hello", (INNER[1], 7));
+                socket.recv(&mut answer).is_err() && !stopped.load(Ordering::Relaxed)
+            } {}
+            while socket.recv(&mut answer).is_ok() {}
+            socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
             while !stopped.load(Ordering::Relaxed) {
                 let number = count.load(Ordering::Relaxed).to_be_bytes();
                 let asked = [&number[..], MARK].concat();
@@ -237,6 +243,199 @@ fn both_ends_rekey_and_lose_nothing() {
         assert!(refused(&status).iter().all(|refused| **refused == serde_json::json!({})));
         crate::schema::judge("gateway-status", &rig.shown(host));
     }
+}
+
+/// Keys and certificates of a CA and of both ends.
+fn certificates(rig: &Rig) -> std::path::PathBuf {
+    let place = rig.path("pki");
+    std::fs::create_dir_all(&place).unwrap();
+    let openssl = |arguments: &str| {
+        let mut command = std::process::Command::new("openssl");
+        command.args(arguments.split(' ')).current_dir(&place);
+        let made = command.output().unwrap();
+        assert!(made.status.success(), "openssl {arguments}: {made:?}");
+    };
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    openssl(&format!("req -x509 {key} -keyout ca.key -out ca.pem -subj /CN=ca -days 2"));
+    for end in ["a", "b"] {
+        openssl(&format!("req {key} -keyout {end}.key -out {end}.csr -subj /CN={end}.example"));
+        let names = format!("subjectAltName=DNS:{end}.example\n");
+        std::fs::write(place.join(format!("{end}.ext")), names).unwrap();
+        openssl(&format!(
+            "x509 -req -in {end}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out {end}.pem -days 2 \
+             -extfile {end}.ext"
+        ));
+    }
+    place
+}
+
+#[test]
+fn certificates_and_eap_open_a_tunnel() {
+    let Some(rig) = gateways(&[Host::A, Host::B]) else {
+        return;
+    };
+    let place = certificates(&rig);
+    let file = |name: &str| place.join(name).display().to_string();
+    let private = |end: &str| Some(place.join(format!("{end}.key")));
+    let by_certificate = |end: &str, is_own: bool| {
+        let certificate = match is_own {
+            true => format!("cert {{ file = {} }}", file(&format!("{end}.pem"))),
+            false => format!("cacert {{ file = {} }}", file("ca.pem")),
+        };
+        format!("auth = pubkey\n id = {end}.example\n {certificate}")
+    };
+    let by_eap = "auth = eap-md5\n id = carol\n eap_id = carol".to_owned();
+    let secret = "eap-carol { id = carol\n secret = \"another secret\" }";
+    for is_eap in [false, true] {
+        let own = |end| by_certificate(end, true);
+        let other = |end| by_certificate(end, false);
+        let (as_a, a_for_b, secrets) = match is_eap {
+            true => (by_eap.clone(), by_eap.clone(), [secret; 2].map(str::to_owned)),
+            false => (own("a"), other("a"), [String::new(), String::new()]),
+        };
+        let [of_a, of_b] = secrets;
+        let settings_a = Settings {
+            authentication: Some([as_a, other("b")]),
+            secrets: of_a,
+            key: private("a"),
+            ..Settings::default()
+        };
+        let settings_b = Settings {
+            authentication: Some([own("b"), a_for_b]),
+            connection: "send_cert = always".to_owned(),
+            secrets: of_b,
+            key: private("b"),
+            ..Settings::default()
+        };
+        let b = Charon::start(&rig, Host::B, Carrier::Gateway, &settings_b);
+        let a = Charon::start(&rig, Host::A, Carrier::Gateway, &settings_a);
+        a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
+        rig.wait_until_connected();
+        let how = if is_eap { "with EAP successful" } else { "with ECDSA" };
+        assert!(b.count(how) > 0, "{how}\n{}", b.log());
+        a.swanctl(&["--terminate", "--ike", "net"]);
+        rig.wait_for(Host::A, "the end", |status| status["tunnels"] == serde_json::json!([]));
+    }
+}
+
+/// A NAT on the router: a talks to its address, and b sees datagrams of a port of the NAT's.
+struct Nat {
+    stop: Arc<AtomicBool>,
+    /// Raised when the NAT has forgotten its ports.
+    lives: Arc<AtomicU32>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Nat {
+    fn start(rig: &Rig) -> Nat {
+        let (stop, lives) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        let (stopped, wanted) = (stop.clone(), lives.clone());
+        let thread = rig.beside(Host::Router, move || {
+            let bind = |address: &str, port: u16| {
+                let socket = UdpSocket::bind((address, port)).unwrap();
+                socket.set_nonblocking(true).unwrap();
+                socket
+            };
+            let upstream = || [500u16, 4500].map(|_| bind("198.51.100.254", 0));
+            let downstream = [500u16, 4500].map(|port| bind("192.0.2.254", port));
+            let (mut upstream_now, mut life) = (upstream(), 0);
+            let mut bytes = vec![0; 65536];
+            while !stopped.load(Ordering::Relaxed) {
+                if wanted.load(Ordering::Relaxed) != life {
+                    life = wanted.load(Ordering::Relaxed);
+                    upstream_now = upstream();
+                }
+                let mut is_idle = true;
+                for (at, port) in [500u16, 4500].into_iter().enumerate() {
+                    while let Ok((len, _)) = downstream[at].recv_from(&mut bytes) {
+                        let _ = upstream_now[at].send_to(&bytes[..len], (OUTER[1], port));
+                        is_idle = false;
+                    }
+                    while let Ok((len, _)) = upstream_now[at].recv_from(&mut bytes) {
+                        let _ = downstream[at].send_to(&bytes[..len], (OUTER[0], port));
+                        is_idle = false;
+                    }
+                }
+                if is_idle {
+                    std::thread::sleep(Duration::from_micros(500));
+                }
+            }
+        });
+        Nat {
+            stop,
+            lives,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Nat {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[test]
+fn a_nat_that_forgets_is_followed() {
+    let Some(rig) = gateways(&[Host::A, Host::B]) else {
+        return;
+    };
+    let nat = Nat::start(&rig);
+    let behind = |own: &str, other: &str| Settings {
+        addresses: Some([own.to_owned(), other.to_owned()]),
+        ..Settings::default()
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &behind(OUTER[1], "%any"));
+    let a = Charon::start(&rig, Host::A, Carrier::Gateway, &behind(OUTER[0], "192.0.2.254"));
+    a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
+    rig.wait_until_connected();
+    let peer = |status: &Value| status["tunnels"][0]["peer"].as_str().map(str::to_owned);
+    let before = peer(&rig.status(Host::B).unwrap()).unwrap();
+    assert!(before.starts_with("198.51.100.254:") && !before.ends_with(":4500"), "{before}");
+    nat.lives.store(1, Ordering::Relaxed);
+    rig.wait_until_connected();
+    let after = rig.wait_for(Host::B, "the new port", |status| {
+        peer(status).is_some_and(|peer| peer != before)
+    });
+    assert!(peer(&after).unwrap().starts_with("198.51.100.254:"));
+    assert!(b.count("NAT mappings of CHILD_SA") > 0, "{}", b.log());
+}
+
+#[test]
+fn a_host_that_moves_keeps_its_tunnel() {
+    let Some(rig) = gateways(&[Host::A, Host::B]) else {
+        return;
+    };
+    let anywhere = Settings {
+        addresses: Some(["%any".to_owned(), OUTER[1].to_owned()]),
+        ..Settings::default()
+    };
+    let from_anywhere = Settings {
+        addresses: Some([OUTER[1].to_owned(), "%any".to_owned()]),
+        ..Settings::default()
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &from_anywhere);
+    let a = Charon::start(&rig, Host::A, Carrier::Gateway, &anywhere);
+    a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
+    rig.wait_until_connected();
+    let spi = |status: &Value| status["tunnels"][0]["inbound"]["spi"].clone();
+    let before = spi(&rig.status(Host::B).unwrap());
+    rig.ip(Host::A, "addr add 192.0.2.77/24 dev wire");
+    // The first address of a network takes the others with it.
+    rig.within(Host::A, || {
+        std::fs::write("/proc/sys/net/ipv4/conf/wire/promote_secondaries", "1").unwrap();
+    });
+    rig.ip(Host::A, "addr del 192.0.2.1/24 dev wire");
+    rig.ip(Host::A, "route replace default via 192.0.2.254");
+    let moved = rig.wait_for(Host::B, "the new address", |status| {
+        status["tunnels"][0]["peer"] == "192.0.2.77:4500"
+    });
+    rig.wait_until_connected();
+    // MOBIKE: the SAs are the same.
+    assert_eq!(spi(&moved), before, "{}", b.log());
 }
 
 #[test]
