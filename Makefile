@@ -1,5 +1,6 @@
 # make build  the command and the provider for OpenSSL: target/release/cipherlane, cipherlane.so
 # make provider  the provider alone
+# make charon-plugin   the plugin by which strongSwan's charon drives the gateway
 # make run    build, then the main job: measure this machine, and encrypt a file with it
 # make test   every test; installs the Debian packages that they need, saying so
 # make lint   formatting, clippy and documentation, warnings denied; what dependencies may be; large copies
@@ -16,7 +17,7 @@
 # make test-as MACHINE
 #             every test as if on another machine: zen5 (or avx512), zen3, haswell, westmere, none
 
-.PHONY: run build provider test guest gateway-interop lint large-moves figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
+.PHONY: run build provider charon-plugin test guest gateway-interop lint large-moves figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
 
 CIPHERLANE := target/release/cipherlane
 # One core is dedicated to the cores driver where there are two or more.
@@ -41,6 +42,10 @@ provider:
 	cargo build --release -p cipherlane-provider
 	$(NAME_PROVIDER)
 	@echo "$(PROVIDER) is the provider; 'cipherlane openssl env' and 'install' find it there."
+
+charon-plugin:
+	scripts/needs charon
+	scripts/charon-plugin
 
 run: build
 	$(CIPHERLANE) $(DEDICATED) speed 'gcm(aes)' 'ctr(aes)' 'cbc(aes)' 'xts(aes)' \

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(crate) enum Loss {
     /// From the TUN device: no tunnel's selectors hold it.
     NoPolicy,
+    /// From the TUN device: the policy of IKE that holds it has no SA.
+    NoSa,
     /// From the TUN device: no IP packet, or a super-packet that contradicts itself.
     MalformedInner,
     /// From the TUN device: longer than the tunnel takes; the sender was told.
@@ -24,7 +26,7 @@ pub(crate) enum Loss {
     Truncated,
     /// From the peer: a keepalive.
     Keepalive,
-    /// From the peer: IKE, which nobody here speaks.
+    /// From the peer: IKE, where no daemon is connected to the gateway.
     Ike,
     /// From the peer: the SA refused it.
     NotOpened,
@@ -38,8 +40,9 @@ pub(crate) enum Loss {
 
 impl Loss {
     /// Every reason, in the order of its discriminants.
-    const ALL: [(Loss, &'static str); 14] = [
+    const ALL: [(Loss, &'static str); 15] = [
         (Loss::NoPolicy, "no_policy"),
+        (Loss::NoSa, "no_sa"),
         (Loss::MalformedInner, "malformed_inner"),
         (Loss::TooBig, "too_big"),
         (Loss::NotReserved, "not_reserved"),

@@ -11,6 +11,8 @@ use std::thread::JoinHandle;
 use cipherlane_core::Framework;
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::control::ports::Ports;
+use crate::control::server::Control;
 use crate::counters::Counters;
 use crate::keeper::{Keeper, Paths, Reserve};
 use crate::metrics::{self, Server};
@@ -79,10 +81,16 @@ impl Gateway {
             }
         }
         reserve.refill(&tunnels.iter().collect::<Vec<_>>())?;
-        let table = Table::new(tunnels);
+        let table = Table::new(tunnels, Arc::default());
         let mut families = config.families(true);
         families[0] |= config.tunnels.is_empty();
-        let shared = Arc::new(Shared::new(&config, table));
+        if config.control.is_some() {
+            // Who is the peer is known later where IKE says it.
+            families = [true, false].map(Ports::has_family);
+        }
+        let control = Control::bind(&config)?;
+        let inbox = control.as_ref().map(Control::inbox);
+        let shared = Arc::new(Shared::new(&config, table, inbox));
         let mut ios = Vec::new();
         for index in 0..config.threads {
             let counters = Arc::new(Counters::default());
@@ -96,6 +104,10 @@ impl Gateway {
         let system = |doing: &str| {
             let doing = doing.to_owned();
             |source| Error::System { doing, source }
+        };
+        let control = match control {
+            Some(control) => Some(control.open(framework, &shared, &ios)?),
+            None => None,
         };
         if shared.is_shared() {
             for socket in &ios[0].sockets {
@@ -141,6 +153,9 @@ impl Gateway {
                 server.serve(|| asked.is_stopping(), || metrics::text(&answers()));
             })?);
         }
+        if let Some(server) = control {
+            helpers.push(spawn("gateway-control", move || server.run())?);
+        }
         Ok(Gateway {
             shared,
             reserve,
@@ -168,6 +183,7 @@ impl Gateway {
                 config.state.clone(),
                 config.socket.clone(),
                 config.metrics,
+                config.control.clone(),
                 config.interface.clone(),
             )
         };
@@ -178,15 +194,17 @@ impl Gateway {
             .any(|(new, old)| *new && !old);
         if fixed(&config) != fixed(&self.config) || has_new_family {
             return Err(Error::System {
-                doing: "change port, threads, state, socket, metrics, interface or the first peer of a \
-                        family or an encapsulation while it runs; start the gateway again for that"
-                    .to_owned(),
+                doing:
+                    "change port, threads, state, socket, metrics, control, interface or the first \
+                        peer of a family or an encapsulation while it runs; start the gateway \
+                        again for that"
+                        .to_owned(),
                 source: std::io::ErrorKind::InvalidInput.into(),
             });
         }
         let old = self.shared.table();
         let before: HashMap<&str, &Arc<Tunnel>> = old
-            .tunnels()
+            .configured()
             .iter()
             .map(|tunnel| (tunnel.name(), tunnel))
             .collect();
@@ -200,7 +218,7 @@ impl Gateway {
             .collect();
         let stays = |tunnel: &Arc<Tunnel>| wanted.get(tunnel.name()) == Some(&&tunnel.config);
         let leaving: Vec<_> = old
-            .tunnels()
+            .configured()
             .iter()
             .filter(|t| !stays(t))
             .cloned()
@@ -230,7 +248,7 @@ impl Gateway {
         }
         changes.removed = leaving.len() - changes.changed.min(leaving.len());
         reserve.refill(&new.iter().collect::<Vec<_>>())?;
-        self.shared.replace(Table::new(tunnels));
+        self.shared.replace(tunnels);
         drop(reserve);
         self.wake_threads();
         self.shared.set_up_interface()?;
@@ -272,7 +290,7 @@ impl Gateway {
         }
         // A thread that panicked may have used numbers that nobody knows of.
         match is_sound {
-            true => lock(&self.reserve).give_back(self.shared.table().tunnels()),
+            true => lock(&self.reserve).give_back(self.shared.table().configured()),
             false => Ok(()),
         }
     }

@@ -129,7 +129,7 @@ impl Keeper {
             }
             let table = self.shared.table();
             let is_tick = last_tick.elapsed() >= TICK;
-            let done = self.reserve(table.tunnels(), is_tick);
+            let done = self.reserve(table.configured(), is_tick);
             match done {
                 Err(error) if !is_ill => {
                     tracing::error!("{error}");
@@ -262,7 +262,8 @@ fn look_at_path(tunnel: &Tunnel, paths: &mut Paths) {
 /// Once a second at most, whatever the rate of failures.
 fn tell_failures(tunnel: &Tunnel, seen: &mut Seen) {
     let failures = tunnel.send_failures.load(Relaxed);
-    if failures == seen.failures {
+    // Tunnels of IKE that follow each other have one name.
+    if failures <= seen.failures {
         return;
     }
     let error = io::Error::from_raw_os_error(tunnel.last_failure.load(Relaxed));

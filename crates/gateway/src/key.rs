@@ -33,6 +33,11 @@ impl Key {
         Key::decode(&bytes, &file)
     }
 
+    /// That of an SA of IKE, which is nowhere but in the SA.
+    pub(crate) fn elsewhere() -> Key {
+        Key(Zeroizing::new(Vec::new()))
+    }
+
     /// A random one of `len` bytes.
     pub(crate) fn random(len: usize) -> Result<Key, getrandom::Error> {
         let mut bytes = Zeroizing::new(vec![0; len]);

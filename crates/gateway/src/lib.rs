@@ -11,6 +11,7 @@
 //! | [`Config`] (`config`, `key`, [`selector`]) | `gateway.toml` |
 //! | `path/` | the way of a packet, one thread |
 //! | `packet/` | inner packets: read, cut, joined; no system calls |
+//! | `control/` | SAs and policies of an IKE daemon, over a socket |
 //! | `tunnel`, `table`, `shared` | the tunnels that are up, and what threads share |
 //! | [`state`] | which sequence numbers were sent, kept over a restart |
 //! | [`spi`] | SPIs with room for a shard |
@@ -31,6 +32,8 @@
 
 mod config;
 mod confine;
+#[doc(hidden)]
+pub mod control;
 mod counters;
 mod encapsulation;
 mod error;
@@ -55,6 +58,7 @@ mod table;
 mod tunnel;
 
 pub use config::{Config, InterfaceAddress, InterfaceConfig, SaConfig, TunnelConfig};
+pub use control::keep_keys_in;
 pub use error::Error;
 pub use gateway::{Changes, Gateway};
 pub use key::Key;

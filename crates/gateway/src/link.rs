@@ -109,7 +109,7 @@ fn fitting_size(table: &Table, mtu: usize) -> u32 {
 }
 
 /// The number of an interface.
-fn index(name: &str) -> io::Result<u32> {
+pub(crate) fn index(name: &str) -> io::Result<u32> {
     let path = Path::new("/sys/class/net").join(name).join("ifindex");
     // /sys may show another network namespace than ours.
     let by_file = || {
@@ -127,13 +127,14 @@ fn index(name: &str) -> io::Result<u32> {
     }
 }
 
-struct Netlink {
+/// Requests to the kernel, one after the other.
+pub(crate) struct Netlink {
     socket: Socket,
     sequence: u32,
 }
 
 impl Netlink {
-    fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
@@ -144,7 +145,7 @@ impl Netlink {
     }
 
     /// Sends a request and waits for the kernel's answer.
-    fn ask(&mut self, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    pub(crate) fn ask(&mut self, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         self.sequence += 1;
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
@@ -209,7 +210,8 @@ impl Netlink {
         Ok(())
     }
 
-    fn route(index: u32, route: Prefix) -> RouteMessage {
+    /// A route into an interface.
+    pub(crate) fn route(index: u32, route: Prefix) -> RouteMessage {
         let mut message = RouteMessage::default();
         message.header.address_family = family(route.address);
         message.header.destination_prefix_length = route.len;

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::config::InterfaceConfig;
+use crate::control::inbox::Inbox;
 use crate::link;
 use crate::sys::tun::{TunOffloads, TunQueue};
-use crate::table::Table;
+use crate::table::{Children, Table};
+use crate::tunnel::Tunnel;
 
 /// Of one gateway.
 pub(crate) struct Shared {
@@ -20,6 +22,8 @@ pub(crate) struct Shared {
     keeper: (Mutex<bool>, Condvar),
     /// Where threads whose device was deleted wait for another one.
     without_device: Mutex<Vec<SyncSender<(TunQueue, TunOffloads)>>>,
+    /// Where threads tell the control thread of something, if there is one.
+    pub(crate) inbox: Option<Arc<Inbox>>,
     pub(crate) interface: InterfaceConfig,
     pub(crate) clamps_mss: bool,
     pub(crate) threads: usize,
@@ -32,13 +36,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(crate) fn new(config: &crate::Config, table: Table) -> Self {
+    pub(crate) fn new(config: &crate::Config, table: Table, inbox: Option<Arc<Inbox>>) -> Self {
         Shared {
             table: Mutex::new(Arc::new(table)),
             generation: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             keeper: (Mutex::new(false), Condvar::new()),
             without_device: Mutex::default(),
+            inbox,
             interface: config.interface.clone(),
             clamps_mss: config.clamp_mss,
             threads: config.threads,
@@ -51,9 +56,19 @@ impl Shared {
         lock(&self.table).clone()
     }
 
-    /// Puts other tunnels in their place; each thread takes them before its next packet.
-    pub(crate) fn replace(&self, table: Table) {
-        *lock(&self.table) = Arc::new(table);
+    /// Puts other tunnels of the configuration in the place of those that there are; each thread
+    /// takes them before its next packet.
+    pub(crate) fn replace(&self, tunnels: Vec<Arc<Tunnel>>) {
+        let mut table = lock(&self.table);
+        *table = Arc::new(Table::new(tunnels, table.children().clone()));
+        self.generation.fetch_add(1, Relaxed);
+    }
+
+    /// The same with what IKE has made.
+    pub(crate) fn replace_children(&self, children: Children) {
+        let mut table = lock(&self.table);
+        let configured = table.configured().to_vec();
+        *table = Arc::new(Table::new(configured, Arc::new(children)));
         self.generation.fetch_add(1, Relaxed);
     }
 
@@ -70,6 +85,9 @@ impl Shared {
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Relaxed);
         self.wake_keeper();
+        if let Some(inbox) = &self.inbox {
+            inbox.wake();
+        }
     }
 
     /// There are sequence numbers to be reserved, or it is time to stop.

@@ -5,34 +5,73 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::control::Trap;
 use crate::selector::Destinations;
 use crate::tunnel::Tunnel;
+
+/// What IKE has made.
+#[derive(Default)]
+pub(crate) struct Children {
+    /// Tunnels, and whether packets are sent by them: of those that have one outbound SA one is.
+    pub(crate) tunnels: Vec<(Arc<Tunnel>, bool)>,
+    /// Policies without SAs.
+    pub(crate) traps: Vec<Arc<Trap>>,
+}
 
 /// It does not change; a changed configuration makes another one.
 #[derive(Default)]
 pub(crate) struct Table {
+    /// Those of the configuration, then those of IKE.
     tunnels: Vec<Arc<Tunnel>>,
+    configured: usize,
+    children: Arc<Children>,
     by_spi: FxHashMap<u32, usize>,
+    /// The places of traps follow those of tunnels.
     destinations: Destinations,
 }
 
 impl Table {
-    pub(crate) fn new(tunnels: Vec<Arc<Tunnel>>) -> Self {
-        let mut table = Table::default();
-        for (place, tunnel) in tunnels.iter().enumerate() {
+    pub(crate) fn new(mut tunnels: Vec<Arc<Tunnel>>, children: Arc<Children>) -> Self {
+        let mut table = Table {
+            configured: tunnels.len(),
+            ..Table::default()
+        };
+        let is_sender = tunnels.iter().map(|_| true);
+        let is_sender = is_sender.chain(children.tunnels.iter().map(|(_, is_sender)| *is_sender));
+        let is_sender: Vec<_> = is_sender.collect();
+        tunnels.extend(children.tunnels.iter().map(|(tunnel, _)| tunnel.clone()));
+        for (place, (tunnel, is_sender)) in tunnels.iter().zip(is_sender).enumerate() {
             table.by_spi.insert(tunnel.inbound.spi(), place);
-            for &remote in &tunnel.config.remote {
+            for &remote in tunnel.config.remote.iter().filter(|_| is_sender) {
                 for &local in &tunnel.config.local {
                     table.destinations.add(remote, local, place);
                 }
             }
         }
+        for (place, trap) in children.traps.iter().enumerate() {
+            for &remote in &trap.remote {
+                for &local in &trap.local {
+                    table.destinations.add(remote, local, tunnels.len() + place);
+                }
+            }
+        }
         table.tunnels = tunnels;
+        table.children = children;
         table
     }
 
     pub(crate) fn tunnels(&self) -> &[Arc<Tunnel>] {
         &self.tunnels
+    }
+
+    /// Those of the configuration.
+    pub(crate) fn configured(&self) -> &[Arc<Tunnel>] {
+        &self.tunnels[..self.configured]
+    }
+
+    /// What IKE has made.
+    pub(crate) fn children(&self) -> &Arc<Children> {
+        &self.children
     }
 
     /// The tunnel whose inbound SA has the SPI.
@@ -44,6 +83,18 @@ impl Table {
     /// The place of the tunnel that carries what is sent from `source` to `destination`.
     #[inline]
     pub(crate) fn by_addresses(&self, source: IpAddr, destination: IpAddr) -> Option<usize> {
-        self.destinations.find(source, destination)
+        let place = self.destinations.find(source, destination);
+        place.filter(|place| *place < self.tunnels.len())
+    }
+
+    /// The policy that drops what is sent from `source` to `destination`, where no tunnel takes it.
+    #[cold]
+    pub(crate) fn trap(&self, source: IpAddr, destination: IpAddr) -> Option<&Trap> {
+        let place = self.destinations.find(source, destination)?;
+        let trap = self
+            .children
+            .traps
+            .get(place.checked_sub(self.tunnels.len())?)?;
+        Some(trap)
     }
 }

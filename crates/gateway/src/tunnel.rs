@@ -1,6 +1,7 @@
 //! A tunnel: its two SAs, its peer, its selectors, and what is known of the path.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use cipherlane_core::Framework;
@@ -9,6 +10,7 @@ use cipherlane_esp::{Encapsulation, InboundSa, OutboundSa, SaParameters};
 
 use crate::Error;
 use crate::config::TunnelConfig;
+use crate::control::Child;
 use crate::selector::Prefix;
 use crate::state::{Block, Identity};
 use crate::sys::sockaddr::RawAddress;
@@ -21,8 +23,10 @@ const LEAST_PATH: usize = 576;
 pub(crate) struct Tunnel {
     pub(crate) config: TunnelConfig,
     pub(crate) to: RawAddress,
-    pub(crate) outbound: OutboundSa,
-    pub(crate) inbound: InboundSa,
+    pub(crate) outbound: Arc<OutboundSa>,
+    pub(crate) inbound: Arc<InboundSa>,
+    /// Where IKE has made it.
+    pub(crate) child: Option<Child>,
     pub(crate) outbound_identity: Identity,
     pub(crate) inbound_identity: Identity,
     outer: Outer,
@@ -76,6 +80,45 @@ impl Tunnel {
         let outbound = outbound.map_err(failed("out"))?;
         let inbound = InboundSa::new(framework, parameters(&config.inbound, last_received));
         let inbound = inbound.map_err(failed("in"))?;
+        let (outbound, inbound) = (Arc::new(outbound), Arc::new(inbound));
+        Ok(Self::assemble(config, outbound, inbound, mark, None))
+    }
+
+    /// Of SAs that IKE has made; `before` is the tunnel in whose place it comes.
+    pub(crate) fn of_child(
+        config: TunnelConfig,
+        outbound: Arc<OutboundSa>,
+        inbound: Arc<InboundSa>,
+        child: Child,
+        before: Option<&Arc<Tunnel>>,
+    ) -> Self {
+        // IKE's keys are fresh and end with the process: nothing has to be reserved.
+        let mark = u64::MAX >> 1;
+        let tunnel = Self::assemble(config, outbound, inbound, mark, Some(child));
+        match before.filter(|before| before.peer() == tunnel.peer()) {
+            Some(before) => {
+                tunnel.learn_path_mtu(before.path_mtu());
+                let failures = before.send_failures.load(Relaxed);
+                tunnel.send_failures.store(failures, Relaxed);
+                let last = before.last_failure.load(Relaxed);
+                tunnel.last_failure.store(last, Relaxed);
+            }
+            None => {
+                if let Ok(path) = crate::sys::udp::path_mtu(tunnel.peer()) {
+                    tunnel.learn_path_mtu(path);
+                }
+            }
+        }
+        tunnel
+    }
+
+    fn assemble(
+        config: TunnelConfig,
+        outbound: Arc<OutboundSa>,
+        inbound: Arc<InboundSa>,
+        mark: u64,
+        child: Option<Child>,
+    ) -> Self {
         let mut outer = Outer::new(config.peer.ip(), config.peer.ip());
         outer.dscp = config.dscp;
         outer.ecn = config.ecn;
@@ -85,6 +128,7 @@ impl Tunnel {
             inbound_identity: Identity::of(&config.inbound.key, config.transform),
             outbound,
             inbound,
+            child,
             outer,
             config,
             mark: AtomicU64::new(mark),
@@ -96,7 +140,7 @@ impl Tunnel {
             last_failure: AtomicI32::new(0),
         };
         tunnel.learn_path_mtu(1500);
-        Ok(tunnel)
+        tunnel
     }
 
     /// Name in the configuration.

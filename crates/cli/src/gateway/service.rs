@@ -36,8 +36,10 @@ pub(crate) fn run(path: &Path, mut settings: cipherlane_core::Config) -> Result<
     let framework = start(settings)?;
     // What is allocated here, keys and what is made of them, lies in locked memory.
     let config = secret::scope(|| Config::read(path))?;
-    privileges::drop_all_but_network(config.port, config.has_plain_esp())
+    privileges::drop_all_but_network(config.lowest_port(), config.has_plain_esp())
         .map_err(|error| Failure::io("give up", "privileges", &error))?;
+    // Keys of an IKE daemon come while it runs.
+    cipherlane_gateway::keep_keys_in(|work| secret::scope(work));
     // Signals are caught before there is anything to clean up.
     let signals = signals()?;
     let mut gateway = secret::scope(|| Gateway::start(&framework, config))?;

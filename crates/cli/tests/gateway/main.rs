@@ -2,9 +2,11 @@
 //! namespaces. Without root it says loudly that nothing was tested.
 
 mod carrying;
+mod charon;
 mod enemies;
 mod faults;
 mod guest;
+mod ikev2;
 mod journal;
 mod many;
 mod plain;

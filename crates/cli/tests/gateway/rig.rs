@@ -165,6 +165,13 @@ impl Rig {
         self.directory.path().join(name)
     }
 
+    /// Any program, in a namespace.
+    pub(crate) fn within_namespace(&self, host: Host, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace(host), program]);
+        command
+    }
+
     /// The command, in a namespace.
     pub(crate) fn command(&self, host: Host, arguments: &[&str]) -> Command {
         let mut command = self.program(host, env!("CARGO_BIN_EXE_cipherlane"));

@@ -53,6 +53,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, String> {
         socket: file
             .socket
             .map_or_else(|| PathBuf::from(crate::SOCKET), |path| directory.join(path)),
+        control: file.control.map(|path| directory.join(path)),
         metrics: metrics.transpose()?,
         interface,
         tunnels,
@@ -67,6 +68,7 @@ struct File {
     clamp_mss: Option<bool>,
     state: Option<PathBuf>,
     socket: Option<PathBuf>,
+    control: Option<PathBuf>,
     metrics: Option<String>,
     interface: InterfaceFile,
     #[serde(default)]

@@ -39,6 +39,8 @@ pub struct Config {
     pub state: Option<PathBuf>,
     /// Where `status` asks.
     pub socket: PathBuf,
+    /// Where an IKE daemon controls SAs and policies; `None`: nobody does.
+    pub control: Option<PathBuf>,
     /// Where Prometheus asks; `None`: nowhere.
     pub metrics: Option<SocketAddr>,
     /// The TUN device.
@@ -135,6 +137,14 @@ impl Config {
         let config = file::parse(text, directory)?;
         config.check()?;
         Ok(config)
+    }
+
+    /// The lowest port that is bound.
+    pub fn lowest_port(&self) -> u16 {
+        match self.control {
+            Some(_) => self.port.min(crate::control::ports::IKE),
+            None => self.port,
+        }
     }
 
     /// What is wrong between the tunnels.

@@ -2,19 +2,21 @@
 //! what belongs together is written as one super-packet, gathered from where it was opened.
 
 use std::io::{self, IoSlice};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use arrayvec::ArrayVec;
 use cipherlane_esp::headers::{self, Ecn};
 use cipherlane_esp::{Packet, Verdict};
 
 use super::io::Io;
+use crate::control::inbox::Inbox;
 use crate::counters::{Loss, add};
 use crate::packet::coalesce::Group;
 use crate::packet::vnet::Vnet;
 use crate::packet::{inner::Inner, long, mss, protocol};
 use crate::sys::raw;
-use crate::sys::udp::UdpSocket;
+use crate::sys::sockaddr::RawAddress;
+use crate::sys::udp::{Received, UdpSocket};
 use crate::table::Table;
 use crate::tunnel::Tunnel;
 
@@ -27,6 +29,8 @@ const LONGEST: usize = 65536;
 /// The inbound half of a thread.
 pub(crate) struct Inbound {
     buffer: Box<[u8]>,
+    /// Where the last read came from.
+    from: RawAddress,
     /// Addresses of the last packet whose selectors were looked at, and the SPI it came by.
     last: Option<(u32, IpAddr, IpAddr)>,
 }
@@ -39,6 +43,9 @@ pub(crate) struct Context<'a> {
     pub(crate) io: &'a Io,
     pub(crate) table: &'a Table,
     pub(crate) clamps_mss: bool,
+    /// Who speaks IKE, if anybody does.
+    pub(crate) inbox: Option<&'a Inbox>,
+    pub(crate) port: u16,
 }
 
 impl Inbound {
@@ -50,6 +57,7 @@ impl Inbound {
         };
         Inbound {
             buffer: vec![0; len].into_boxed_slice(),
+            from: RawAddress::empty(),
             last: None,
         }
     }
@@ -67,7 +75,7 @@ impl Inbound {
     /// Reads once from a socket. `false`: it had nothing.
     pub(crate) fn step(&mut self, context: &Context<'_>, socket: &UdpSocket) -> io::Result<bool> {
         let counters = &context.io.counters;
-        let received = match socket.receive(&mut self.buffer[..LONGEST]) {
+        let received = match socket.receive(&mut self.buffer[..LONGEST], &mut self.from) {
             Ok(received) => received,
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {
@@ -89,7 +97,7 @@ impl Inbound {
         let ecn = Ecn::of(received.traffic_class);
         let mut from = 0;
         while from < len {
-            let Some(spi) = self.spi(counters, from, len.min(from + segment)) else {
+            let Some(spi) = self.spi(context, &received, from, len.min(from + segment)) else {
                 from += segment;
                 continue;
             };
@@ -116,17 +124,48 @@ impl Inbound {
         Ok(true)
     }
 
-    /// The SPI of a datagram; `None`: it is no ESP, and was counted.
+    /// The SPI of a datagram; `None`: it is no ESP, and was passed on or counted.
     #[inline]
-    fn spi(&self, counters: &crate::counters::Counters, from: usize, to: usize) -> Option<u32> {
+    fn spi(
+        &self,
+        context: &Context<'_>,
+        received: &Received,
+        from: usize,
+        to: usize,
+    ) -> Option<u32> {
         let reason = match &self.buffer[from..to] {
             [0xff] => Loss::Keepalive,
-            [0, 0, 0, 0, ..] => Loss::Ike,
+            datagram @ [0, 0, 0, 0, ..] => match self.pass_to_ike(context, received, datagram) {
+                true => return None,
+                false => Loss::Ike,
+            },
             datagram if datagram.len() < 8 => Loss::Truncated,
             datagram => return Some(long(datagram, 0)),
         };
-        counters.lose(reason, 1);
+        context.io.counters.lose(reason, 1);
         None
+    }
+
+    /// Whether somebody speaks IKE, who is given the datagram.
+    #[cold]
+    fn pass_to_ike(&self, context: &Context<'_>, received: &Received, datagram: &[u8]) -> bool {
+        let (Some(inbox), Some(from), Some(to)) = (context.inbox, self.from.address(), received.to)
+        else {
+            return false;
+        };
+        inbox.pass_datagram(from, SocketAddr::new(to, context.port), datagram);
+        true
+    }
+
+    /// The peer of an SA of IKE may have moved: its authentic packets come from elsewhere.
+    #[inline]
+    fn look_at_source(&self, context: &Context<'_>, tunnel: &Tunnel) {
+        if let (Some(child), Some(inbox)) = (&tunnel.child, context.inbox)
+            && let Some(from) = self.from.address()
+            && from != child.source
+        {
+            inbox.tell_mapping(child, from);
+        }
     }
 
     #[inline]
@@ -170,6 +209,9 @@ impl Inbound {
             places.push((at + range.start, range.len()));
         }
         drop(packets);
+        if !places.is_empty() {
+            self.look_at_source(context, tunnel);
+        }
         self.deliver(context, tunnel, &places);
     }
 

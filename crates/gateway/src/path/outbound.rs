@@ -13,6 +13,7 @@ use cipherlane_esp::OutboundSa;
 
 use super::io::{Io, Marks};
 use super::train::{self, MOST, MOST_BYTES};
+use crate::control::inbox::Inbox;
 use crate::counters::{Loss, add};
 use crate::packet::segment::{Cut, MAX_HEADERS};
 use crate::packet::vnet::{self, Gso, Vnet};
@@ -82,6 +83,23 @@ pub(crate) struct Context<'a> {
     /// Wakes who reserves sequence numbers.
     pub(crate) wake: &'a dyn Fn(),
     pub(crate) clamps_mss: bool,
+    /// Who speaks IKE, if anybody does.
+    pub(crate) inbox: Option<&'a Inbox>,
+}
+
+/// No tunnel takes a packet. A policy of IKE may ask for one.
+#[cold]
+fn drop_without_tunnel(context: &Context<'_>, inner: &Inner) {
+    let counters = &context.io.counters;
+    match context.table.trap(inner.source, inner.destination) {
+        Some(trap) => {
+            counters.lose(Loss::NoSa, 1);
+            if let Some(inbox) = context.inbox {
+                inbox.ask_for_sa(trap, inner);
+            }
+        }
+        None => counters.lose(Loss::NoPolicy, 1),
+    }
 }
 
 impl Outbound {
@@ -254,7 +272,7 @@ impl Outbound {
             _ => Cut::of(&arrived.vnet, known, arrived.len),
         };
         let Some(place) = self.place(context, &inner) else {
-            counters.lose(Loss::NoPolicy, 1);
+            drop_without_tunnel(context, &inner);
             return;
         };
         if arrived.vnet.gso == Gso::None {

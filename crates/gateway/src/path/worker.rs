@@ -73,11 +73,14 @@ fn carry(shared: &Arc<Shared>, io: &mut Io, wake: &OwnedFd) {
             table: &table,
             wake: &wake_keeper,
             clamps_mss: shared.clamps_mss,
+            inbox: shared.inbox.as_deref(),
         };
         let into = inbound::Context {
             io,
             table: &table,
             clamps_mss: shared.clamps_mss,
+            inbox: shared.inbox.as_deref(),
+            port: shared.port,
         };
         let mut is_busy = false;
         let mut failure = None;

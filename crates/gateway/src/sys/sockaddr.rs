@@ -12,7 +12,7 @@ pub(crate) struct RawAddress {
 
 impl RawAddress {
     /// Room for an address that the kernel writes.
-    pub(super) fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         RawAddress {
             // SAFETY: zeros are a valid sockaddr_storage.
             storage: unsafe { std::mem::zeroed() },
@@ -21,7 +21,7 @@ impl RawAddress {
     }
 
     /// The address that it stands for; `None` where it is of another family.
-    pub(super) fn address(&self) -> Option<SocketAddr> {
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
         let storage: *const libc::sockaddr_storage = &self.storage;
         match i32::from(self.storage.ss_family) {
             libc::AF_INET => {

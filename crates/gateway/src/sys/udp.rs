@@ -32,6 +32,8 @@ pub(crate) struct Received {
     pub(crate) segment: usize,
     /// TOS or traffic class of the outer header.
     pub(crate) traffic_class: u8,
+    /// The address that they were sent to, where the socket tells it.
+    pub(crate) to: Option<IpAddr>,
 }
 
 /// How a train is sent.
@@ -124,6 +126,14 @@ impl UdpSocket {
         }
         socket.set_dont_fragment(true)?;
         Ok(socket)
+    }
+
+    /// From now on each read tells the address that datagrams were sent to.
+    pub(crate) fn tell_destinations(&self) -> io::Result<()> {
+        match self.is_v4 {
+            true => self.set(libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+            false => self.set(libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+        }
     }
 
     /// Another descriptor of the same socket.
@@ -302,8 +312,8 @@ impl UdpSocket {
         used
     }
 
-    /// One read, without waiting.
-    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
+    /// One read, without waiting. `from` is where the datagrams came from.
+    pub(crate) fn receive(&self, buffer: &mut [u8], from: &mut RawAddress) -> io::Result<Received> {
         let mut control = Control([0; 128]);
         let mut part = libc::iovec {
             iov_base: buffer.as_mut_ptr().cast(),
@@ -311,6 +321,9 @@ impl UdpSocket {
         };
         // SAFETY: zeros are a valid msghdr.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        let storage: *mut libc::sockaddr_storage = &mut from.storage;
+        message.msg_name = storage.cast();
+        message.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
         message.msg_iov = &mut part;
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
@@ -326,6 +339,7 @@ impl UdpSocket {
             len,
             segment: len,
             traffic_class: 0,
+            to: None,
         };
         // SAFETY: the kernel has filled in the message's control part.
         let mut header = unsafe { libc::CMSG_FIRSTHDR(&message) };
@@ -342,6 +356,15 @@ impl UdpSocket {
                     (libc::IPPROTO_IP, libc::IP_TOS) => received.traffic_class = data.read(),
                     (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                         received.traffic_class = data.cast::<libc::c_int>().read_unaligned() as u8;
+                    }
+                    (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                        let info = data.cast::<libc::in_pktinfo>().read_unaligned();
+                        let octets = info.ipi_addr.s_addr.to_ne_bytes();
+                        received.to = Some(Ipv4Addr::from(octets).into());
+                    }
+                    (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                        let info = data.cast::<libc::in6_pktinfo>().read_unaligned();
+                        received.to = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
                     }
                     _ => {}
                 }
@@ -469,10 +492,14 @@ mod tests {
             };
             a.send(&bytes, sending).unwrap();
             let (mut all, mut buffer) = (Vec::new(), vec![0; 65536]);
+            let mut from = RawAddress::empty();
+            b.tell_destinations().unwrap();
             while all.len() < bytes.len() {
-                match b.receive(&mut buffer) {
+                match b.receive(&mut buffer, &mut from) {
                     Ok(received) => {
                         assert_eq!(received.traffic_class, 0xb9, "IPv4 {is_v4}");
+                        assert_eq!(received.to, to.address().map(|to| to.ip()));
+                        assert_eq!(from.address().map(|from| from.ip()), received.to);
                         all.extend_from_slice(&buffer[..received.len]);
                     }
                     Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),

@@ -1,0 +1,511 @@
+//! IKEv2 by Debian's charon and swanctl, which drive the gateway through the plugin.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::charon::{Carrier, Charon, INNER, Settings, is_there};
+use crate::rig::{Host, OUTER, Rig, rig};
+
+/// What no packet on the wire may hold.
+const MARK: &[u8] = b"this must not be seen by anybody";
+
+const CHILD: [&str; 2] = ["--child", "net"];
+
+/// Hosts whose gateways wait for IKE.
+fn gateways(hosts: &[Host]) -> Option<Rig> {
+    let mut rig = rig()?;
+    if !is_there() {
+        return None;
+    }
+    for &host in hosts {
+        let directory = rig.path(["a", "b"][host as usize]);
+        std::fs::create_dir_all(&directory).unwrap();
+        let text = format!(
+            "socket = \"status\"\ncontrol = \"control\"\n[interface]\naddresses = [\"{}/32\"]\n",
+            INNER[host as usize]
+        );
+        std::fs::write(directory.join("gateway.toml"), text).unwrap();
+        rig.start(host);
+    }
+    Some(rig)
+}
+
+/// The far end is charon's own ESP.
+fn beside_libipsec(settings: &Settings) -> Option<(Rig, Charon, Charon)> {
+    let rig = gateways(&[Host::A])?;
+    rig.ip(Host::B, &format!("addr add {}/32 dev lo", INNER[1]));
+    let b = Charon::start(&rig, Host::B, Carrier::Libipsec, settings);
+    let a = Charon::start(&rig, Host::A, Carrier::Gateway, settings);
+    Some((rig, a, b))
+}
+
+/// Asks and answers through the tunnel, one datagram at a time, until it is told to stop; each
+/// answer must come.
+struct Traffic {
+    stop: Arc<AtomicBool>,
+    done: Arc<AtomicU32>,
+    thread: JoinHandle<Result<(), String>>,
+}
+
+impl Traffic {
+    fn begin(rig: &Rig) -> Traffic {
+        let stop = Arc::new(AtomicBool::new(false));
+        let done = Arc::new(AtomicU32::new(0));
+        let (stopped, count) = (stop.clone(), done.clone());
+        let thread = rig.beside(Host::A, move || {
+            let socket = UdpSocket::bind((INNER[0], 0)).unwrap();
+            let mut answer = [0; 64];
+            // Who answers may just begin.
+            socket
+                .set_read_timeout(Some(Duration::from_millis(200)))
+                .unwrap();
+            while {
+                let _ = socket.send_to(b"hello", (INNER[1], 7));
+                socket.recv(&mut answer).is_err() && !stopped.load(Ordering::Relaxed)
+            } {}
+            while socket.recv(&mut answer).is_ok() {}
+            socket
+                .set_read_timeout(Some(Duration::from_secs(20)))
+                .unwrap();
+            while !stopped.load(Ordering::Relaxed) {
+                let number = count.load(Ordering::Relaxed).to_be_bytes();
+                let asked = [&number[..], MARK].concat();
+                socket
+                    .send_to(&asked, (INNER[1], 7))
+                    .map_err(|error| error.to_string())?;
+                match socket.recv(&mut answer) {
+                    Ok(len) if answer[..len] == asked => count.fetch_add(1, Ordering::Relaxed),
+                    other => return Err(format!("{other:?} instead of answer {number:?}")),
+                };
+            }
+            Ok(())
+        });
+        Traffic { stop, done, thread }
+    }
+
+    /// Waits until some more answers have come.
+    fn wait_for_more(&self) {
+        let before = self.done.load(Ordering::Relaxed);
+        let begin = Instant::now();
+        while self.done.load(Ordering::Relaxed) < before + 50 && !self.thread.is_finished() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "no answers come");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn end(self) -> Result<u32, String> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()?;
+        Ok(self.done.load(Ordering::Relaxed))
+    }
+}
+
+fn wait_until(what: &str, logs: &[&Charon], is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        let is_late = begin.elapsed() > Duration::from_secs(60);
+        let logs = || logs.iter().map(|charon| charon.log()).collect::<String>();
+        assert!(!is_late, "{what} has not happened\n{}", logs());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Rekeys the CHILD_SA and then the IKE_SA from each side, under traffic.
+fn rekey_from_both_sides(rig: &Rig, ends: [&Charon; 2]) {
+    let echo = rig.echo(&format!("{}:7", INNER[1]));
+    let traffic = Traffic::begin(rig);
+    traffic.wait_for_more();
+    for round in 0..2 {
+        for end in ends {
+            let count = |end: &Charon| end.count("established with SPIs");
+            let before = count(end);
+            end.swanctl(&["--rekey", "--child", "net"]);
+            wait_until("a new CHILD_SA", &ends, || count(end) > before);
+            traffic.wait_for_more();
+            if round == 0 {
+                let count = |end: &Charon| end.count("rekeyed between");
+                let before = count(end);
+                end.swanctl(&["--rekey", "--ike", "net"]);
+                wait_until("a new IKE_SA", &ends, || count(end) > before);
+                traffic.wait_for_more();
+            }
+        }
+    }
+    // The old inbound SAs go some seconds after the outbound ones.
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(6) && !traffic.thread.is_finished() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    traffic
+        .end()
+        .unwrap_or_else(|lost| panic!("{lost}\n{}{}", ends[0].log(), ends[1].log()));
+    drop(echo);
+}
+
+fn refused(status: &Value) -> Vec<&Value> {
+    let tunnels = status["tunnels"].as_array().unwrap().iter();
+    tunnels
+        .map(|tunnel| &tunnel["inbound"]["refused"])
+        .collect()
+}
+
+#[test]
+fn charon_of_another_esp_talks_to_the_gateway() {
+    let Some((rig, a, b)) = beside_libipsec(&Settings::default()) else {
+        return;
+    };
+    a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
+    rig.wait_until_connected();
+    let before = rig.wait_for(Host::A, "the tunnel", |status| {
+        status["tunnels"][0]["inbound"]["packets"].as_u64() > Some(0)
+    });
+    assert_eq!(before["tunnels"][0]["transform"], "aes-gcm-16");
+    // charon sees what was carried.
+    let shown = a.swanctl(&["--list-sas", "--raw"]);
+    for count in ["packets-in=", "packets-out="] {
+        let shown_count = shown.split(count).nth(1).unwrap_or("0");
+        assert!(!shown_count.starts_with('0'), "{shown}");
+    }
+    rekey_from_both_sides(&rig, [&a, &b]);
+    let status = rig.wait_for(Host::A, "the end of the old SAs", |status| {
+        status["tunnels"]
+            .as_array()
+            .is_some_and(|tunnels| tunnels.len() == 1)
+    });
+    assert_eq!(refused(&status), [&serde_json::json!({})]);
+    a.swanctl(&["--terminate", "--ike", "net"]);
+    rig.wait_for(Host::A, "the end", |status| {
+        status["tunnels"] == serde_json::json!([])
+    });
+    assert!(
+        !rig.log(Host::A).contains("was refused"),
+        "{}",
+        rig.log(Host::A)
+    );
+}
+
+#[test]
+fn a_packet_asks_for_an_sa_and_none_leaves_without() {
+    let settings = Settings {
+        child: "start_action = trap".to_owned(),
+        ..Settings::default()
+    };
+    let Some(mut rig) = gateways(&[Host::A, Host::B]) else {
+        return;
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &Settings::default());
+    let mut a = Charon::start(&rig, Host::A, Carrier::Gateway, &settings);
+    let watch = rig.watch();
+    rig.wait_until_connected();
+    assert!(a.count("creating acquire job") > 0, "{}", a.log());
+    // Nobody answers where the tunnel is closed, until a packet opens it again.
+    b.swanctl(&["--terminate", "--ike", "net"]);
+    rig.wait_until_connected();
+    // charon dies: its SAs go on, and the next charon makes others.
+    a.kill();
+    rig.wait_until_connected();
+    a = Charon::start(&rig, Host::A, Carrier::Gateway, &settings);
+    rig.wait_until_connected();
+    // The gateway dies, at one side and then at the other.
+    for host in [Host::A, Host::B] {
+        rig.end(host, Signal::KILL);
+        send_in_vain(&rig);
+        rig.start(host);
+        rig.wait_until_connected();
+    }
+    assert!(a.count("the gateway was started anew") > 0, "{}", a.log());
+    let echo = rig.echo(&format!("{}:7", INNER[1]));
+    let traffic = Traffic::begin(&rig);
+    traffic.wait_for_more();
+    traffic.end().unwrap();
+    drop(echo);
+    for packet in watch.packets() {
+        let shown = &packet[..packet.len().min(60)];
+        let is_clear = packet.windows(MARK.len()).any(|window| window == MARK);
+        assert!(!is_clear, "clear text: {shown:02x?}");
+        let inner = [[10, 9, 0, 1], [10, 9, 0, 2]];
+        let is_inner = packet[0] == 0x45 && inner.iter().any(|one| packet[16..20] == *one);
+        assert!(!is_inner, "an inner packet: {shown:02x?}");
+    }
+}
+
+/// Sends what must not leave in the clear while no gateway runs.
+fn send_in_vain(rig: &Rig) {
+    rig.within(Host::A, || {
+        // Without its device the host does not have the address.
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        for _ in 0..20 {
+            let _ = socket.send_to(MARK, (INNER[1], 7));
+        }
+    });
+}
+
+#[test]
+fn both_ends_rekey_and_lose_nothing() {
+    let Some(rig) = gateways(&[Host::A, Host::B]) else {
+        return;
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &Settings::default());
+    let a = Charon::start(&rig, Host::A, Carrier::Gateway, &Settings::default());
+    a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
+    rig.wait_until_connected();
+    rekey_from_both_sides(&rig, [&a, &b]);
+    for host in [Host::A, Host::B] {
+        let status = rig.status(host).unwrap();
+        assert!(
+            refused(&status)
+                .iter()
+                .all(|refused| **refused == serde_json::json!({}))
+        );
+        crate::schema::judge("gateway-status", &rig.shown(host));
+    }
+}
+
+/// Keys and certificates of a CA and of both ends.
+fn certificates(rig: &Rig) -> std::path::PathBuf {
+    let place = rig.path("pki");
+    std::fs::create_dir_all(&place).unwrap();
+    let openssl = |arguments: &str| {
+        let mut command = std::process::Command::new("openssl");
+        command.args(arguments.split(' ')).current_dir(&place);
+        let made = command.output().unwrap();
+        assert!(made.status.success(), "openssl {arguments}: {made:?}");
+    };
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    openssl(&format!(
+        "req -x509 {key} -keyout ca.key -out ca.pem -subj /CN=ca -days 2"
+    ));
+    for end in ["a", "b"] {
+        openssl(&format!(
+            "req {key} -keyout {end}.key -out {end}.csr -subj /CN={end}.example"
+        ));
+        let names = format!("subjectAltName=DNS:{end}.example\n");
+        std::fs::write(place.join(format!("{end}.ext")), names).unwrap();
+        openssl(&format!(
+            "x509 -req -in {end}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out {end}.pem -days 2 \
+             -extfile {end}.ext"
+        ));
+    }
+    place
+}
+
+#[test]
+fn certificates_and_eap_open_a_tunnel() {
+    let Some(rig) = gateways(&[Host::A, Host::B]) else {
+        return;
+    };
+    let place = certificates(&rig);
+    let file = |name: &str| place.join(name).display().to_string();
+    let private = |end: &str| Some(place.join(format!("{end}.key")));
+    let by_certificate = |end: &str, is_own: bool| {
+        let certificate = match is_own {
+            true => format!("cert {{ file = {} }}", file(&format!("{end}.pem"))),
+            false => format!("cacert {{ file = {} }}", file("ca.pem")),
+        };
+        format!("auth = pubkey\n id = {end}.example\n {certificate}")
+    };
+    let by_eap = "auth = eap-md5\n id = carol\n eap_id = carol".to_owned();
+    let secret = "eap-carol { id = carol\n secret = \"another secret\" }";
+    for is_eap in [false, true] {
+        let own = |end| by_certificate(end, true);
+        let other = |end| by_certificate(end, false);
+        let (as_a, a_for_b, secrets) = match is_eap {
+            true => (
+                by_eap.clone(),
+                by_eap.clone(),
+                [secret; 2].map(str::to_owned),
+            ),
+            false => (own("a"), other("a"), [String::new(), String::new()]),
+        };
+        let [of_a, of_b] = secrets;
+        let settings_a = Settings {
+            authentication: Some([as_a, other("b")]),
+            secrets: of_a,
+            key: private("a"),
+            ..Settings::default()
+        };
+        let settings_b = Settings {
+            authentication: Some([own("b"), a_for_b]),
+            connection: "send_cert = always".to_owned(),
+            secrets: of_b,
+            key: private("b"),
+            ..Settings::default()
+        };
+        let b = Charon::start(&rig, Host::B, Carrier::Gateway, &settings_b);
+        let a = Charon::start(&rig, Host::A, Carrier::Gateway, &settings_a);
+        a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
+        rig.wait_until_connected();
+        let how = if is_eap {
+            "with EAP successful"
+        } else {
+            "with ECDSA"
+        };
+        assert!(b.count(how) > 0, "{how}\n{}", b.log());
+        a.swanctl(&["--terminate", "--ike", "net"]);
+        rig.wait_for(Host::A, "the end", |status| {
+            status["tunnels"] == serde_json::json!([])
+        });
+    }
+}
+
+/// A NAT on the router: a talks to its address, and b sees datagrams of a port of the NAT's.
+struct Nat {
+    stop: Arc<AtomicBool>,
+    /// Raised when the NAT has forgotten its ports.
+    lives: Arc<AtomicU32>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Nat {
+    fn start(rig: &Rig) -> Nat {
+        let (stop, lives) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU32::new(0)),
+        );
+        let (stopped, wanted) = (stop.clone(), lives.clone());
+        let thread = rig.beside(Host::Router, move || {
+            let bind = |address: &str, port: u16| {
+                let socket = UdpSocket::bind((address, port)).unwrap();
+                socket.set_nonblocking(true).unwrap();
+                socket
+            };
+            let upstream = || [500u16, 4500].map(|_| bind("198.51.100.254", 0));
+            let downstream = [500u16, 4500].map(|port| bind("192.0.2.254", port));
+            let (mut upstream_now, mut life) = (upstream(), 0);
+            let mut bytes = vec![0; 65536];
+            while !stopped.load(Ordering::Relaxed) {
+                if wanted.load(Ordering::Relaxed) != life {
+                    life = wanted.load(Ordering::Relaxed);
+                    upstream_now = upstream();
+                }
+                let mut is_idle = true;
+                for (at, port) in [500u16, 4500].into_iter().enumerate() {
+                    while let Ok((len, _)) = downstream[at].recv_from(&mut bytes) {
+                        let _ = upstream_now[at].send_to(&bytes[..len], (OUTER[1], port));
+                        is_idle = false;
+                    }
+                    while let Ok((len, _)) = upstream_now[at].recv_from(&mut bytes) {
+                        let _ = downstream[at].send_to(&bytes[..len], (OUTER[0], port));
+                        is_idle = false;
+                    }
+                }
+                if is_idle {
+                    std::thread::sleep(Duration::from_micros(500));
+                }
+            }
+        });
+        Nat {
+            stop,
+            lives,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Nat {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[test]
+fn a_nat_that_forgets_is_followed() {
+    let Some(rig) = gateways(&[Host::A, Host::B]) else {
+        return;
+    };
+    let nat = Nat::start(&rig);
+    let behind = |own: &str, other: &str| Settings {
+        addresses: Some([own.to_owned(), other.to_owned()]),
+        ..Settings::default()
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &behind(OUTER[1], "%any"));
+    let a = Charon::start(
+        &rig,
+        Host::A,
+        Carrier::Gateway,
+        &behind(OUTER[0], "192.0.2.254"),
+    );
+    a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
+    rig.wait_until_connected();
+    let peer = |status: &Value| status["tunnels"][0]["peer"].as_str().map(str::to_owned);
+    let before = peer(&rig.status(Host::B).unwrap()).unwrap();
+    assert!(
+        before.starts_with("198.51.100.254:") && !before.ends_with(":4500"),
+        "{before}"
+    );
+    nat.lives.store(1, Ordering::Relaxed);
+    rig.wait_until_connected();
+    let after = rig.wait_for(Host::B, "the new port", |status| {
+        peer(status).is_some_and(|peer| peer != before)
+    });
+    assert!(peer(&after).unwrap().starts_with("198.51.100.254:"));
+    assert!(b.count("NAT mappings of CHILD_SA") > 0, "{}", b.log());
+}
+
+#[test]
+fn a_host_that_moves_keeps_its_tunnel() {
+    let Some(rig) = gateways(&[Host::A, Host::B]) else {
+        return;
+    };
+    let anywhere = Settings {
+        addresses: Some(["%any".to_owned(), OUTER[1].to_owned()]),
+        ..Settings::default()
+    };
+    let from_anywhere = Settings {
+        addresses: Some([OUTER[1].to_owned(), "%any".to_owned()]),
+        ..Settings::default()
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &from_anywhere);
+    let a = Charon::start(&rig, Host::A, Carrier::Gateway, &anywhere);
+    a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
+    rig.wait_until_connected();
+    let spi = |status: &Value| status["tunnels"][0]["inbound"]["spi"].clone();
+    let before = spi(&rig.status(Host::B).unwrap());
+    rig.ip(Host::A, "addr add 192.0.2.77/24 dev wire");
+    // The first address of a network takes the others with it.
+    rig.within(Host::A, || {
+        std::fs::write("/proc/sys/net/ipv4/conf/wire/promote_secondaries", "1").unwrap();
+    });
+    rig.ip(Host::A, "addr del 192.0.2.1/24 dev wire");
+    rig.ip(Host::A, "route replace default via 192.0.2.254");
+    let moved = rig.wait_for(Host::B, "the new address", |status| {
+        status["tunnels"][0]["peer"] == "192.0.2.77:4500"
+    });
+    rig.wait_until_connected();
+    // MOBIKE: the SAs are the same.
+    assert_eq!(spi(&moved), before, "{}", b.log());
+}
+
+#[test]
+fn lifetimes_are_told_and_children_replaced_in_time() {
+    let Some(rig) = gateways(&[Host::A, Host::B]) else {
+        return;
+    };
+    let short = Settings {
+        child: "rekey_time = 2s\n life_time = 20s\n rand_time = 0s".to_owned(),
+        ..Settings::default()
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &Settings::default());
+    let a = Charon::start(&rig, Host::A, Carrier::Gateway, &short);
+    a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
+    rig.wait_until_connected();
+    let echo = rig.echo(&format!("{}:7", INNER[1]));
+    let traffic = Traffic::begin(&rig);
+    wait_until("four CHILD_SAs", &[&a, &b], || {
+        a.count("outbound CHILD_SA net") >= 3 || traffic.thread.is_finished()
+    });
+    traffic
+        .end()
+        .unwrap_or_else(|lost| panic!("{lost}\n{}{}", a.log(), b.log()));
+    drop(echo);
+    assert!(a.count("creating rekey job") >= 3, "{}", a.log());
+}

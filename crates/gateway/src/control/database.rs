@@ -1,0 +1,620 @@
+//! The SAs and policies that IKE has asked for, and the tunnels that they make.
+//!
+//! SAs and policies belong together by their reqid. When an SA is replaced, the new inbound SA is
+//! there before the old one goes, and packets are sent by the outbound SA that came last: each
+//! inbound SA becomes a tunnel of the table, all of one reqid with the same outbound SA. A policy
+//! whose reqid has no such pair becomes a trap: its packets are dropped, and an SA is asked for.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cipherlane_core::Framework;
+use cipherlane_esp::headers::{DscpPolicy, EcnPolicy};
+use cipherlane_esp::{
+    Encapsulation, Event, InboundSa, Keys, Lifetime, Observer, OutboundSa, SaParameters,
+};
+
+use super::blocks::blocks;
+use super::inbox::{Inbox, Seldom};
+use super::message::{Action, Direction, Limits, NewSa, Policy, Range, Reason, Refusal, SaId};
+use super::routes::Wanted;
+use super::transforms;
+use crate::config::{SaConfig, TunnelConfig};
+use crate::key::Key;
+use crate::selector::Prefix;
+use crate::spi;
+use crate::table::Children;
+use crate::tunnel::Tunnel;
+
+/// The most SAs, and the most policies.
+const MOST: usize = 1 << 18;
+
+/// How long an SPI that was allotted and has no SA yet is kept.
+const LARVAL: Duration = Duration::from_secs(600);
+
+/// How long the policies of a daemon that has gone are kept when another has come.
+const RETIRED: Duration = Duration::from_secs(60);
+
+/// The narrowest replay window: a batch of the peer's may be as long as this, and be reordered.
+const LEAST_WINDOW: u32 = 4096;
+
+/// What a tunnel has that IKE has made.
+pub(crate) struct Child {
+    pub(super) inbound: SaId,
+    /// Where the packets of its inbound SA come from.
+    pub(crate) source: SocketAddr,
+    pub(super) told: Seldom,
+}
+
+/// A policy whose packets are dropped.
+pub(crate) struct Trap {
+    pub(super) reqid: u32,
+    /// Whether an SA is asked for.
+    pub(super) acquires: bool,
+    pub(crate) local: Vec<Prefix>,
+    pub(crate) remote: Vec<Prefix>,
+    pub(super) told: Seldom,
+}
+
+/// An SA of one direction.
+#[derive(Clone)]
+enum Half {
+    In(Arc<InboundSa>),
+    Out(Arc<OutboundSa>),
+}
+
+/// An SA, and what was said of it.
+struct Sa {
+    /// SAs that come later have higher ones.
+    serial: u64,
+    half: Half,
+    reqid: u32,
+    source: SocketAddr,
+    destination: SocketAddr,
+    description: Description,
+    /// Packets that it had done when it was looked at last, and when it was seen to have done more.
+    packets: u64,
+    used: Option<Instant>,
+}
+
+/// What both SAs of a tunnel have in common.
+#[derive(Clone, Copy)]
+struct Description {
+    transform: cipherlane_esp::Transform,
+    name: &'static str,
+    esn: bool,
+    window: Option<u32>,
+    copies_dscp: bool,
+    copies_ecn: bool,
+}
+
+/// A policy that was added, how often, and the source address that its route shall have.
+struct Added {
+    count: usize,
+    own: Option<IpAddr>,
+}
+
+/// What an SA has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Use {
+    pub(super) bytes: u64,
+    pub(super) packets: u64,
+    /// Seconds since the last packet was seen; `None`: there was none.
+    pub(super) idle: Option<u64>,
+}
+
+/// All of it.
+pub(super) struct Database {
+    framework: Framework,
+    inbox: Arc<Inbox>,
+    serial: u64,
+    larval: HashMap<u32, Instant>,
+    sas: HashMap<SaId, Sa>,
+    policies: BTreeMap<Policy, Added>,
+    /// Policies of a daemon that has gone, and until when their packets are still dropped.
+    retired: BTreeMap<Policy, Added>,
+    retired_until: Option<Instant>,
+    /// The tunnels of the last table, by the SPI of their inbound SA, for what they have learned.
+    tunnels: HashMap<u32, Arc<Tunnel>>,
+}
+
+impl Database {
+    pub(super) fn new(framework: Framework, inbox: Arc<Inbox>) -> Self {
+        Database {
+            framework,
+            inbox,
+            serial: 0,
+            larval: HashMap::new(),
+            sas: HashMap::new(),
+            policies: BTreeMap::new(),
+            retired: BTreeMap::new(),
+            retired_until: None,
+            tunnels: HashMap::new(),
+        }
+    }
+
+    pub(super) fn has_sas(&self) -> bool {
+        !self.sas.is_empty()
+    }
+
+    /// An SPI for an inbound SA; `fixed` are those of static tunnels.
+    pub(super) fn allot(&mut self, fixed: impl Iterator<Item = u32>) -> Result<u32, Refusal> {
+        if self.larval.len() >= MOST {
+            return Err(Refusal::new(Reason::Limit, "too many SPIs have no SA yet"));
+        }
+        let inbound = self.sas.iter().filter(|(_, sa)| sa.is_inbound());
+        let mut used: HashSet<u32> = inbound.map(|(id, _)| id.0).collect();
+        used.extend(self.larval.keys());
+        used.extend(fixed);
+        let spi = spi::allot(spi::ALONE, &used).ok_or_else(|| {
+            Refusal::new(
+                Reason::Limit,
+                "no SPI is left, or there are no random numbers",
+            )
+        })?;
+        self.larval.insert(spi, Instant::now());
+        Ok(spi)
+    }
+
+    pub(super) fn add_sa(&mut self, new: NewSa) -> Result<(), Refusal> {
+        let id = (new.spi, new.destination.ip());
+        if !new.is_tunnel {
+            return Err(Refusal::unsupported(
+                "the gateway has tunnel mode alone; set 'mode = tunnel' for the child",
+            ));
+        }
+        if !new.is_in_udp {
+            return Err(Refusal::unsupported(
+                "the gateway carries the SAs of IKE in UDP alone; set 'encap = yes' for the \
+                 connection",
+            ));
+        }
+        if new.source.is_ipv4() != new.destination.is_ipv4() {
+            return Err(Refusal::malformed("an SA's ends are of one family"));
+        }
+        let peer = if new.is_inbound {
+            new.source
+        } else {
+            new.destination
+        };
+        if peer.ip().is_unspecified() || peer.ip().is_multicast() || peer.port() == 0 {
+            return Err(Refusal::malformed("nobody can be at the peer's address"));
+        }
+        if self.sas.contains_key(&id) {
+            return Err(Refusal::new(Reason::Exists, "there is such an SA"));
+        }
+        if self.sas.len() >= MOST {
+            return Err(Refusal::new(Reason::Limit, "there are too many SAs"));
+        }
+        let (transform, name) = transforms::find(new.encryption, new.integrity)?;
+        let description = Description {
+            transform,
+            name,
+            esn: new.esn,
+            window: (new.window != 0).then(|| new.window.clamp(LEAST_WINDOW, 1 << 16)),
+            copies_dscp: new.copies_dscp,
+            copies_ecn: new.copies_ecn,
+        };
+        self.serial += 1;
+        let half = self.make(&new, description).map_err(|error| {
+            Refusal::new(Reason::Failed, format!("the SA cannot be made: {error}"))
+        })?;
+        self.larval.remove(&new.spi);
+        let sa = Sa {
+            serial: self.serial,
+            half,
+            reqid: new.reqid,
+            source: new.source,
+            destination: new.destination,
+            description,
+            packets: 0,
+            used: None,
+        };
+        self.sas.insert(id, sa);
+        Ok(())
+    }
+
+    fn make(&self, new: &NewSa, of: Description) -> Result<Half, cipherlane_esp::Error> {
+        let keys = Keys {
+            encryption: new.encryption_key.clone(),
+            integrity: new.integrity_key.clone(),
+        };
+        let mut parameters = SaParameters::new(new.spi, of.transform, keys);
+        parameters.esn = of.esn;
+        parameters.replay_window = of.window;
+        parameters.encapsulation = Encapsulation::Udp {
+            source: new.source.port(),
+            destination: new.destination.port(),
+        };
+        let limits = |(soft, hard): Limits| Lifetime {
+            // A soft limit past the hard one is never reached, and says that there is none.
+            soft: soft.filter(|soft| hard.is_none_or(|hard| *soft <= hard)),
+            hard,
+        };
+        parameters.lifetimes.seconds = limits(new.seconds);
+        parameters.lifetimes.bytes = limits(new.bytes);
+        parameters.lifetimes.packets = limits(new.packets);
+        let observer = observer(self.inbox.clone(), self.serial);
+        Ok(match new.is_inbound {
+            true => {
+                let sa = InboundSa::new(&self.framework, parameters)?;
+                Half::In(Arc::new(sa.with_observer(observer)))
+            }
+            false => {
+                let sa = OutboundSa::new(&self.framework, parameters)?;
+                Half::Out(Arc::new(sa.with_observer(observer)))
+            }
+        })
+    }
+
+    /// One end has moved, or a NAT between the two has.
+    pub(super) fn update_sa(
+        &mut self,
+        id: SaId,
+        source: SocketAddr,
+        destination: SocketAddr,
+        is_in_udp: bool,
+    ) -> Result<(), Refusal> {
+        if !is_in_udp {
+            return Err(Refusal::unsupported(
+                "the gateway carries the SAs of IKE in UDP alone",
+            ));
+        }
+        if source.is_ipv4() != destination.is_ipv4() {
+            return Err(Refusal::malformed("an SA's ends are of one family"));
+        }
+        let new_id = (id.0, destination.ip());
+        if new_id != id && self.sas.contains_key(&new_id) {
+            return Err(Refusal::new(Reason::Exists, "there is such an SA"));
+        }
+        let mut sa = self.sas.remove(&id).ok_or_else(no_sa)?;
+        sa.source = source;
+        sa.destination = destination;
+        self.sas.insert(new_id, sa);
+        Ok(())
+    }
+
+    pub(super) fn query_sa(&self, id: SaId) -> Result<Use, Refusal> {
+        let sa = self.sas.get(&id).ok_or_else(no_sa)?;
+        let statistics = match &sa.half {
+            Half::In(sa) => sa.statistics(),
+            Half::Out(sa) => sa.statistics(),
+        };
+        // What came since the last look is not older than that look.
+        let idle = match statistics.packets > sa.packets {
+            true => Some(0),
+            false => sa.used.map(|used| used.elapsed().as_secs()),
+        };
+        Ok(Use {
+            bytes: statistics.bytes,
+            packets: statistics.packets,
+            idle,
+        })
+    }
+
+    pub(super) fn delete_sa(&mut self, id: SaId) -> Result<(), Refusal> {
+        let was_larval = self.larval.remove(&id.0).is_some();
+        match self.sas.remove(&id) {
+            None if !was_larval => Err(no_sa()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn flush_sas(&mut self) {
+        self.sas.clear();
+        self.larval.clear();
+    }
+
+    pub(super) fn add_policy(
+        &mut self,
+        policy: Policy,
+        own: Option<IpAddr>,
+    ) -> Result<(), Refusal> {
+        if policy.action == Action::Pass {
+            return Err(Refusal::unsupported(
+                "what is not protected does not come to the gateway: set a route beside its \
+                 device instead of a policy that passes",
+            ));
+        }
+        if policy.source.from.is_ipv4() != policy.destination.from.is_ipv4() {
+            return Err(Refusal::malformed("a policy's selectors are of one family"));
+        }
+        for range in [policy.source, policy.destination] {
+            if range.protocol != 0 || range.ports != (0, u16::MAX) {
+                return Err(Refusal::unsupported(
+                    "the gateway's policies are of addresses alone; leave protocols and ports out \
+                     of local_ts and remote_ts",
+                ));
+            }
+        }
+        if self.policies.len() >= MOST {
+            return Err(Refusal::new(Reason::Limit, "there are too many policies"));
+        }
+        let added = self.policies.entry(policy);
+        let added = added.or_insert(Added { count: 0, own });
+        added.count = added.count.saturating_add(1);
+        added.own = own.or(added.own);
+        Ok(())
+    }
+
+    pub(super) fn delete_policy(&mut self, policy: Policy) -> Result<(), Refusal> {
+        let added = self.policies.get_mut(&policy).ok_or_else(no_policy)?;
+        added.count -= 1;
+        if added.count == 0 {
+            self.policies.remove(&policy);
+        }
+        Ok(())
+    }
+
+    /// How long ago the policy's SAs were used.
+    pub(super) fn query_policy(&self, policy: Policy) -> Result<Option<u64>, Refusal> {
+        if !self.policies.contains_key(&policy) {
+            return Err(no_policy());
+        }
+        let is_inbound = policy.direction != Direction::Out;
+        let of = self
+            .sas
+            .iter()
+            .filter(|(_, sa)| sa.reqid == policy.reqid && sa.is_inbound() == is_inbound);
+        let uses = of.filter_map(|(id, _)| self.query_sa(*id).ok()?.idle);
+        Ok(uses.min())
+    }
+
+    pub(super) fn flush_policies(&mut self) {
+        self.policies.clear();
+    }
+
+    /// Another daemon takes over. What the policies of the last one protected does not leave in the
+    /// clear while the new one reads its configuration.
+    pub(super) fn retire(&mut self) {
+        self.flush_sas();
+        self.retired.append(&mut self.policies);
+        self.retired_until = Some(Instant::now() + RETIRED);
+    }
+
+    /// The SA of a serial number, unless it has gone.
+    pub(super) fn find(&self, serial: u64) -> Option<SaId> {
+        let mut all = self.sas.iter();
+        all.find(|(_, sa)| sa.serial == serial).map(|(id, _)| *id)
+    }
+
+    /// Once a second: SAs without traffic grow old too, and uses are noted. Whether tunnels or
+    /// policies have changed.
+    pub(super) fn tick(&mut self) -> bool {
+        for sa in self.sas.values_mut() {
+            let packets = match &sa.half {
+                Half::In(sa) => {
+                    sa.check_age();
+                    sa.statistics().packets
+                }
+                Half::Out(sa) => {
+                    sa.check_age();
+                    sa.statistics().packets
+                }
+            };
+            if packets > sa.packets {
+                (sa.packets, sa.used) = (packets, Some(Instant::now()));
+            }
+        }
+        self.larval.retain(|_, since| since.elapsed() < LARVAL);
+        let is_over = |until: &mut Instant| *until <= Instant::now();
+        match self.retired_until.take_if(is_over) {
+            Some(_) => !std::mem::take(&mut self.retired).is_empty(),
+            None => false,
+        }
+    }
+
+    /// The tunnels and traps that there are now.
+    pub(super) fn children(&mut self) -> Children {
+        let selectors = self.selectors();
+        let mut children = Children::default();
+        // By reqid: the outbound SA that came last, and all inbound ones, the last one first.
+        let mut outbound: HashMap<u32, (&Sa, Arc<OutboundSa>)> = HashMap::new();
+        let mut inbound: BTreeMap<u32, Vec<(SaId, &Sa, Arc<InboundSa>)>> = BTreeMap::new();
+        for (id, sa) in &self.sas {
+            match &sa.half {
+                Half::Out(half) => {
+                    let known = outbound.get(&sa.reqid);
+                    if known.is_none_or(|(known, _)| known.serial < sa.serial) {
+                        outbound.insert(sa.reqid, (sa, half.clone()));
+                    }
+                }
+                Half::In(half) => {
+                    let all = inbound.entry(sa.reqid).or_default();
+                    all.push((*id, sa, half.clone()));
+                }
+            }
+        }
+        let mut tunnels = HashMap::with_capacity(self.tunnels.len());
+        let mut has_pair = HashSet::new();
+        for (reqid, mut all) in inbound {
+            let Some((out, sealing)) = outbound.get(&reqid) else {
+                continue;
+            };
+            let Some((local, remote)) = selectors.get(&reqid) else {
+                continue;
+            };
+            all.sort_by_key(|(_, sa, _)| std::cmp::Reverse(sa.serial));
+            for (id, sa, opening) in all {
+                let child = Child {
+                    inbound: id,
+                    source: sa.source,
+                    told: Seldom::default(),
+                };
+                let config = self.config(reqid, sa, out, id.0, local, remote);
+                let before = self.tunnels.get(&id.0);
+                let tunnel = Tunnel::of_child(config, sealing.clone(), opening, child, before);
+                let tunnel = Arc::new(tunnel);
+                tunnels.insert(id.0, tunnel.clone());
+                let is_sender = has_pair.insert(reqid);
+                children.tunnels.push((tunnel, is_sender));
+            }
+        }
+        children.traps = self.traps(&has_pair);
+        self.tunnels = tunnels;
+        children
+    }
+
+    fn config(
+        &self,
+        reqid: u32,
+        inbound: &Sa,
+        outbound: &Sa,
+        spi: u32,
+        local: &[Prefix],
+        remote: &[Prefix],
+    ) -> TunnelConfig {
+        let of = outbound.description;
+        let source = outbound.source.ip();
+        let sa = |spi| SaConfig {
+            spi,
+            key: Key::elsewhere(),
+        };
+        let sealing = match &outbound.half {
+            Half::Out(sa) => sa.spi(),
+            Half::In(sa) => sa.spi(),
+        };
+        TunnelConfig {
+            name: format!("ike-{reqid}"),
+            peer: outbound.destination,
+            in_udp: true,
+            source: (!source.is_unspecified()).then_some(source),
+            transform: of.transform,
+            transform_name: of.name,
+            esn: of.esn,
+            window: inbound.description.window,
+            // IKE sends them where there is a NAT.
+            keepalive: None,
+            dscp: match of.copies_dscp {
+                true => DscpPolicy::Copy,
+                false => DscpPolicy::Fixed(0),
+            },
+            ecn: match of.copies_ecn {
+                true => EcnPolicy::Copy,
+                false => EcnPolicy::Compatibility,
+            },
+            outbound: sa(sealing),
+            inbound: sa(spi),
+            local: local.to_vec(),
+            remote: remote.to_vec(),
+            routes: Vec::new(),
+        }
+    }
+
+    /// What each reqid may send and receive.
+    fn selectors(&self) -> HashMap<u32, (Vec<Prefix>, Vec<Prefix>)> {
+        let mut all: HashMap<u32, (Vec<Prefix>, Vec<Prefix>)> = HashMap::new();
+        for policy in self.outbound_policies(Action::Protect) {
+            let (local, remote) = all.entry(policy.reqid).or_default();
+            merge(local, policy.source);
+            merge(remote, policy.destination);
+        }
+        all
+    }
+
+    fn outbound_policies(&self, action: Action) -> impl Iterator<Item = &Policy> {
+        let policies = self.policies.keys();
+        policies.filter(move |p| p.direction == Direction::Out && p.action == action)
+    }
+
+    fn traps(&self, has_pair: &HashSet<u32>) -> Vec<Arc<Trap>> {
+        let waiting = self.outbound_policies(Action::Protect);
+        let waiting = waiting.filter(|policy| !has_pair.contains(&policy.reqid));
+        let dropping = self.outbound_policies(Action::Drop);
+        let trap = |policy: &Policy| {
+            let side = |range: Range| blocks(range.from, range.to);
+            Arc::new(Trap {
+                reqid: policy.reqid,
+                acquires: policy.action == Action::Protect,
+                local: side(policy.source),
+                remote: side(policy.destination),
+                told: Seldom::default(),
+            })
+        };
+        let retired = self
+            .retired
+            .keys()
+            .filter(|p| p.direction == Direction::Out);
+        let mut traps: Vec<_> = waiting.chain(dropping).map(trap).collect();
+        traps.extend(retired.map(|policy| {
+            let action = Action::Drop;
+            trap(&Policy { action, ..*policy })
+        }));
+        traps
+    }
+
+    /// What is to be routed into the device. A prefix that holds a peer is not: the way to the peer
+    /// would lead into the tunnel.
+    pub(super) fn routes(&self) -> (Wanted, Vec<Prefix>) {
+        let peers: HashSet<IpAddr> = self
+            .sas
+            .values()
+            .map(|sa| {
+                if sa.is_inbound() {
+                    sa.source
+                } else {
+                    sa.destination
+                }
+            })
+            .map(|peer| peer.ip())
+            .collect();
+        let (mut wanted, mut left_out) = (Wanted::new(), Vec::new());
+        for (policy, added) in self.policies.iter().chain(&self.retired) {
+            if policy.direction != Direction::Out {
+                continue;
+            }
+            let to = policy.destination;
+            for prefix in blocks(to.from, to.to) {
+                match peers.iter().any(|peer| prefix.holds(*peer)) || prefix.len == 0 {
+                    true => left_out.push(prefix),
+                    false => {
+                        let own = wanted.entry((prefix.address, prefix.len)).or_insert(None);
+                        *own = added.own.or(*own);
+                    }
+                }
+            }
+        }
+        (wanted, left_out)
+    }
+
+    #[cfg(test)]
+    fn count(&self) -> (usize, usize) {
+        (self.sas.len(), self.policies.len())
+    }
+}
+
+impl Sa {
+    fn is_inbound(&self) -> bool {
+        matches!(self.half, Half::In(_))
+    }
+}
+
+fn merge(prefixes: &mut Vec<Prefix>, range: Range) {
+    for prefix in blocks(range.from, range.to) {
+        if !prefixes.contains(&prefix) {
+            prefixes.push(prefix);
+        }
+    }
+}
+
+/// An SA is told of by its serial number: its address may change.
+fn observer(inbox: Arc<Inbox>, serial: u64) -> Observer {
+    Box::new(move |event| match event {
+        Event::Soft(_) => inbox.tell_expired(serial, false),
+        Event::Hard(_) | Event::SequenceExhausted => inbox.tell_expired(serial, true),
+        Event::Forgeries { .. } | Event::Resynchronized => {}
+    })
+}
+
+fn no_sa() -> Refusal {
+    Refusal::new(Reason::NotFound, "there is no such SA")
+}
+
+fn no_policy() -> Refusal {
+    Refusal::new(Reason::NotFound, "there is no such policy")
+}
+
+#[cfg(test)]
+mod tests;

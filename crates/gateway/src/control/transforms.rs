@@ -1,0 +1,107 @@
+//! Transforms by the numbers that IKEv2 has for them (IANA, IKEv2 parameters): an encryption
+//! algorithm and an integrity algorithm, 0 for none.
+
+use cipherlane_esp::{Integrity, IvOrigin, Transform};
+
+use super::message::Refusal;
+
+const ENCR_AES_CBC: u16 = 12;
+const ENCR_AES_CTR: u16 = 13;
+const ENCR_AES_GCM_8: u16 = 18;
+const ENCR_AES_GCM_12: u16 = 19;
+const ENCR_AES_GCM_16: u16 = 20;
+const ENCR_CHACHA20_POLY1305: u16 = 28;
+const ENCR_KUZNYECHIK_MGM_KTREE: u16 = 32;
+const ENCR_MAGMA_MGM_KTREE: u16 = 33;
+const AUTH_HMAC_SHA2_256_128: u16 = 12;
+const AUTH_HMAC_SHA2_512_256: u16 = 14;
+
+/// The transforms of the gateway. NULL encryption is not among them: a gateway sends no clear text.
+const ALL: [(u16, u16, Transform, &str); 10] = [
+    (ENCR_AES_GCM_16, 0, gcm(16), "aes-gcm-16"),
+    (ENCR_AES_GCM_12, 0, gcm(12), "aes-gcm-12"),
+    (ENCR_AES_GCM_8, 0, gcm(8), "aes-gcm-8"),
+    (
+        ENCR_CHACHA20_POLY1305,
+        0,
+        Transform::ChaCha20Poly1305 {
+            iv: IvOrigin::Explicit,
+        },
+        "chacha20-poly1305",
+    ),
+    (
+        ENCR_AES_CBC,
+        AUTH_HMAC_SHA2_256_128,
+        Transform::AesCbc(Integrity::HmacSha256),
+        "aes-cbc-hmac-sha256",
+    ),
+    (
+        ENCR_AES_CBC,
+        AUTH_HMAC_SHA2_512_256,
+        Transform::AesCbc(Integrity::HmacSha512),
+        "aes-cbc-hmac-sha512",
+    ),
+    (
+        ENCR_AES_CTR,
+        AUTH_HMAC_SHA2_256_128,
+        Transform::AesCtr(Integrity::HmacSha256),
+        "aes-ctr-hmac-sha256",
+    ),
+    (
+        ENCR_AES_CTR,
+        AUTH_HMAC_SHA2_512_256,
+        Transform::AesCtr(Integrity::HmacSha512),
+        "aes-ctr-hmac-sha512",
+    ),
+    (
+        ENCR_KUZNYECHIK_MGM_KTREE,
+        0,
+        Transform::KuznyechikMgm,
+        "kuznyechik-mgm",
+    ),
+    (ENCR_MAGMA_MGM_KTREE, 0, Transform::MagmaMgm, "magma-mgm"),
+];
+
+const fn gcm(icv: usize) -> Transform {
+    Transform::AesGcm {
+        icv,
+        iv: IvOrigin::Explicit,
+    }
+}
+
+/// The numbers of all, for a hello.
+pub(super) fn numbers() -> [(u16, u16); ALL.len()] {
+    ALL.map(|(encryption, integrity, ..)| (encryption, integrity))
+}
+
+/// A transform and its name.
+pub(super) fn find(encryption: u16, integrity: u16) -> Result<(Transform, &'static str), Refusal> {
+    let is_it =
+        |entry: &&(u16, u16, Transform, &str)| (entry.0, entry.1) == (encryption, integrity);
+    match ALL.iter().find(is_it) {
+        Some(&(_, _, transform, name)) => Ok((transform, name)),
+        None => Err(Refusal::unsupported(format!(
+            "the gateway has no ESP transform of encryption {encryption} and integrity \
+             {integrity}; propose for instance aes128gcm16, chacha20poly1305 or aes256-sha256"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_is_found_and_no_other() {
+        for (encryption, integrity) in numbers() {
+            assert!(find(encryption, integrity).is_ok());
+        }
+        assert!(
+            find(ENCR_AES_CBC, 2)
+                .unwrap_err()
+                .text
+                .contains("aes256-sha256")
+        );
+        assert!(find(11, AUTH_HMAC_SHA2_256_128).is_err(), "NULL");
+    }
+}
