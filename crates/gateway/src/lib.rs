@@ -51,8 +51,8 @@ mod sys;
 mod table;
 mod tunnel;
 
-pub use control::keep_keys_in;
 pub use config::{Config, InterfaceAddress, InterfaceConfig, SaConfig, TunnelConfig};
+pub use control::keep_keys_in;
 pub use error::Error;
 pub use gateway::{Changes, Gateway};
 pub use key::Key;

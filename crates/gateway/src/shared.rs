@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::Error;
 use crate::config::InterfaceConfig;
-use crate::link;
 use crate::control::inbox::Inbox;
+use crate::link;
 use crate::table::{Children, Table};
 use crate::tunnel::Tunnel;
 

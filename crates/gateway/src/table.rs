@@ -87,7 +87,10 @@ impl Table {
     #[cold]
     pub(crate) fn trap(&self, source: IpAddr, destination: IpAddr) -> Option<&Trap> {
         let place = self.policy(source, destination)?;
-        let trap = self.children.traps.get(place.checked_sub(self.tunnels.len())?)?;
+        let trap = self
+            .children
+            .traps
+            .get(place.checked_sub(self.tunnels.len())?)?;
         Some(trap)
     }
 

@@ -45,11 +45,14 @@ fn plugin() -> Result<&'static Path, String> {
             "/usr/lib/ipsec/plugins/libstrongswan-kernel-libipsec.so",
         ] {
             if !Path::new(needed).exists() {
-                return Err(format!("{needed} is missing; 'scripts/needs test' installs it"));
+                return Err(format!(
+                    "{needed} is missing; 'scripts/needs test' installs it"
+                ));
             }
         }
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/charon-plugin");
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libstrongswan-kernel-cipherlane.so");
+        let place =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("libstrongswan-kernel-cipherlane.so");
         let made = Command::new(script).arg(&place).output();
         let made = made.map_err(|error| error.to_string())?;
         match made.status.success() {
@@ -110,7 +113,10 @@ impl Charon {
         }
         let mut command = rig.within_namespace(host, "sh");
         let _ = std::fs::remove_file(place.join("vici"));
-        let script = format!("mount --bind '{}' {PLUGINS} && exec {CHARON}", plugins.display());
+        let script = format!(
+            "mount --bind '{}' {PLUGINS} && exec {CHARON}",
+            plugins.display()
+        );
         command.args(["-c", &script]).stdin(Stdio::null());
         command.env("STRONGSWAN_CONF", place.join("strongswan.conf"));
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -133,7 +139,11 @@ impl Charon {
     /// Runs its command, which must succeed; what it prints.
     pub(crate) fn swanctl(&self, arguments: &[&str]) -> String {
         let output = self.try_swanctl(arguments);
-        assert!(output.status.success(), "{arguments:?}: {output:?}\n{}", self.log());
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {output:?}\n{}",
+            self.log()
+        );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -141,7 +151,9 @@ impl Charon {
         let mut command = Command::new(SWANCTL);
         command.env("STRONGSWAN_CONF", self.place.join("strongswan.conf"));
         command.env("SWANCTL_DIR", &self.place);
-        command.args(arguments).args(["--uri", &format!("unix://{}/vici", self.place.display())]);
+        command
+            .args(arguments)
+            .args(["--uri", &format!("unix://{}/vici", self.place.display())]);
         command.output().unwrap()
     }
 
@@ -203,11 +215,7 @@ impl Settings {
              {remote}\n }}\n children {{ net {{\n local_ts = {}/32\n remote_ts = {}/32\n \
              esp_proposals = aes128gcm16\n {}\n }} }}\n }}\n}}\nsecrets {{ ike {{ secret = \"a \
              secret of the test\" }}\n {} }}\n",
-            self.connection,
-            INNER[own],
-            INNER[other],
-            self.child,
-            self.secrets
+            self.connection, INNER[own], INNER[other], self.child, self.secrets
         )
     }
 }

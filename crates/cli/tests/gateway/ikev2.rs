@@ -24,16 +24,21 @@ fn gateways(hosts: &[Host]) -> Option<Rig> {
         return None;
     }
     for &host in hosts {
-        let directory = rig.path(["a", "b"][host as usize]);
-        std::fs::create_dir_all(&directory).unwrap();
-        let text = format!(
-            "socket = \"status\"\ncontrol = \"control\"\n[interface]\naddresses = [\"{}/32\"]\n",
-            INNER[host as usize]
-        );
-        std::fs::write(directory.join("gateway.toml"), text).unwrap();
-        rig.start(host);
+        wait_for_ike(&mut rig, host);
     }
     Some(rig)
+}
+
+/// Starts a gateway that has no tunnels but those of IKE.
+fn wait_for_ike(rig: &mut Rig, host: Host) {
+    let directory = rig.path(["a", "b"][host as usize]);
+    std::fs::create_dir_all(&directory).unwrap();
+    let text = format!(
+        "socket = \"status\"\ncontrol = \"control\"\n[interface]\naddresses = [\"{}/32\"]\n",
+        INNER[host as usize]
+    );
+    std::fs::write(directory.join("gateway.toml"), text).unwrap();
+    rig.start(host);
 }
 
 /// The far end is charon's own ESP.
@@ -62,17 +67,23 @@ impl Traffic {
             let socket = UdpSocket::bind((INNER[0], 0)).unwrap();
             let mut answer = [0; 64];
             // Who answers may just begin.
-            socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+            socket
+                .set_read_timeout(Some(Duration::from_millis(200)))
+                .unwrap();
             while {
                 let _ = socket.send_to(b"hello", (INNER[1], 7));
                 socket.recv(&mut answer).is_err() && !stopped.load(Ordering::Relaxed)
             } {}
             while socket.recv(&mut answer).is_ok() {}
-            socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            socket
+                .set_read_timeout(Some(Duration::from_secs(20)))
+                .unwrap();
             while !stopped.load(Ordering::Relaxed) {
                 let number = count.load(Ordering::Relaxed).to_be_bytes();
                 let asked = [&number[..], MARK].concat();
-                socket.send_to(&asked, (INNER[1], 7)).map_err(|error| error.to_string())?;
+                socket
+                    .send_to(&asked, (INNER[1], 7))
+                    .map_err(|error| error.to_string())?;
                 match socket.recv(&mut answer) {
                     Ok(len) if answer[..len] == asked => count.fetch_add(1, Ordering::Relaxed),
                     other => return Err(format!("{other:?} instead of answer {number:?}")),
@@ -136,13 +147,17 @@ fn rekey_from_both_sides(rig: &Rig, ends: [&Charon; 2]) {
     while begin.elapsed() < Duration::from_secs(6) && !traffic.thread.is_finished() {
         std::thread::sleep(Duration::from_millis(50));
     }
-    traffic.end().unwrap_or_else(|lost| panic!("{lost}\n{}{}", ends[0].log(), ends[1].log()));
+    traffic
+        .end()
+        .unwrap_or_else(|lost| panic!("{lost}\n{}{}", ends[0].log(), ends[1].log()));
     drop(echo);
 }
 
 fn refused(status: &Value) -> Vec<&Value> {
     let tunnels = status["tunnels"].as_array().unwrap().iter();
-    tunnels.map(|tunnel| &tunnel["inbound"]["refused"]).collect()
+    tunnels
+        .map(|tunnel| &tunnel["inbound"]["refused"])
+        .collect()
 }
 
 #[test]
@@ -164,12 +179,20 @@ fn charon_of_another_esp_talks_to_the_gateway() {
     }
     rekey_from_both_sides(&rig, [&a, &b]);
     let status = rig.wait_for(Host::A, "the end of the old SAs", |status| {
-        status["tunnels"].as_array().is_some_and(|tunnels| tunnels.len() == 1)
+        status["tunnels"]
+            .as_array()
+            .is_some_and(|tunnels| tunnels.len() == 1)
     });
     assert_eq!(refused(&status), [&serde_json::json!({})]);
     a.swanctl(&["--terminate", "--ike", "net"]);
-    rig.wait_for(Host::A, "the end", |status| status["tunnels"] == serde_json::json!([]));
-    assert!(!rig.log(Host::A).contains("was refused"), "{}", rig.log(Host::A));
+    rig.wait_for(Host::A, "the end", |status| {
+        status["tunnels"] == serde_json::json!([])
+    });
+    assert!(
+        !rig.log(Host::A).contains("was refused"),
+        "{}",
+        rig.log(Host::A)
+    );
 }
 
 #[test]
@@ -229,6 +252,61 @@ fn send_in_vain(rig: &Rig) {
 }
 
 #[test]
+fn the_control_socket_stands_anything() {
+    use rustix::net::{
+        AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, recv, send,
+        socket,
+    };
+    let Some(rig) = rig() else {
+        return;
+    };
+    let mut rig = rig;
+    wait_for_ike(&mut rig, Host::A);
+    let path = rig.path("a").join("control");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let address = SocketAddrUnix::new(&path).unwrap();
+    let hello = [&[0, 1, 0, 0, 0, 0, 0, 1][..], b"CLGW", &[0, 1, 1, 0]].concat();
+    let mut seed = 1u64;
+    let mut reply = [0; 2048];
+    for round in 0..200 {
+        let client = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        connect(&client, &address).unwrap();
+        let mut messages = vec![hello.clone()];
+        if round % 4 == 0 {
+            messages.clear();
+        }
+        for _ in 0..8 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let len = (seed >> 33) as usize % if round % 10 == 0 { 9000 } else { 200 } + 1;
+            let mut message: Vec<u8> = (0..len).map(|at| (seed >> (at % 57)) as u8).collect();
+            // Mostly a kind that there is.
+            if len > 8 && round % 3 > 0 {
+                message[..2].copy_from_slice(&[0, (seed >> 40) as u8 % 12]);
+            }
+            messages.push(message);
+        }
+        for message in messages {
+            if send(&client, &message, SendFlags::NOSIGNAL).is_err() {
+                break;
+            }
+            // A reply, or the end of the connection.
+            match recv(&client, &mut reply[..], RecvFlags::empty()) {
+                Ok((len, _)) if len >= 8 => assert_eq!(reply[0] & 0x80, 0x80),
+                other => {
+                    assert!(matches!(other, Ok((0, _)) | Err(_)), "{other:?}");
+                    break;
+                }
+            }
+        }
+    }
+    let status = rig.status(Host::A).expect("the gateway lives");
+    assert_eq!(status["tunnels"], serde_json::json!([]));
+    assert!(rig.end(Host::A, Signal::TERM));
+    assert!(!path.exists());
+}
+
+#[test]
 fn both_ends_rekey_and_lose_nothing() {
     let Some(rig) = gateways(&[Host::A, Host::B]) else {
         return;
@@ -240,7 +318,11 @@ fn both_ends_rekey_and_lose_nothing() {
     rekey_from_both_sides(&rig, [&a, &b]);
     for host in [Host::A, Host::B] {
         let status = rig.status(host).unwrap();
-        assert!(refused(&status).iter().all(|refused| **refused == serde_json::json!({})));
+        assert!(
+            refused(&status)
+                .iter()
+                .all(|refused| **refused == serde_json::json!({}))
+        );
         crate::schema::judge("gateway-status", &rig.shown(host));
     }
 }
@@ -256,9 +338,13 @@ fn certificates(rig: &Rig) -> std::path::PathBuf {
         assert!(made.status.success(), "openssl {arguments}: {made:?}");
     };
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
-    openssl(&format!("req -x509 {key} -keyout ca.key -out ca.pem -subj /CN=ca -days 2"));
+    openssl(&format!(
+        "req -x509 {key} -keyout ca.key -out ca.pem -subj /CN=ca -days 2"
+    ));
     for end in ["a", "b"] {
-        openssl(&format!("req {key} -keyout {end}.key -out {end}.csr -subj /CN={end}.example"));
+        openssl(&format!(
+            "req {key} -keyout {end}.key -out {end}.csr -subj /CN={end}.example"
+        ));
         let names = format!("subjectAltName=DNS:{end}.example\n");
         std::fs::write(place.join(format!("{end}.ext")), names).unwrap();
         openssl(&format!(
@@ -290,7 +376,11 @@ fn certificates_and_eap_open_a_tunnel() {
         let own = |end| by_certificate(end, true);
         let other = |end| by_certificate(end, false);
         let (as_a, a_for_b, secrets) = match is_eap {
-            true => (by_eap.clone(), by_eap.clone(), [secret; 2].map(str::to_owned)),
+            true => (
+                by_eap.clone(),
+                by_eap.clone(),
+                [secret; 2].map(str::to_owned),
+            ),
             false => (own("a"), other("a"), [String::new(), String::new()]),
         };
         let [of_a, of_b] = secrets;
@@ -311,10 +401,16 @@ fn certificates_and_eap_open_a_tunnel() {
         let a = Charon::start(&rig, Host::A, Carrier::Gateway, &settings_a);
         a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
         rig.wait_until_connected();
-        let how = if is_eap { "with EAP successful" } else { "with ECDSA" };
+        let how = if is_eap {
+            "with EAP successful"
+        } else {
+            "with ECDSA"
+        };
         assert!(b.count(how) > 0, "{how}\n{}", b.log());
         a.swanctl(&["--terminate", "--ike", "net"]);
-        rig.wait_for(Host::A, "the end", |status| status["tunnels"] == serde_json::json!([]));
+        rig.wait_for(Host::A, "the end", |status| {
+            status["tunnels"] == serde_json::json!([])
+        });
     }
 }
 
@@ -328,7 +424,10 @@ struct Nat {
 
 impl Nat {
     fn start(rig: &Rig) -> Nat {
-        let (stop, lives) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        let (stop, lives) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU32::new(0)),
+        );
         let (stopped, wanted) = (stop.clone(), lives.clone());
         let thread = rig.beside(Host::Router, move || {
             let bind = |address: &str, port: u16| {
@@ -389,12 +488,20 @@ fn a_nat_that_forgets_is_followed() {
         ..Settings::default()
     };
     let b = Charon::start(&rig, Host::B, Carrier::Gateway, &behind(OUTER[1], "%any"));
-    let a = Charon::start(&rig, Host::A, Carrier::Gateway, &behind(OUTER[0], "192.0.2.254"));
+    let a = Charon::start(
+        &rig,
+        Host::A,
+        Carrier::Gateway,
+        &behind(OUTER[0], "192.0.2.254"),
+    );
     a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
     rig.wait_until_connected();
     let peer = |status: &Value| status["tunnels"][0]["peer"].as_str().map(str::to_owned);
     let before = peer(&rig.status(Host::B).unwrap()).unwrap();
-    assert!(before.starts_with("198.51.100.254:") && !before.ends_with(":4500"), "{before}");
+    assert!(
+        before.starts_with("198.51.100.254:") && !before.ends_with(":4500"),
+        "{before}"
+    );
     nat.lives.store(1, Ordering::Relaxed);
     rig.wait_until_connected();
     let after = rig.wait_for(Host::B, "the new port", |status| {
@@ -456,7 +563,9 @@ fn lifetimes_are_told_and_children_replaced_in_time() {
     wait_until("four CHILD_SAs", &[&a, &b], || {
         a.count("outbound CHILD_SA net") >= 3 || traffic.thread.is_finished()
     });
-    traffic.end().unwrap_or_else(|lost| panic!("{lost}\n{}{}", a.log(), b.log()));
+    traffic
+        .end()
+        .unwrap_or_else(|lost| panic!("{lost}\n{}{}", a.log(), b.log()));
     drop(echo);
     assert!(a.count("creating rekey job") >= 3, "{}", a.log());
 }

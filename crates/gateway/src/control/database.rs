@@ -18,9 +18,7 @@ use cipherlane_esp::{
 
 use super::blocks::blocks;
 use super::inbox::{Inbox, Seldom};
-use super::message::{
-    Action, Direction, Limits, NewSa, Policy, Range, Reason, Refusal, SaId,
-};
+use super::message::{Action, Direction, Limits, NewSa, Policy, Range, Reason, Refusal, SaId};
 use super::routes::Wanted;
 use super::transforms;
 use crate::config::{SaConfig, TunnelConfig};
@@ -151,7 +149,10 @@ impl Database {
         used.extend(self.larval.keys());
         used.extend(fixed);
         let spi = spi::allot(spi::ALONE, &used).ok_or_else(|| {
-            Refusal::new(Reason::Limit, "no SPI is left, or there are no random numbers")
+            Refusal::new(
+                Reason::Limit,
+                "no SPI is left, or there are no random numbers",
+            )
         })?;
         self.larval.insert(spi, Instant::now());
         Ok(spi)
@@ -173,7 +174,11 @@ impl Database {
         if new.source.is_ipv4() != new.destination.is_ipv4() {
             return Err(Refusal::malformed("an SA's ends are of one family"));
         }
-        let peer = if new.is_inbound { new.source } else { new.destination };
+        let peer = if new.is_inbound {
+            new.source
+        } else {
+            new.destination
+        };
         if peer.ip().is_unspecified() || peer.ip().is_multicast() || peer.port() == 0 {
             return Err(Refusal::malformed("nobody can be at the peer's address"));
         }
@@ -302,7 +307,11 @@ impl Database {
         self.larval.clear();
     }
 
-    pub(super) fn add_policy(&mut self, policy: Policy, own: Option<IpAddr>) -> Result<(), Refusal> {
+    pub(super) fn add_policy(
+        &mut self,
+        policy: Policy,
+        own: Option<IpAddr>,
+    ) -> Result<(), Refusal> {
         if policy.action == Action::Pass {
             return Err(Refusal::unsupported(
                 "what is not protected does not come to the gateway: set a route beside its \
@@ -345,9 +354,10 @@ impl Database {
             return Err(no_policy());
         }
         let is_inbound = policy.direction != Direction::Out;
-        let of = self.sas.iter().filter(|(_, sa)| {
-            sa.reqid == policy.reqid && sa.is_inbound() == is_inbound
-        });
+        let of = self
+            .sas
+            .iter()
+            .filter(|(_, sa)| sa.reqid == policy.reqid && sa.is_inbound() == is_inbound);
         let uses = of.filter_map(|(id, _)| self.query_sa(*id).ok()?.idle);
         Ok(uses.min())
     }
@@ -522,7 +532,10 @@ impl Database {
                 told: Seldom::default(),
             })
         };
-        let retired = self.retired.keys().filter(|p| p.direction == Direction::Out);
+        let retired = self
+            .retired
+            .keys()
+            .filter(|p| p.direction == Direction::Out);
         let mut traps: Vec<_> = waiting.chain(dropping).map(trap).collect();
         traps.extend(retired.map(|policy| {
             let action = Action::Drop;
@@ -537,7 +550,13 @@ impl Database {
         let peers: HashSet<IpAddr> = self
             .sas
             .values()
-            .map(|sa| if sa.is_inbound() { sa.source } else { sa.destination })
+            .map(|sa| {
+                if sa.is_inbound() {
+                    sa.source
+                } else {
+                    sa.destination
+                }
+            })
             .map(|peer| peer.ip())
             .collect();
         let (mut wanted, mut left_out) = (Wanted::new(), Vec::new());

@@ -115,7 +115,10 @@ impl Ports {
         });
         done.map_err(|error| {
             let to = datagram.destination;
-            Refusal::new(super::message::Reason::Failed, format!("not sent to {to}: {error}"))
+            Refusal::new(
+                super::message::Reason::Failed,
+                format!("not sent to {to}: {error}"),
+            )
         })
     }
 }

@@ -82,8 +82,8 @@ impl Routes {
             let prefix = Prefix { address, len };
             let mut message = Netlink::route(index, prefix);
             message.header.protocol = PROTOCOL;
-            let removed = remove(&mut netlink, message)
-                .and_then(|()| remove(&mut netlink, guarding(prefix)));
+            let removed =
+                remove(&mut netlink, message).and_then(|()| remove(&mut netlink, guarding(prefix)));
             if let Err(error) = removed {
                 tracing::warn!("the routes of {prefix} cannot be removed: {error}");
             }

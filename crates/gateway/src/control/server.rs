@@ -414,7 +414,9 @@ impl Server {
             ));
         }
         if role != Some(Role::Commands) {
-            return Err(Refusal::malformed("requests begin with a hello for commands"));
+            return Err(Refusal::malformed(
+                "requests begin with a hello for commands",
+            ));
         }
         let mut reply = header.done();
         match request {
@@ -449,7 +451,9 @@ impl Server {
                 source,
                 destination,
                 is_in_udp,
-            } => self.database.update_sa(id, source, destination, is_in_udp)?,
+            } => self
+                .database
+                .update_sa(id, source, destination, is_in_udp)?,
             Request::DeleteSa(id) => self.database.delete_sa(id)?,
             Request::FlushSas => self.database.flush_sas(),
             Request::AddPolicy { policy, own } => self.database.add_policy(policy, own)?,

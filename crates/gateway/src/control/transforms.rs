@@ -76,7 +76,8 @@ pub(super) fn numbers() -> [(u16, u16); ALL.len()] {
 
 /// A transform and its name.
 pub(super) fn find(encryption: u16, integrity: u16) -> Result<(Transform, &'static str), Refusal> {
-    let is_it = |entry: &&(u16, u16, Transform, &str)| (entry.0, entry.1) == (encryption, integrity);
+    let is_it =
+        |entry: &&(u16, u16, Transform, &str)| (entry.0, entry.1) == (encryption, integrity);
     match ALL.iter().find(is_it) {
         Some(&(_, _, transform, name)) => Ok((transform, name)),
         None => Err(Refusal::unsupported(format!(
@@ -95,7 +96,12 @@ mod tests {
         for (encryption, integrity) in numbers() {
             assert!(find(encryption, integrity).is_ok());
         }
-        assert!(find(ENCR_AES_CBC, 2).unwrap_err().text.contains("aes256-sha256"));
+        assert!(
+            find(ENCR_AES_CBC, 2)
+                .unwrap_err()
+                .text
+                .contains("aes256-sha256")
+        );
         assert!(find(11, AUTH_HMAC_SHA2_256_128).is_err(), "NULL");
     }
 }

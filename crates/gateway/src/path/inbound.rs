@@ -131,8 +131,7 @@ impl Inbound {
     /// Whether somebody speaks IKE, who is given the datagram.
     #[cold]
     fn pass_to_ike(&self, context: &Context<'_>, received: &Received, datagram: &[u8]) -> bool {
-        let (Some(inbox), Some(from), Some(to)) =
-            (context.inbox, self.from.address(), received.to)
+        let (Some(inbox), Some(from), Some(to)) = (context.inbox, self.from.address(), received.to)
         else {
             return false;
         };

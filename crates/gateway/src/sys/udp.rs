@@ -293,11 +293,7 @@ impl UdpSocket {
     }
 
     /// One read, without waiting. `from` is where the datagrams came from.
-    pub(crate) fn receive(
-        &self,
-        buffer: &mut [u8],
-        from: &mut RawAddress,
-    ) -> io::Result<Received> {
+    pub(crate) fn receive(&self, buffer: &mut [u8], from: &mut RawAddress) -> io::Result<Received> {
         let mut control = Control([0; 128]);
         let mut part = libc::iovec {
             iov_base: buffer.as_mut_ptr().cast(),

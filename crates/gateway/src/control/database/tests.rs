@@ -56,7 +56,12 @@ fn policy(direction: Direction, reqid: u32, source: &str, destination: &str) -> 
 }
 
 fn out(reqid: u32) -> Policy {
-    policy(Direction::Out, reqid, "10.1.0.0-10.1.0.255", "10.2.0.0-10.2.0.255")
+    policy(
+        Direction::Out,
+        reqid,
+        "10.1.0.0-10.1.0.255",
+        "10.2.0.0-10.2.0.255",
+    )
 }
 
 fn table(database: &mut Database) -> Table {
@@ -75,7 +80,11 @@ fn an_sa_is_replaced_before_the_old_one_goes() {
     let peer = "198.51.100.1";
     all.add_policy(out(1), None).unwrap();
     assert!(sent_by(&table(&mut all)).is_none());
-    assert!(table(&mut all).trap(address("10.1.0.9"), address("10.2.0.1")).is_some());
+    assert!(
+        table(&mut all)
+            .trap(address("10.1.0.9"), address("10.2.0.1"))
+            .is_some()
+    );
     all.add_sa(sa(0x1001, true, 1, peer)).unwrap();
     all.add_sa(sa(0x2001, false, 1, peer)).unwrap();
     assert_eq!(sent_by(&table(&mut all)), Some(0x2001));
@@ -97,7 +106,9 @@ fn an_sa_is_replaced_before_the_old_one_goes() {
     all.delete_sa((0x2002, address(peer))).unwrap();
     let trapped = table(&mut all);
     assert!(sent_by(&trapped).is_none() && trapped.by_spi(0x1002).is_none());
-    let trap = trapped.trap(address("10.1.0.1"), address("10.2.0.1")).unwrap();
+    let trap = trapped
+        .trap(address("10.1.0.1"), address("10.2.0.1"))
+        .unwrap();
     assert!(trap.acquires && trap.reqid == 1);
 }
 
@@ -105,7 +116,12 @@ fn an_sa_is_replaced_before_the_old_one_goes() {
 fn policies_are_counted_and_the_narrowest_one_decides() {
     let mut all = database();
     let peer = "198.51.100.1";
-    let wide = policy(Direction::Out, 1, "10.1.0.0-10.1.0.255", "10.0.0.0-10.255.255.255");
+    let wide = policy(
+        Direction::Out,
+        1,
+        "10.1.0.0-10.1.0.255",
+        "10.0.0.0-10.255.255.255",
+    );
     for (added, count) in [(wide, 2), (out(2), 1)] {
         for _ in 0..count {
             all.add_policy(added, None).unwrap();
@@ -122,12 +138,17 @@ fn policies_are_counted_and_the_narrowest_one_decides() {
     all.delete_policy(wide).unwrap();
     let none = table(&mut all);
     assert!(sent_by(&none).is_none() && none.by_spi(0x1001).is_none());
-    assert_eq!(all.delete_policy(wide).unwrap_err().reason, Reason::NotFound);
+    assert_eq!(
+        all.delete_policy(wide).unwrap_err().reason,
+        Reason::NotFound
+    );
     let mut drops = out(3);
     drops.action = Action::Drop;
     all.add_policy(drops, None).unwrap();
     let dropping = table(&mut all);
-    let trap = dropping.trap(address("10.1.0.1"), address("10.2.0.1")).unwrap();
+    let trap = dropping
+        .trap(address("10.1.0.1"), address("10.2.0.1"))
+        .unwrap();
     assert!(!trap.acquires);
 }
 
@@ -140,11 +161,17 @@ fn what_cannot_be_done_is_refused_with_a_remedy() {
         all.add_sa(new).unwrap_err()
     };
     for (change, says) in [
-        (&(|new: &mut NewSa| new.is_tunnel = false) as &dyn Fn(&mut NewSa), "mode = tunnel"),
+        (
+            &(|new: &mut NewSa| new.is_tunnel = false) as &dyn Fn(&mut NewSa),
+            "mode = tunnel",
+        ),
         (&|new: &mut NewSa| new.is_in_udp = false, "encap = yes"),
         (&|new: &mut NewSa| new.encryption = 3, "aes128gcm16"),
         (&|new: &mut NewSa| new.spi = 7, "reserved"),
-        (&|new: &mut NewSa| new.encryption_key.truncate(7), "key of 7 bytes"),
+        (
+            &|new: &mut NewSa| new.encryption_key.truncate(7),
+            "key of 7 bytes",
+        ),
         (&|new: &mut NewSa| new.source.set_port(0), "peer"),
     ] {
         let refusal = refused(&mut all, change);
@@ -173,7 +200,8 @@ fn a_peer_that_moves_is_followed() {
     let there: SocketAddr = "203.0.113.5:1024".parse().unwrap();
     let old = address("198.51.100.1");
     all.update_sa((0x2001, old), here, there, true).unwrap();
-    all.update_sa((0x1001, here.ip()), there, here, true).unwrap();
+    all.update_sa((0x1001, here.ip()), there, here, true)
+        .unwrap();
     let moved = table(&mut all);
     let tunnel = moved.by_spi(0x1001).unwrap();
     assert_eq!(tunnel.peer(), there);
@@ -181,7 +209,10 @@ fn a_peer_that_moves_is_followed() {
     assert_eq!(tunnel.outbound.spi(), 0x2001);
     assert!(all.query_sa((0x2001, old)).is_err());
     assert!(all.query_sa((0x2001, there.ip())).is_ok());
-    assert!(all.update_sa((0x2001, there.ip()), here, there, false).is_err());
+    assert!(
+        all.update_sa((0x2001, there.ip()), here, there, false)
+            .is_err()
+    );
 }
 
 #[test]
@@ -195,7 +226,10 @@ fn routes_are_those_of_policies_but_for_the_way_to_the_peer() {
     let around = policy(Direction::Out, 3, "10.1.0.1", "198.51.100.0-198.51.100.255");
     all.add_policy(around, None).unwrap();
     let (wanted, left_out) = all.routes();
-    assert_eq!(wanted.into_iter().collect::<Vec<_>>(), [((address("10.2.0.0"), 24), Some(own))]);
+    assert_eq!(
+        wanted.into_iter().collect::<Vec<_>>(),
+        [((address("10.2.0.0"), 24), Some(own))]
+    );
     assert_eq!(left_out.len(), 2);
 }
 
@@ -208,14 +242,22 @@ fn what_a_dead_daemon_protected_is_dropped_while_the_next_one_begins() {
     all.retire();
     let retired = table(&mut all);
     assert!(retired.tunnels().is_empty());
-    assert!(!retired.trap(address("10.1.0.1"), address("10.2.0.1")).unwrap().acquires);
+    assert!(
+        !retired
+            .trap(address("10.1.0.1"), address("10.2.0.1"))
+            .unwrap()
+            .acquires
+    );
     assert_eq!(all.routes().0.len(), 1);
     assert!(!all.tick());
     all.retired_until = Some(Instant::now());
     assert!(all.tick() && !all.tick());
     assert!(all.routes().0.is_empty());
     let none = table(&mut all);
-    assert!(none.trap(address("10.1.0.1"), address("10.2.0.1")).is_none());
+    assert!(
+        none.trap(address("10.1.0.1"), address("10.2.0.1"))
+            .is_none()
+    );
 }
 
 #[test]
@@ -239,10 +281,15 @@ fn a_lifetime_that_passes_is_told_by_the_id_that_the_sa_has_then() {
     all.add_sa(new).unwrap();
     let here: SocketAddr = "192.0.2.1:4500".parse().unwrap();
     let there: SocketAddr = "203.0.113.5:4500".parse().unwrap();
-    all.update_sa((0x2001, address("198.51.100.1")), here, there, true).unwrap();
+    all.update_sa((0x2001, address("198.51.100.1")), here, there, true)
+        .unwrap();
     all.tick();
     let told = all.inbox.take();
-    let Some(super::super::inbox::Notice::Expired { serial, is_hard: false }) = told.front() else {
+    let Some(super::super::inbox::Notice::Expired {
+        serial,
+        is_hard: false,
+    }) = told.front()
+    else {
         panic!("{told:?}");
     };
     assert_eq!(all.find(*serial), Some((0x2001, there.ip())));
