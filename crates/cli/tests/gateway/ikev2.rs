@@ -15,6 +15,8 @@ use crate::rig::{Host, OUTER, Rig, rig};
 /// What no packet on the wire may hold.
 const MARK: &[u8] = b"this must not be seen by anybody";
 
+const PROPOSAL: &str = "esp_proposals = aes256-sha512-esn";
+
 const CHILD: [&str; 2] = ["--child", "net"];
 
 /// Hosts whose gateways wait for IKE.
@@ -33,8 +35,10 @@ fn gateways(hosts: &[Host]) -> Option<Rig> {
 fn wait_for_ike(rig: &mut Rig, host: Host) {
     let directory = rig.path(["a", "b"][host as usize]);
     std::fs::create_dir_all(&directory).unwrap();
+    // One end has many threads: IKE comes to the first of their sockets.
+    let threads = 1 + host as usize;
     let text = format!(
-        "socket = \"status\"\ncontrol = \"control\"\n[interface]\naddresses = [\"{}/32\"]\n",
+        "threads = {threads}\nsocket = \"status\"\ncontrol = \"control\"\n[interface]\naddresses = [\"{}/32\"]\n",
         INNER[host as usize]
     );
     std::fs::write(directory.join("gateway.toml"), text).unwrap();
@@ -311,8 +315,12 @@ fn both_ends_rekey_and_lose_nothing() {
     let Some(rig) = gateways(&[Host::A, Host::B]) else {
         return;
     };
-    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &Settings::default());
-    let a = Charon::start(&rig, Host::A, Carrier::Gateway, &Settings::default());
+    let settings = Settings {
+        child: "esp_proposals = chacha20poly1305-esn".to_owned(),
+        ..Settings::default()
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &settings);
+    let a = Charon::start(&rig, Host::A, Carrier::Gateway, &settings);
     a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
     rig.wait_until_connected();
     rekey_from_both_sides(&rig, [&a, &b]);
@@ -323,6 +331,7 @@ fn both_ends_rekey_and_lose_nothing() {
                 .iter()
                 .all(|refused| **refused == serde_json::json!({}))
         );
+        assert_eq!(status["tunnels"][0]["transform"], "chacha20-poly1305");
         crate::schema::judge("gateway-status", &rig.shown(host));
     }
 }
@@ -551,10 +560,14 @@ fn lifetimes_are_told_and_children_replaced_in_time() {
         return;
     };
     let short = Settings {
-        child: "rekey_time = 2s\n life_time = 20s\n rand_time = 0s".to_owned(),
+        child: format!("rekey_time = 2s\n life_time = 20s\n rand_time = 0s\n {PROPOSAL}"),
         ..Settings::default()
     };
-    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &Settings::default());
+    let long = Settings {
+        child: PROPOSAL.to_owned(),
+        ..Settings::default()
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &long);
     let a = Charon::start(&rig, Host::A, Carrier::Gateway, &short);
     a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
     rig.wait_until_connected();
