@@ -15,6 +15,8 @@ use crate::rig::{Host, OUTER, Rig, rig};
 /// What no packet on the wire may hold.
 const MARK: &[u8] = b"this must not be seen by anybody";
 
+const PROPOSAL: &str = "esp_proposals = aes256-sha512-esn";
+
 const CHILD: [&str; 2] = ["--child", "net"];
 
 /// Hosts whose gateways wait for IKE.
@@ -24,16 +26,23 @@ fn gateways(hosts: &[Host]) -> Option<Rig> {
         return None;
     }
     for &host in hosts {
-        let directory = rig.path(["a", "b"][host as usize]);
-        std::fs::create_dir_all(&directory).unwrap();
-        let text = format!(
-            "socket = \"status\"\ncontrol = \"control\"\n[interface]\naddresses = [\"{}/32\"]\n",
-            INNER[host as usize]
-        );
-        std::fs::write(directory.join("gateway.toml"), text).unwrap();
-        rig.start(host);
+        wait_for_ike(&mut rig, host);
     }
     Some(rig)
+}
+
+/// Starts a gateway that has no tunnels but those of IKE.
+fn wait_for_ike(rig: &mut Rig, host: Host) {
+    let directory = rig.path(["a", "b"][host as usize]);
+    std::fs::create_dir_all(&directory).unwrap();
+    // One end has many threads: IKE comes to the first of their sockets.
+    let threads = 1 + host as usize;
+    let text = format!(
+        "threads = {threads}\nsocket = \"status\"\ncontrol = \"control\"\n[interface]\naddresses = [\"{}/32\"]\n",
+        INNER[host as usize]
+    );
+    std::fs::write(directory.join("gateway.toml"), text).unwrap();
+    rig.start(host);
 }
 
 /// The far end is charon's own ESP.
@@ -247,12 +256,71 @@ fn send_in_vain(rig: &Rig) {
 }
 
 #[test]
+fn the_control_socket_stands_anything() {
+    use rustix::net::{
+        AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, recv, send,
+        socket,
+    };
+    let Some(rig) = rig() else {
+        return;
+    };
+    let mut rig = rig;
+    wait_for_ike(&mut rig, Host::A);
+    let path = rig.path("a").join("control");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let address = SocketAddrUnix::new(&path).unwrap();
+    let hello = [&[0, 1, 0, 0, 0, 0, 0, 1][..], b"CLGW", &[0, 1, 1, 0]].concat();
+    let mut seed = 1u64;
+    let mut reply = [0; 2048];
+    for round in 0..200 {
+        let client = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        connect(&client, &address).unwrap();
+        let mut messages = vec![hello.clone()];
+        if round % 4 == 0 {
+            messages.clear();
+        }
+        for _ in 0..8 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let len = (seed >> 33) as usize % if round % 10 == 0 { 9000 } else { 200 } + 1;
+            let mut message: Vec<u8> = (0..len).map(|at| (seed >> (at % 57)) as u8).collect();
+            // Mostly a kind that there is.
+            if len > 8 && round % 3 > 0 {
+                message[..2].copy_from_slice(&[0, (seed >> 40) as u8 % 12]);
+            }
+            messages.push(message);
+        }
+        for message in messages {
+            if send(&client, &message, SendFlags::NOSIGNAL).is_err() {
+                break;
+            }
+            // A reply, or the end of the connection.
+            match recv(&client, &mut reply[..], RecvFlags::empty()) {
+                Ok((len, _)) if len >= 8 => assert_eq!(reply[0] & 0x80, 0x80),
+                other => {
+                    assert!(matches!(other, Ok((0, _)) | Err(_)), "{other:?}");
+                    break;
+                }
+            }
+        }
+    }
+    let status = rig.status(Host::A).expect("the gateway lives");
+    assert_eq!(status["tunnels"], serde_json::json!([]));
+    assert!(rig.end(Host::A, Signal::TERM));
+    assert!(!path.exists());
+}
+
+#[test]
 fn both_ends_rekey_and_lose_nothing() {
     let Some(rig) = gateways(&[Host::A, Host::B]) else {
         return;
     };
-    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &Settings::default());
-    let a = Charon::start(&rig, Host::A, Carrier::Gateway, &Settings::default());
+    let settings = Settings {
+        child: "esp_proposals = chacha20poly1305-esn".to_owned(),
+        ..Settings::default()
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &settings);
+    let a = Charon::start(&rig, Host::A, Carrier::Gateway, &settings);
     a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
     rig.wait_until_connected();
     rekey_from_both_sides(&rig, [&a, &b]);
@@ -263,6 +331,7 @@ fn both_ends_rekey_and_lose_nothing() {
                 .iter()
                 .all(|refused| **refused == serde_json::json!({}))
         );
+        assert_eq!(status["tunnels"][0]["transform"], "chacha20-poly1305");
         crate::schema::judge("gateway-status", &rig.shown(host));
     }
 }
@@ -491,10 +560,14 @@ fn lifetimes_are_told_and_children_replaced_in_time() {
         return;
     };
     let short = Settings {
-        child: "rekey_time = 2s\n life_time = 20s\n rand_time = 0s".to_owned(),
+        child: format!("rekey_time = 2s\n life_time = 20s\n rand_time = 0s\n {PROPOSAL}"),
         ..Settings::default()
     };
-    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &Settings::default());
+    let long = Settings {
+        child: PROPOSAL.to_owned(),
+        ..Settings::default()
+    };
+    let b = Charon::start(&rig, Host::B, Carrier::Gateway, &long);
     let a = Charon::start(&rig, Host::A, Carrier::Gateway, &short);
     a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);
     rig.wait_until_connected();

@@ -79,6 +79,9 @@ struct Sa {
     used: Option<Instant>,
 }
 
+/// An inbound SA of a database.
+type Opening<'a> = (SaId, &'a Sa, Arc<InboundSa>);
+
 /// What both SAs of a tunnel have in common.
 #[derive(Clone, Copy)]
 struct Description {
@@ -412,7 +415,7 @@ impl Database {
         let mut children = Children::default();
         // By reqid: the outbound SA that came last, and all inbound ones, the last one first.
         let mut outbound: HashMap<u32, (&Sa, Arc<OutboundSa>)> = HashMap::new();
-        let mut inbound: BTreeMap<u32, Vec<(SaId, &Sa, Arc<InboundSa>)>> = BTreeMap::new();
+        let mut inbound: BTreeMap<u32, Vec<Opening<'_>>> = BTreeMap::new();
         for (id, sa) in &self.sas {
             match &sa.half {
                 Half::Out(half) => {
