@@ -63,7 +63,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// As [`write`], for a regular file that must survive a crash of the machine: when this returns,
+/// As [`write()`], for a regular file that must survive a crash of the machine: when this returns,
 /// content and name are on the disk.
 pub fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let place = Place::find(path, true)?;

@@ -37,7 +37,18 @@ static LOCKED: AtomicUsize = AtomicUsize::new(0);
 static FULL: AtomicBool = AtomicBool::new(false);
 
 /// Which units are taken.
-static TAKEN: Mutex<[u64; LEN / UNIT / BITS]> = Mutex::new([0; LEN / UNIT / BITS]);
+static TAKEN: Mutex<Taken> = Mutex::new(Taken {
+    map: [0; LEN / UNIT / BITS],
+    too_many: usize::MAX,
+});
+
+struct Taken {
+    /// A bit a unit.
+    map: [u64; LEN / UNIT / BITS],
+    /// So many free units in a row were looked for and not found, and none has become free since:
+    /// ten thousand tunnels allocate a million times where everything is taken.
+    too_many: usize,
+}
 
 thread_local! {
     /// Scopes that this thread is in.
@@ -112,16 +123,20 @@ fn offset(address: usize) -> Option<usize> {
 /// The first of `units` free ones in a row, which are then taken.
 fn take(units: usize) -> Option<usize> {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if units >= taken.too_many {
+        return None;
+    }
     let mut free = 0;
     for unit in 0..LEN / UNIT {
-        let is_taken = taken[unit / BITS] >> (unit % BITS) & 1 == 1;
+        let is_taken = taken.map[unit / BITS] >> (unit % BITS) & 1 == 1;
         free = if is_taken { 0 } else { free + 1 };
         if free == units {
             let first = unit + 1 - units;
-            mark(&mut *taken, first, units, true);
+            mark(&mut taken.map, first, units, true);
             return Some(first);
         }
     }
+    taken.too_many = units;
     None
 }
 
@@ -176,7 +191,8 @@ unsafe impl GlobalAlloc for Arena {
         }
         compiler_fence(Ordering::SeqCst);
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-        mark(&mut *taken, offset / UNIT, units(layout), false);
+        mark(&mut taken.map, offset / UNIT, units(layout), false);
+        taken.too_many = usize::MAX;
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {

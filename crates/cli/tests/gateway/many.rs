@@ -1,6 +1,7 @@
 //! Ten thousand tunnels in one process.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::process::Command;
 use std::time::Duration;
 
 use cipherlane_gateway::pair::{inner_of_many, write_many};
@@ -76,4 +77,27 @@ fn ten_thousand_tunnels_start_and_carry() {
     passes(&rig, TUNNELS - 1);
     rig.wait_for_words(Host::A, "unchanged=9999");
     assert!(rig.end(Host::A, Signal::TERM));
+}
+
+#[test]
+fn the_bench_of_many_tunnels_has_its_form() {
+    if rig().is_none() {
+        return;
+    }
+    if Command::new("iperf3").arg("-v").output().is_err() {
+        let message = "SKIPPED, gateway bench is NOT tested: iperf3 is not here\n";
+        std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
+        return;
+    }
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_cipherlane"));
+    bench.args(["gateway", "bench", "--tunnels", "1,20"]);
+    let output = bench.args(["--seconds", "1", "--json"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    crate::schema::judge("gateway-tunnels", &output.stdout);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (cell, tunnels) in report["cells"].as_array().unwrap().iter().zip([1, 20]) {
+        assert_eq!(cell["tunnels"], tunnels);
+        assert!(cell["memory_bytes"].as_u64().unwrap() > 0, "{cell}");
+        assert!(cell["bits_per_second"].as_f64().unwrap() > 0.0, "{cell}");
+    }
 }

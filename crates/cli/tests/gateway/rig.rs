@@ -333,8 +333,10 @@ impl Rig {
     pub(crate) fn echo(&self, address: &str) -> Running {
         let address = address.to_owned();
         let (stop, stopped) = running();
+        let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = self.beside(Host::B, move || {
             let socket = UdpSocket::bind(address).unwrap();
+            ready.send(()).unwrap();
             socket
                 .set_read_timeout(Some(Duration::from_millis(50)))
                 .unwrap();
@@ -345,6 +347,8 @@ impl Rig {
                 }
             }
         });
+        // What comes before is answered by "port unreachable".
+        is_ready.recv().expect("the address can be bound");
         Running {
             stop,
             thread: Some(thread),

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &BenchArgs, counts: &[u32], stop: &Stop) -> Result<(), F
         cells.push(cell);
     }
     let report = Report {
-        machine: super::report::machine(),
+        machine: super::report::machine(args),
         cells,
     };
     super::report::deliver(

@@ -142,7 +142,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let report = report::Report::new(&samples, args.rounds as usize);
+    let report = report::Report::new(&samples, args);
     report.show(args.json.as_deref(), &absent, &failed)?;
     let ours_failed = failed
         .iter()

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::BenchArgs;
 use super::measure::{Found, Sample, Test};
 use super::peers::Peer;
 use crate::failure::Failure;
@@ -51,7 +52,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Report {
-    pub(crate) fn new(samples: &[Sample], rounds: usize) -> Report {
+    pub(crate) fn new(samples: &[Sample], args: &BenchArgs) -> Report {
+        let rounds = args.rounds as usize;
         let mut cells: Vec<Cell> = Vec::new();
         for (place, sample) in samples.iter().enumerate() {
             let is_same = |other: &&Sample| {
@@ -65,7 +67,7 @@ impl Report {
             cells.push(cell(sample, &all, rounds));
         }
         Report {
-            machine: machine(),
+            machine: machine(args),
             cells,
         }
     }
@@ -231,8 +233,8 @@ fn cell(sample: &Sample, all: &[Found], rounds: usize) -> Cell {
     }
 }
 
-/// Processor, how many, and kernel.
-pub(super) fn machine() -> String {
+/// Processor, how many, and kernel; and what of it the VPNs may use.
+pub(super) fn machine(args: &BenchArgs) -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info
         .lines()
@@ -240,9 +242,16 @@ pub(super) fn machine() -> String {
     let model = model.and_then(|rest| rest.split(':').nth(1));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let system = rustix::system::uname();
-    format!(
+    let mut text = format!(
         "{}, {cores} processors, Linux {}",
         model.unwrap_or("unknown processor").trim(),
         system.release().to_string_lossy()
-    )
+    );
+    if let Some(percent) = args.quota {
+        text += &format!(", {percent} % of one processor for the VPN of each end");
+    }
+    if args.old_processor {
+        text += ", without AVX";
+    }
+    text
 }
