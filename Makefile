@@ -55,7 +55,7 @@ run: build
 	@echo 'Programs of this shell that use OpenSSL: eval "$$($(CIPHERLANE) openssl env)"'
 
 test:
-	scripts/needs build test guest
+	scripts/needs build test guest charon
 	cargo test --workspace --no-fail-fast
 	scripts/examples
 	scripts/guest-checks
@@ -69,7 +69,7 @@ guest:
 	scripts/guest-checks all
 
 gateway-interop:
-	scripts/needs build test guest
+	scripts/needs build test guest charon
 	scripts/gateway-interop
 
 # The tests of what depends on the processor. Those that stand on the whole of a program, or
