@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -51,6 +51,12 @@ const MODULES: [&str; 17] = [
     "xfrm_user",
 ];
 
+/// Past the harness, which shows nothing of a test that passes.
+fn skipped(reason: &str) {
+    let message = format!("SKIPPED, Linux's IPsec is NOT tried: {reason}");
+    std::io::stderr().write_all(message.as_bytes()).unwrap();
+}
+
 pub(crate) struct Guest {
     process: Child,
     log: std::path::PathBuf,
@@ -61,6 +67,13 @@ impl Guest {
     pub(crate) fn start(rig: &Rig) -> Option<Guest> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let script = root.join("../../scripts/guest");
+        // The namespaces have no way to the network.
+        let fetched = Command::new(&script).arg("--fetch").output().unwrap();
+        if !fetched.status.success() {
+            assert_eq!(fetched.status.code(), Some(NO_GUESTS));
+            skipped(&String::from_utf8_lossy(&fetched.stderr));
+            return None;
+        }
         rig.ip(Host::Router, "tuntap add dev guest mode tap");
         rig.ip(Host::Router, "addr add 203.0.113.254/24 dev guest");
         rig.ip(Host::Router, "addr add 2001:db8:c::ff/64 dev guest nodad");
@@ -96,9 +109,7 @@ impl Guest {
         while guest.try_run(rig, "true").is_none() {
             if let Some(ended) = guest.process.try_wait().unwrap() {
                 assert_eq!(ended.code(), Some(NO_GUESTS), "{}", guest.log());
-                let message = format!("SKIPPED, Linux's IPsec is NOT tried: {}", guest.log());
-                // Past the harness, which shows nothing of a test that passes.
-                std::io::stderr().write_all(message.as_bytes()).unwrap();
+                skipped(&guest.log());
                 return None;
             }
             let is_late = begin.elapsed() > PATIENCE;
