@@ -9,7 +9,6 @@
 #![allow(clippy::needless_range_loop)]
 
 use core::arch::x86_64::*;
-use core::array;
 
 use arrayvec::ArrayVec;
 
@@ -186,12 +185,12 @@ unsafe fn store<const W: usize>((first, second): Halves<W>, blocks: &mut [Block]
 /// Eight rounds. Their number is even, so that the halves end in their places.
 ///
 /// # Safety
-/// AVX-512 VBMI is there.
+/// AVX-512 VBMI is there, and there are keys of `W` registers.
 #[inline(always)]
 unsafe fn pass<const W: usize>(
     sbox: Substitution,
     forward: bool,
-    keys: [&Keys; W],
+    keys: &[Keys],
     (a, b): &mut Halves<W>,
 ) {
     let (mut i, step) = if forward { (0, 1) } else { (7, -1_isize) };
@@ -199,8 +198,8 @@ unsafe fn pass<const W: usize>(
         // SAFETY: `i` goes through 0 to 7.
         unsafe {
             let key = |r: usize, i: isize| {
-                let subkeys = keys[r].0.as_ptr().cast::<__m512i>();
-                _mm512_load_si512(subkeys.offset(i))
+                let first = keys.as_ptr().add(r).cast::<__m512i>();
+                _mm512_load_si512(first.offset(i))
             };
             for r in 0..W {
                 b[r] = sbox.round(a[r], key(r, i), b[r]);
@@ -225,7 +224,6 @@ unsafe fn crypt<const W: usize>(
     let sbox = Substitution::new(sbox);
     // SAFETY: as for this function.
     unsafe {
-        let keys = array::from_fn(|r| keys.get_unchecked(r));
         let mut halves = load::<W>(blocks);
         for &forward in rounds.passes() {
             pass::<W>(sbox, forward, keys, &mut halves);
@@ -249,8 +247,6 @@ unsafe fn mac<const W: usize>(
     let sbox = Substitution::new(sbox);
     let mut staged = [[[_mm512_setzero_si512(); 2]; STEPS]; W];
     let mut counts = [_mm512_setzero_si512(); W];
-    // SAFETY: as for this function.
-    let keys = array::from_fn(|r| unsafe { keys.get_unchecked(r) });
     // SAFETY: as for this function.
     let mut halves = unsafe {
         for r in 0..W {
