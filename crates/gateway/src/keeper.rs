@@ -259,7 +259,7 @@ fn look_at_path(tunnel: &Tunnel, paths: &mut Paths) {
     }
 }
 
-/// Once a second at most, whatever the rate of failures.
+/// Once per second at most, whatever the rate of failures.
 fn tell_failures(tunnel: &Tunnel, seen: &mut Seen) {
     let failures = tunnel.send_failures.load(Relaxed);
     // Tunnels of IKE that follow each other have one name.

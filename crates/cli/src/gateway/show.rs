@@ -69,7 +69,7 @@ fn text(status: &Status, before: Option<(&Status, Duration)>) -> String {
     lines.push(format!("offloads: {}", said.join(", ")));
     let [read, sent, received, written] = status.calls.batches();
     lines.push(format!(
-        "packets a call: read {read:.1}, sent {sent:.1}, received {received:.1}, written \
+        "packets per call: read {read:.1}, sent {sent:.1}, received {received:.1}, written \
          {written:.1}; a packet costs {:.3} system calls and {:.3} copies",
         status.per_packet.system_calls, status.per_packet.copies
     ));

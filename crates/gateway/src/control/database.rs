@@ -383,7 +383,7 @@ impl Database {
         all.find(|(_, sa)| sa.serial == serial).map(|(id, _)| *id)
     }
 
-    /// Once a second: SAs without traffic grow old too, and uses are noted. Whether tunnels or
+    /// Once per second: SAs without traffic grow old too, and uses are noted. Whether tunnels or
     /// policies have changed.
     pub(super) fn tick(&mut self) -> bool {
         for sa in self.sas.values_mut() {

@@ -113,7 +113,7 @@ impl Inbox {
     }
 }
 
-/// Something that happens once a second at most.
+/// Something that happens once per second at most.
 #[derive(Debug, Default)]
 pub(crate) struct Seldom(AtomicU64);
 

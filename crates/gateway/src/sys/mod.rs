@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `tun` | a queue of a TUN device, and which offloads it takes |
 //! | `udp` | UDP sockets with UDP_SEGMENT and UDP_GRO |
-//! | `raw` | raw sockets for plain ESP, with many packets a call |
+//! | `raw` | raw sockets for plain ESP, with many packets per call |
 //! | `sockaddr` | socket addresses as the kernel reads and writes them |
 
 pub(crate) mod raw;

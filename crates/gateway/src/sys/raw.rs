@@ -1,5 +1,5 @@
-//! Raw sockets that carry ESP as IP protocol 50. The kernel neither cuts nor joins such packets,
-//! so many of them go by one call of sendmmsg and come by one of recvmmsg.
+//! Raw sockets that carry ESP as IP protocol 50. The kernel neither cuts nor joins such packets;
+//! many of them go by one call of sendmmsg and come by one of recvmmsg.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};

@@ -18,9 +18,9 @@ const NO_LOSS: f64 = 0.001;
 /// A test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
-    /// TCP, so many streams.
+    /// TCP, by this number of streams.
     Tcp(u32),
-    /// UDP, datagrams of so many bytes: the highest rate without loss.
+    /// UDP, by datagrams of this size: the highest rate without loss.
     Udp(u32),
     /// Round trips of an idle tunnel, or under a TCP stream.
     Ping(bool),
