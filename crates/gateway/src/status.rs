@@ -10,14 +10,19 @@ use std::time::Duration;
 
 use cipherlane_esp::Refusal;
 use cipherlane_esp::statistics::Statistics;
+use rustix::net::{SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::encapsulation;
+use crate::local;
 use crate::tunnel::Tunnel;
 
 /// The longest time that a reader may take.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Readers that may wait for their turn.
+const BACKLOG: i32 = 128;
 
 /// The longest status that is read.
 const LONGEST: u64 = 256 << 20;
@@ -262,23 +267,8 @@ impl Socket {
             ),
             source,
         };
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).map_err(failed)?;
-        }
-        if UnixStream::connect(path).is_ok() {
-            return Err(failed(io::Error::new(
-                io::ErrorKind::AddrInUse,
-                "another gateway answers there; stop it first",
-            )));
-        }
-        // Only a socket: a file of that name may be somebody's.
-        use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-        if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
-            std::fs::remove_file(path).map_err(failed)?;
-        }
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        let only_owner = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(path, only_owner).map_err(failed)?;
+        let listener = local::listener(path, SocketType::STREAM, SocketFlags::empty(), BACKLOG);
+        let listener = UnixListener::from(listener.map_err(failed)?);
         Ok(Socket {
             path: path.to_owned(),
             listener,

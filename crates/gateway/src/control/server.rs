@@ -3,17 +3,14 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use cipherlane_core::Framework;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
-    bind, connect, listen, recv, send, socket_with,
-};
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, recv, send};
 use zeroize::Zeroize;
 
 use super::database::Database;
@@ -24,6 +21,7 @@ use super::message::{
 use super::ports::{IKE, Ports};
 use super::routes::Routes;
 use super::transforms;
+use crate::local;
 use crate::path::io::Io;
 use crate::selector::Prefix;
 use crate::shared::Shared;
@@ -85,7 +83,9 @@ impl Control {
             ),
             source,
         };
-        let listener = listener(path).map_err(failed)?;
+        let kind = SocketType::SEQPACKET;
+        let listener = local::listener(path, kind, SocketFlags::NONBLOCK, CONNECTIONS as i32);
+        let listener = listener.map_err(failed)?;
         let inbox = Arc::new(Inbox::new().map_err(failed)?);
         Ok(Some(Control {
             listener,
@@ -131,31 +131,6 @@ impl Drop for Control {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
-}
-
-fn listener(path: &Path) -> io::Result<OwnedFd> {
-    use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)?;
-    }
-    let address = SocketAddrUnix::new(path)?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let new = || socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
-    if connect(new()?, &address).is_ok() {
-        return Err(io::Error::new(
-            io::ErrorKind::AddrInUse,
-            "another gateway answers there; stop it first",
-        ));
-    }
-    // Only a socket: a file of that name may be somebody's.
-    if std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
-        std::fs::remove_file(path)?;
-    }
-    let listener = new()?;
-    bind(&listener, &address)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-    listen(&listener, CONNECTIONS as i32)?;
-    Ok(listener)
 }
 
 /// A client; its role is known from its first message on.
