@@ -1,7 +1,8 @@
 //! What threads that carry packets tell the control thread: datagrams of IKE, and events.
 //!
-//! All of it is seldom. A thread that tells something does not wait, but for the short lock; what
-//! does not fit is dropped, as a network would, and comes again.
+//! All of it is seldom. A thread that tells something does not wait, but for the short lock.
+//! Strangers may send datagrams at any rate: they have a bounded part of the memory, beyond which
+//! they are dropped, as a network would, and they take no room from events.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -17,8 +18,14 @@ use super::message::Event;
 use crate::packet::inner::Inner;
 use crate::shared::lock;
 
-/// The most that wait. IKE sends some datagrams an exchange.
-const MOST: usize = 4096;
+/// The most events that wait.
+const EVENTS: usize = 4096;
+
+/// The most bytes of datagrams that wait: hundreds of exchanges of IKE.
+const DATAGRAM_BYTES: usize = 1 << 20;
+
+/// What a datagram counts beside its bytes, so that empty ones have an end too.
+const OVERHEAD: usize = 128;
 
 /// What is told.
 #[derive(Debug)]
@@ -39,24 +46,56 @@ pub(super) enum Notice {
 
 /// A queue, and how its reader is woken.
 pub(crate) struct Inbox {
-    notices: Mutex<VecDeque<Notice>>,
+    waiting: Mutex<Waiting>,
     wake: OwnedFd,
+}
+
+#[derive(Default)]
+struct Waiting {
+    notices: VecDeque<Notice>,
+    events: usize,
+    datagram_bytes: usize,
+}
+
+impl Waiting {
+    /// Takes room for a datagram of this length, or for an event, if there is any.
+    fn admit(&mut self, datagram: Option<usize>) -> bool {
+        let (used, more, most) = match datagram {
+            Some(len) => (&mut self.datagram_bytes, len + OVERHEAD, DATAGRAM_BYTES),
+            None => (&mut self.events, 1, EVENTS),
+        };
+        let fits = *used + more <= most;
+        if fits {
+            *used += more;
+        }
+        fits
+    }
 }
 
 impl Inbox {
     pub(crate) fn new() -> std::io::Result<Self> {
         Ok(Inbox {
-            notices: Mutex::new(VecDeque::new()),
+            waiting: Mutex::default(),
             wake: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
         })
     }
 
     #[cold]
     fn tell(&self, notice: Notice) {
-        let mut notices = lock(&self.notices);
-        if notices.len() < MOST {
-            notices.push_back(notice);
-            drop(notices);
+        self.queue(None, || notice);
+    }
+
+    /// Makes the notice only where there is room for it.
+    fn queue(&self, datagram: Option<usize>, notice: impl FnOnce() -> Notice) {
+        let mut waiting = lock(&self.waiting);
+        if !waiting.admit(datagram) {
+            return;
+        }
+        let is_first = waiting.notices.is_empty();
+        waiting.notices.push_back(notice());
+        drop(waiting);
+        // The reader takes all that waits at once: one call wakes it for all.
+        if is_first {
             self.wake();
         }
     }
@@ -75,14 +114,17 @@ impl Inbox {
     /// All that waits.
     pub(super) fn take(&self) -> VecDeque<Notice> {
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
-        std::mem::take(&mut *lock(&self.notices))
+        std::mem::take(&mut *lock(&self.waiting)).notices
     }
 
     /// A datagram of IKE came to the port of ESP.
     #[cold]
     pub(crate) fn pass_datagram(&self, from: SocketAddr, to: SocketAddr, payload: &[u8]) {
-        let payload = payload.to_vec();
-        self.tell(Notice::Datagram { from, to, payload });
+        self.queue(Some(payload.len()), || Notice::Datagram {
+            from,
+            to,
+            payload: payload.to_vec(),
+        });
     }
 
     /// A packet was dropped, because its policy has no SA.
@@ -139,18 +181,22 @@ mod tests {
     fn what_is_told_is_taken_once_and_the_queue_has_an_end() {
         let inbox = Inbox::new().unwrap();
         let from: SocketAddr = "192.0.2.1:4500".parse().unwrap();
-        for _ in 0..MOST + 10 {
-            inbox.pass_datagram(from, from, &[0; 4]);
+        for len in [0, 4, 1400, 65_000] {
+            let fit = DATAGRAM_BYTES / (len + OVERHEAD);
+            for _ in 0..fit + 10 {
+                inbox.pass_datagram(from, from, &vec![0; len]);
+            }
+            // A flood of datagrams leaves room for what the gateway itself has to say.
+            for _ in 0..EVENTS + 10 {
+                inbox.tell_expired(1, true);
+            }
+            assert_eq!(inbox.take().len(), fit + EVENTS);
+            assert!(inbox.take().is_empty());
         }
-        inbox.tell_expired(1, true);
-        assert_eq!(inbox.take().len(), MOST);
-        assert!(inbox.take().is_empty());
-        inbox.tell_expired(1, true);
-        assert_eq!(inbox.take().len(), 1);
     }
 
     #[test]
-    fn a_packet_a_second_asks_for_an_sa() {
+    fn one_packet_per_second_asks_for_an_sa() {
         let seldom = Seldom::default();
         assert!(seldom.is_due());
         // A second may begin between two calls.
