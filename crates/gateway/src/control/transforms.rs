@@ -1,9 +1,10 @@
 //! Transforms by the numbers that IKEv2 has for them (IANA, IKEv2 parameters): an encryption
 //! algorithm and an integrity algorithm, 0 for none.
 
-use cipherlane_esp::{Integrity, IvOrigin, Transform};
+use cipherlane_esp::Transform;
 
 use super::message::Refusal;
+use crate::config::transform;
 
 const ENCR_AES_CBC: u16 = 12;
 const ENCR_AES_CTR: u16 = 13;
@@ -16,58 +17,19 @@ const ENCR_MAGMA_MGM_KTREE: u16 = 33;
 const AUTH_HMAC_SHA2_256_128: u16 = 12;
 const AUTH_HMAC_SHA2_512_256: u16 = 14;
 
-/// The transforms of the gateway. NULL encryption is not among them: a gateway sends no clear text.
-const ALL: [(u16, u16, Transform, &str); 10] = [
-    (ENCR_AES_GCM_16, 0, gcm(16), "aes-gcm-16"),
-    (ENCR_AES_GCM_12, 0, gcm(12), "aes-gcm-12"),
-    (ENCR_AES_GCM_8, 0, gcm(8), "aes-gcm-8"),
-    (
-        ENCR_CHACHA20_POLY1305,
-        0,
-        Transform::ChaCha20Poly1305 {
-            iv: IvOrigin::Explicit,
-        },
-        "chacha20-poly1305",
-    ),
-    (
-        ENCR_AES_CBC,
-        AUTH_HMAC_SHA2_256_128,
-        Transform::AesCbc(Integrity::HmacSha256),
-        "aes-cbc-hmac-sha256",
-    ),
-    (
-        ENCR_AES_CBC,
-        AUTH_HMAC_SHA2_512_256,
-        Transform::AesCbc(Integrity::HmacSha512),
-        "aes-cbc-hmac-sha512",
-    ),
-    (
-        ENCR_AES_CTR,
-        AUTH_HMAC_SHA2_256_128,
-        Transform::AesCtr(Integrity::HmacSha256),
-        "aes-ctr-hmac-sha256",
-    ),
-    (
-        ENCR_AES_CTR,
-        AUTH_HMAC_SHA2_512_256,
-        Transform::AesCtr(Integrity::HmacSha512),
-        "aes-ctr-hmac-sha512",
-    ),
-    (
-        ENCR_KUZNYECHIK_MGM_KTREE,
-        0,
-        Transform::KuznyechikMgm,
-        "kuznyechik-mgm",
-    ),
-    (ENCR_MAGMA_MGM_KTREE, 0, Transform::MagmaMgm, "magma-mgm"),
+/// Those of the gateway that IKE has numbers for, by the names of the configuration.
+const ALL: [(u16, u16, &str); 10] = [
+    (ENCR_AES_GCM_16, 0, "aes-gcm-16"),
+    (ENCR_AES_GCM_12, 0, "aes-gcm-12"),
+    (ENCR_AES_GCM_8, 0, "aes-gcm-8"),
+    (ENCR_CHACHA20_POLY1305, 0, "chacha20-poly1305"),
+    (ENCR_AES_CBC, AUTH_HMAC_SHA2_256_128, "aes-cbc-hmac-sha256"),
+    (ENCR_AES_CBC, AUTH_HMAC_SHA2_512_256, "aes-cbc-hmac-sha512"),
+    (ENCR_AES_CTR, AUTH_HMAC_SHA2_256_128, "aes-ctr-hmac-sha256"),
+    (ENCR_AES_CTR, AUTH_HMAC_SHA2_512_256, "aes-ctr-hmac-sha512"),
+    (ENCR_KUZNYECHIK_MGM_KTREE, 0, "kuznyechik-mgm"),
+    (ENCR_MAGMA_MGM_KTREE, 0, "magma-mgm"),
 ];
-
-const fn gcm(icv: usize) -> Transform {
-    Transform::AesGcm {
-        icv,
-        iv: IvOrigin::Explicit,
-    }
-}
 
 /// The numbers of all, for a hello.
 pub(super) fn numbers() -> [(u16, u16); ALL.len()] {
@@ -76,10 +38,11 @@ pub(super) fn numbers() -> [(u16, u16); ALL.len()] {
 
 /// A transform and its name.
 pub(super) fn find(encryption: u16, integrity: u16) -> Result<(Transform, &'static str), Refusal> {
-    let is_it =
-        |entry: &&(u16, u16, Transform, &str)| (entry.0, entry.1) == (encryption, integrity);
-    match ALL.iter().find(is_it) {
-        Some(&(_, _, transform, name)) => Ok((transform, name)),
+    let found = ALL
+        .iter()
+        .find(|known| (known.0, known.1) == (encryption, integrity));
+    match found.and_then(|(.., name)| transform(name).ok()) {
+        Some(found) => Ok(found),
         None => Err(Refusal::unsupported(format!(
             "the gateway has no ESP transform of encryption {encryption} and integrity \
              {integrity}; propose for instance aes128gcm16, chacha20poly1305 or aes256-sha256"
