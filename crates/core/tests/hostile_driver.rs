@@ -87,12 +87,6 @@ impl Driver for Hostile {
     fn priority(&self) -> i32 {
         1
     }
-    fn probe(&self) -> Result<(), String> {
-        Ok(())
-    }
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
-        Ok(())
-    }
     fn transform(
         &self,
         algorithm: &'static Algorithm,

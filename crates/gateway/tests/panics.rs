@@ -31,14 +31,6 @@ impl Driver for Clumsy {
         1
     }
 
-    fn probe(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
-        Ok(())
-    }
-
     fn transform(
         &self,
         algorithm: &'static Algorithm,

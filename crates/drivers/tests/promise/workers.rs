@@ -180,12 +180,6 @@ impl Driver for Cores {
     fn priority(&self) -> i32 {
         200
     }
-    fn probe(&self) -> Result<(), String> {
-        Ok(())
-    }
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
-        Ok(())
-    }
     fn transform(
         &self,
         algorithm: &'static Algorithm,
