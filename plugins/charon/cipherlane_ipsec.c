@@ -86,7 +86,7 @@ static void disconnect(private_t *this)
 }
 
 /* Another gateway has no SA of ours: it is given our policies, and charon makes its SAs anew. */
-static void restore(private_t *this)
+static bool restore(private_t *this)
 {
 	gateway_reader_t reader;
 	uint8_t reply[GATEWAY_LONGEST];
@@ -107,11 +107,16 @@ static void restore(private_t *this)
 		}
 	}
 	enumerator->destroy(enumerator);
+	if (this->commands < 0)
+	{
+		return FALSE;
+	}
 	while (this->sas->remove_first(this->sas, (void**)&sa) == SUCCESS)
 	{
 		charon->kernel->expire(charon->kernel, IPPROTO_ESP, sa->spi, sa->dst, TRUE);
 		destroy_sa(sa);
 	}
+	return TRUE;
 }
 
 /* Makes the connection for requests where there is none. */
@@ -129,16 +134,18 @@ static bool ensure(private_t *this)
 	{
 		return FALSE;
 	}
-	if (this->life != welcome.life)
+	if (this->life == welcome.life)
 	{
-		this->life = welcome.life;
-		/* Before the first connection charon may have added policies. */
-		if (!is_first || this->policies->get_count(this->policies))
-		{
-			restore(this);
-		}
+		return TRUE;
 	}
-	return this->commands >= 0;
+	/* Before the first connection charon may have added policies. */
+	if ((!is_first || this->policies->get_count(this->policies)) && !restore(this))
+	{
+		/* The gateway has a part of them: the next connection restores all again. */
+		return FALSE;
+	}
+	this->life = welcome.life;
+	return TRUE;
 }
 
 /* A request of charon's; the connection is made again once. Callers hold the mutex. */
