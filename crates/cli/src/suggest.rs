@@ -17,7 +17,9 @@ pub(crate) fn algorithms() -> Suggest {
 
 /// Drivers, and each model of a device as one.
 pub(crate) fn drivers() -> Suggest {
-    let drivers = ["software", "cores", "openssl", "gcrypt", "ipsec_mb", "auto"];
+    let drivers = [
+        "software", "cores", "openssl", "gcrypt", "ipsec_mb", "af_alg", "auto",
+    ];
     let models = model::Settings::presets();
     let models = models.iter().map(|preset| format!("{PREFIX}{preset}"));
     Suggest(

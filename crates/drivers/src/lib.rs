@@ -8,6 +8,7 @@
 //! | [`openssl`] | `openssl` | the caller's core, by libcrypto 3 where it is present |
 //! | [`gcrypt`] | `gcrypt` | the caller's core, by libgcrypt where it is present |
 //! | [`ipsec_mb`] | `ipsec-mb` | the caller's core, by intel-ipsec-mb where it is present |
+//! | [`af_alg`] | `af-alg` | where the kernel has the implementation: the caller's core, or a device |
 //!
 //! [`framework`] registers all of them; [`builder`] does too, and takes drivers of the caller's
 //! beside them. `foreign` is what drivers over foreign libraries share. All features are on by
@@ -15,6 +16,8 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(feature = "af-alg")]
+pub mod af_alg;
 #[cfg(feature = "cores")]
 #[allow(unsafe_code)]
 pub mod cores;
@@ -45,7 +48,8 @@ use std::sync::Arc;
 use cipherlane_core::{Config, Error, Framework, FrameworkBuilder};
 
 /// [`Config::load`], and after it the variables of the drivers: `CIPHERLANE_CORES`,
-/// `CIPHERLANE_DMA`, `CIPHERLANE_OPENSSL_LIBRARY`, `CIPHERLANE_GCRYPT_LIBRARY`, `CIPHERLANE_IPSEC_MB_LIBRARY`.
+/// `CIPHERLANE_DMA`, `CIPHERLANE_OPENSSL_LIBRARY`, `CIPHERLANE_GCRYPT_LIBRARY`, `CIPHERLANE_IPSEC_MB_LIBRARY`,
+/// `CIPHERLANE_AF_ALG`.
 pub fn load_config(file: Option<&std::path::Path>) -> Result<Config, Error> {
     #[cfg_attr(
         not(any(feature = "cores", feature = "dma", feature = "foreign")),
@@ -62,6 +66,8 @@ pub fn load_config(file: Option<&std::path::Path>) -> Result<Config, Error> {
     gcrypt::Gcrypt::environment(&mut config);
     #[cfg(feature = "ipsec-mb")]
     ipsec_mb::IpsecMb::environment(&mut config);
+    #[cfg(feature = "af-alg")]
+    af_alg::Settings::environment(&mut config);
     Ok(config)
 }
 
@@ -77,6 +83,8 @@ const WITH_SETTINGS: &[&str] = &[
     "gcrypt",
     #[cfg(feature = "ipsec-mb")]
     "ipsec_mb",
+    #[cfg(feature = "af-alg")]
+    "af_alg",
 ];
 
 /// A framework with every driver there is, under the given settings.
@@ -108,6 +116,11 @@ pub fn builder(config: Config) -> Result<FrameworkBuilder, Error> {
     let builder = builder.driver(Arc::new(gcrypt::Gcrypt::new(&config)?));
     #[cfg(feature = "ipsec-mb")]
     let builder = builder.driver(Arc::new(ipsec_mb::IpsecMb::new(&config)?));
+    #[cfg(feature = "af-alg")]
+    let builder = (af_alg::AfAlg::configured(&config)?
+        .into_iter()
+        .map(Arc::new))
+    .fold(builder, |builder, kernel| builder.driver(kernel));
     #[cfg(feature = "dma")]
     let builder =
         (devices.into_iter().map(Arc::new)).fold(builder, |builder, device| builder.driver(device));

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cipherlane_core::{Config, Framework, Health};
-use cipherlane_drivers::dma::PREFIX;
+use cipherlane_drivers::{af_alg, dma};
 use cipherlane_measure::interleave::{Plan, measure};
 use cipherlane_measure::machine::Machine;
 use cipherlane_measure::others::Watch;
@@ -59,11 +59,18 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
     let forced = config.force.take();
     let mut asked = Asked::new(args, forced.as_deref())?;
     // Of a device the bill matters as much as the speed.
-    asked.verbose |= asked.drivers.iter().any(|name| name.starts_with(PREFIX));
+    asked.verbose |= asked
+        .drivers
+        .iter()
+        .any(|name| name.starts_with(dma::PREFIX));
     let outputs = Outputs::new(args)?;
-    // A model of a device that is named is one to choose from, too.
-    let models = asked.drivers.iter().filter(|name| name.starts_with(PREFIX));
-    config.auto.extend(models.cloned());
+    // A device that is named is one to choose from, too, and one of the kernel's is looked for.
+    let named = asked.drivers.iter().filter(|name| {
+        [dma::PREFIX, af_alg::PREFIX]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    });
+    config.auto.extend(named.cloned());
     config
         .calibration_seconds
         .get_or_insert(auto::calibration_seconds(&asked));

@@ -1,0 +1,233 @@
+//! The `af_alg` drivers: what the kernel has for encrypting, by sockets of `AF_ALG`.
+//!
+//! `af_alg` asks for an algorithm by its name, as most programs do, and gets the implementation
+//! that the kernel prefers. `af_alg:NAME` is one implementation, by its name in `/proc/crypto`:
+//! `af_alg:virtio_crypto_aes_cbc`, `af_alg:cbc-aes-aesni`. There is a driver for each that the
+//! kernel lists, where the kernel has `AF_ALG`, and for each that is named, since a template over
+//! another implementation is listed only after somebody has asked for it:
+//! `af_alg:cbc(aes-generic)`. So `cipherlane speed` compares them with each other and with
+//! software, and `why` says why one is not used.
+//!
+//! Two calls of the kernel and two copies are the price of each request. `AF_ALG` is deprecated:
+//! newer kernels mask devices and algorithms out of it. So `auto` does not choose it unless the
+//! setting `auto = ["af_alg:NAME"]` allows it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`Settings`] | what the user says |
+//! | `rows` | `/proc/crypto` |
+//! | `way` | from an algorithm and a request to what the kernel takes and gives |
+//! | `socket` | the kernel's sockets, safe to call |
+//! | `crew` | threads that wait for implementations which finish later, so that callers need not |
+//! | `transform` | requests through these sockets |
+
+mod crew;
+mod rows;
+mod settings;
+#[allow(unsafe_code)]
+mod socket;
+mod transform;
+mod way;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cipherlane_core::{Algorithm, Config, Driver, Error, Transform};
+
+use self::rows::Implementation;
+pub use self::settings::{PREFIX, Settings, VARIABLE};
+use self::socket::Transformation;
+use self::transform::{Crews, Keyed, Later};
+use self::way::Way;
+
+/// The kernel's implementations of one name, or those that it prefers.
+pub struct AfAlg {
+    name: String,
+    /// The implementation; `None`: any, by the name of the algorithm.
+    wanted: Option<String>,
+    timeout: Duration,
+    crews: Arc<Crews>,
+    /// What the kernel has answered, by algorithm.
+    found: Mutex<BTreeMap<&'static str, Result<Implementation, String>>>,
+}
+
+impl AfAlg {
+    /// Loads the kernel's module, if that is how it has `AF_ALG`, so that
+    /// [`configured`](Self::configured) finds the implementations that the kernel lists.
+    pub fn load() {
+        // Whether there are such sockets is told by each driver.
+        let _ = Transformation::unbound();
+    }
+
+    /// The driver `af_alg`, one for each implementation that the kernel lists, and one for each
+    /// that the configuration names. Loads no module of the kernel.
+    pub fn configured(config: &Config) -> Result<Vec<AfAlg>, Error> {
+        let settings = Settings::new(config)?;
+        let mut wanted = settings.implementations;
+        if has_sockets() {
+            for row in rows::read() {
+                let is_known = Algorithm::all()
+                    .iter()
+                    .any(|algorithm| algorithm.name == row.algorithm);
+                if is_known && !wanted.contains(&row.driver) {
+                    wanted.push(row.driver);
+                }
+            }
+        }
+        let timeout = Duration::from_millis(settings.timeout_ms);
+        let driver = |name, wanted| AfAlg {
+            name,
+            wanted,
+            timeout,
+            crews: Arc::default(),
+            found: Mutex::default(),
+        };
+        let mut drivers = vec![driver("af_alg".to_owned(), None)];
+        drivers.extend(
+            wanted
+                .into_iter()
+                .map(|wanted| driver(format!("{PREFIX}{wanted}"), Some(wanted))),
+        );
+        Ok(drivers)
+    }
+
+    /// The implementation that serves an algorithm here.
+    fn find(&self, algorithm: &Algorithm) -> Result<Implementation, String> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = || self.ask(algorithm);
+        found.entry(algorithm.name).or_insert_with(asked).clone()
+    }
+
+    /// Asks the kernel, which may make the implementation or load its module then.
+    fn ask(&self, algorithm: &Algorithm) -> Result<Implementation, String> {
+        let way = Way::of(algorithm).ok_or("Linux has no algorithm of this name")?;
+        let name = self.wanted.as_deref().unwrap_or(algorithm.name);
+        // A name that is listed already belongs to one algorithm.
+        if self.wanted.is_some()
+            && let Some(row) = rows::read().iter().find(|row| row.driver == name)
+            && row.algorithm != algorithm.name
+        {
+            return Err(format!("it is an implementation of {}", row.algorithm));
+        }
+        Transformation::bind(way.socket_type, name).map_err(|error| self.refused(name, &error))?;
+        let rows = rows::read();
+        let row = match self.wanted {
+            None => rows::preferred(&rows, name),
+            Some(_) => rows.iter().find(|row| row.driver == name),
+        };
+        match row {
+            Some(row) if row.algorithm == algorithm.name => Ok(row.clone()),
+            Some(row) => Err(format!("it is an implementation of {}", row.algorithm)),
+            None => Err(format!(
+                "the kernel took '{name}' and does not list it in /proc/crypto: its self-test \
+                 has not passed"
+            )),
+        }
+    }
+
+    fn refused(&self, name: &str, error: &io::Error) -> String {
+        match error.raw_os_error() {
+            Some(libc::ENOENT) => format!(
+                "the kernel has no '{name}' for programs; look at /proc/crypto, and load its \
+                 module if it is one"
+            ),
+            _ => no_sockets(error),
+        }
+    }
+}
+
+/// Whether the kernel has sockets of the family now, without asking it to load them.
+fn has_sockets() -> bool {
+    let protocols = std::fs::read_to_string("/proc/net/protocols").unwrap_or_default();
+    protocols.lines().any(|line| line.starts_with("ALG "))
+}
+
+fn no_sockets(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EAFNOSUPPORT) => "this kernel has no sockets of AF_ALG; load the modules \
+             af_alg, algif_skcipher, algif_aead and algif_hash, or use a kernel that has them"
+            .to_owned(),
+        Some(libc::EPERM | libc::EACCES) => format!(
+            "sockets of AF_ALG are forbidden here ({error}), as by a container's seccomp \
+             profile; allow them there"
+        ),
+        _ => format!("a socket of AF_ALG cannot be made: {error}"),
+    }
+}
+
+impl Driver for AfAlg {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn version(&self) -> String {
+        let system = rustix::system::uname();
+        format!("Linux {}", system.release().to_string_lossy())
+    }
+
+    /// Of one implementation its own.
+    fn priority(&self) -> i32 {
+        let Some(wanted) = &self.wanted else {
+            return 0;
+        };
+        let rows = rows::read();
+        let row = rows.iter().find(|row| row.driver == *wanted);
+        row.map_or(0, |row| row.priority)
+    }
+
+    fn probe(&self) -> Result<(), String> {
+        Transformation::unbound()
+            .map(drop)
+            .map_err(|error| no_sockets(&error))
+    }
+
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+        self.find(algorithm).map(drop)
+    }
+
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        let found = self.find(algorithm)?;
+        let way = Way::of(algorithm).ok_or("Linux has no algorithm of this name")?;
+        let tag_len = algorithm.tags.last().copied().unwrap_or_default();
+        let later = found.is_asynchronous.then(|| Later {
+            patience: self.timeout,
+            crews: self.crews.clone(),
+        });
+        let keyed = Keyed::new(way, &found.driver, key, tag_len, later);
+        let keyed = keyed.map_err(|error| {
+            let (len, driver) = (key.len(), &found.driver);
+            format!("the kernel's {driver} refuses a key of {len} bytes: {error}")
+        })?;
+        Ok(Box::new(keyed))
+    }
+
+    /// Where any of its implementations may be a device.
+    fn patience(&self) -> Duration {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = found.values().flatten();
+        match known.any(|row| row.is_asynchronous) {
+            true => self.timeout,
+            false => Duration::ZERO,
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let serves = |(algorithm, found): (&&str, &Result<Implementation, String>)| {
+            let row = found.as_ref().ok()?;
+            let text = format!("{algorithm} by {} ({})", row.driver, row.module);
+            self.wanted.is_none().then_some(text)
+        };
+        found.iter().filter_map(serves).collect()
+    }
+
+    fn automatic(&self) -> bool {
+        false
+    }
+}
