@@ -3,7 +3,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `doctor/`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `capture` | packets of pcap files |
@@ -19,6 +19,7 @@ mod algorithms;
 mod calibrate;
 mod capture;
 mod check;
+mod doctor;
 mod drivers;
 mod enc;
 mod esp_perf;
@@ -42,6 +43,7 @@ mod why;
 use std::process::ExitCode;
 
 use cipherlane_core::Config;
+use cipherlane_drivers::af_alg::AfAlg;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -73,6 +75,7 @@ struct Cli {
 enum Command {
     Drivers(drivers::DriversArgs),
     Why(why::WhyArgs),
+    Doctor(doctor::DoctorArgs),
     Calibrate(calibrate::CalibrateArgs),
     Plan(plan::PlanArgs),
     Speed(speed::SpeedArgs),
@@ -121,8 +124,13 @@ fn run() -> Result<ExitCode, Failure> {
 /// The subcommands that use drivers.
 fn work(command: &Command, key: Option<Secret>, config: Config) -> Result<ExitCode, Failure> {
     match command {
-        Command::Drivers(args) => drivers::run(args, &start(config)?)?,
+        Command::Drivers(args) => {
+            // A list has them all, and this command waits for nothing.
+            AfAlg::load();
+            drivers::run(args, &start(config)?)?;
+        }
         Command::Why(args) => why::run(args, config)?,
+        Command::Doctor(args) => doctor::run(args, &config)?,
         Command::Calibrate(args) => calibrate::run(args, config)?,
         Command::Plan(args) => plan::run(args, config)?,
         Command::Speed(args) => speed::run(args, config)?,

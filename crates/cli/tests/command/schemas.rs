@@ -26,6 +26,7 @@ fn every_document_has_the_form_that_is_described() {
         ("drivers", "drivers".to_owned()),
         ("calibrate", "calibrate ecb --seconds 0.02".to_owned()),
         ("why", "why ecb 64 --auto openssl".to_owned()),
+        ("doctor", "doctor --seconds 0.1".to_owned()),
         ("why", format!("why cbc 64K --submit --auto dma:{device}")),
         (
             "speed",
