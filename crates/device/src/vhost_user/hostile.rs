@@ -1,0 +1,1 @@
+//! Everything but the sockets, for the fuzz target: a front-end's messages and a guest's memory.
