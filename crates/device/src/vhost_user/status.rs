@@ -106,7 +106,7 @@ fn drivers(framework: &Framework) -> BTreeMap<String, u64> {
         let totals = Algorithm::all().iter().filter_map(of);
         totals.map(|totals| totals.requests).sum::<u64>()
     };
-    let all = names.map(|name| (name.to_string(), requests(&name)));
+    let all = names.map(|name| (name.to_owned(), requests(name)));
     all.filter(|(_, requests)| *requests > 0).collect()
 }
 
