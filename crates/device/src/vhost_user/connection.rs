@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags, recvmsg, send,
 };
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::message::{HEADER, Header, LONGEST, MAX_FILES};
 
@@ -68,8 +68,7 @@ impl Connection {
             {
                 let body = Zeroizing::new(self.bytes[HEADER..].to_vec());
                 // Wiped now, since the next message may be long in coming.
-                self.bytes.fill(0);
-                self.bytes.clear();
+                self.bytes.zeroize();
                 let files = std::mem::take(&mut self.files);
                 return Ok(Found::Message(Message {
                     header,

@@ -29,8 +29,9 @@
 //! the copy is looked at. The payload is encrypted there in place, and the result is written back.
 //!
 //! **In order.** A batch's requests are completed in the order in which the guest made them
-//! available. QEMU relies on that: when a back-end has died, it gives the next one the index of
-//! the used ring to begin with, and so requests that were under way are taken again.
+//! available. When a back-end has died, a front-end gives the next one the index of the used ring
+//! to begin with (`vhost_virtqueue_stop` of QEMU): only in this order is no request lost or done
+//! twice.
 //!
 //! **One thread** serves all queues of a guest: the stock driver uses the first queue only, a batch
 //! fills the vector lanes, and the `cores` driver has the other cores work where some are
