@@ -3,10 +3,11 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `doctor/`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `doctor/`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `device/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `capture` | packets of pcap files |
+//! | `service` | log, signals and service manager of commands that run in the foreground |
 //! | `version` | commit, and kernels chosen |
 //! | `suggest` | values that completion offers |
 //! | `secret/` | keys: memory that is locked, left out of core dumps and wiped |
@@ -19,6 +20,7 @@ mod algorithms;
 mod calibrate;
 mod capture;
 mod check;
+mod device;
 mod doctor;
 mod drivers;
 mod enc;
@@ -34,6 +36,7 @@ mod output;
 pub mod parsers;
 mod plan;
 mod secret;
+mod service;
 mod speed;
 mod suggest;
 mod units;
@@ -84,6 +87,7 @@ enum Command {
     Check(check::Arguments),
     Openssl(openssl::OpensslArgs),
     Gateway(gateway::GatewayArgs),
+    Device(device::DeviceArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
 }
@@ -116,6 +120,7 @@ fn run() -> Result<ExitCode, Failure> {
             return work(&cli.command, given.key, cli.options.settings()?);
         }
         Command::Gateway(args) => return gateway::run(args, cli.options),
+        Command::Device(args) => return device::run(args, &cli.options),
         _ => return work(&cli.command, given.key, cli.options.settings()?),
     };
     done.map(|()| ExitCode::SUCCESS)
@@ -137,7 +142,11 @@ fn work(command: &Command, key: Option<Secret>, config: Config) -> Result<ExitCo
         Command::EspPerf(args) => return esp_perf::run(args, config),
         Command::Enc(args) => enc::run(args, key, config)?,
         Command::Check(args) => return check::run(args, config),
-        Command::Openssl(_) | Command::Gateway(_) | Command::Completions(_) | Command::Man(_) => {
+        Command::Openssl(_)
+        | Command::Gateway(_)
+        | Command::Device(_)
+        | Command::Completions(_)
+        | Command::Man(_) => {
             unreachable!("they were done before")
         }
     }

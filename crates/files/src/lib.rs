@@ -5,6 +5,7 @@
 //! | `place` | where a path leads, and which links and files of other users are not followed |
 //! | [`Target`] (`target`) | a regular file that appears under its name only when it is whole |
 //! | `temporary` | temporary names, for file systems without unnamed files |
+//! | [`local`] | sockets of AF_UNIX, which a dead process may have left |
 //!
 //! The rules are those of the kernel's `fs.protected_symlinks`, `fs.protected_regular` and
 //! `fs.protected_fifos` (Documentation/admin-guide/sysctl/fs.rst), whatever these are set to, and
@@ -16,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod local;
 mod place;
 mod target;
 mod temporary;

@@ -19,7 +19,6 @@
 //! | `encapsulation` | ESP in UDP, or plain |
 //! | `keeper` | the slow work: numbers reserved, keepalives, the path's MTU, the log |
 //! | `link` | addresses, MTU and routes, by netlink |
-//! | `local` | sockets of AF_UNIX that a dead gateway may have left |
 //! | [`status`], `counters` | what is counted and shown |
 //! | `metrics/` | the status as Prometheus reads it |
 //! | [`pair`] | two configurations that match, for a first tunnel |
@@ -42,7 +41,6 @@ mod gateway;
 mod keeper;
 mod key;
 mod link;
-mod local;
 mod metrics;
 mod packet;
 pub mod pair;

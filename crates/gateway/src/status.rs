@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use cipherlane_esp::Refusal;
 use cipherlane_esp::statistics::Statistics;
+use cipherlane_files::local;
 use rustix::net::{SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::encapsulation;
-use crate::local;
 use crate::tunnel::Tunnel;
 
 /// The longest time that a reader may take.

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use cipherlane_core::Framework;
+use cipherlane_files::local;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, recv, send};
@@ -21,7 +22,6 @@ use super::message::{
 use super::ports::{IKE, Ports};
 use super::routes::Routes;
 use super::transforms;
-use crate::local;
 use crate::path::io::Io;
 use crate::selector::Prefix;
 use crate::shared::Shared;

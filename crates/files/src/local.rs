@@ -1,4 +1,4 @@
-//! Listening sockets of AF_UNIX, for the gateway's own user.
+//! Listening sockets of AF_UNIX, for this process's own user.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,9 +10,10 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
 
-/// Listens, for connections without waiting where `flags` say so. A socket that a dead gateway has
-/// left is replaced; that of a living one, and a file that is no socket, are not.
-pub(crate) fn listener(
+/// Listens, for connections without waiting where `flags` say so. Directories that are missing are
+/// made. A socket that a dead process has left is replaced; that of a living one, and a file that
+/// is no socket, are not: that is an error, which says so.
+pub fn listener(
     path: &Path,
     kind: SocketType,
     flags: SocketFlags,
@@ -37,7 +38,7 @@ pub(crate) fn listener(
         Ok(()) | Err(Errno::AGAIN | Errno::PROTOTYPE) => {
             return Err(io::Error::new(
                 io::ErrorKind::AddrInUse,
-                "another gateway answers there; stop it first",
+                "another process answers there; stop it first",
             ));
         }
         Err(error) => return Err(error.into()),
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_socket_of_a_living_gateway_stays_and_that_of_a_dead_one_goes() {
+    fn the_socket_of_a_living_process_stays_and_that_of_a_dead_one_goes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new/socket");
         let living = at(&path, SocketType::SEQPACKET, 0).unwrap();

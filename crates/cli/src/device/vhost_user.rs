@@ -1,0 +1,170 @@
+//! `cipherlane device vhost-user` and `status`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use cipherlane_device::vhost_user::status::{self, Status};
+use cipherlane_device::vhost_user::{Options, Server};
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::service::{log, notify, signals};
+use crate::{output, secret, start};
+
+/// How often it looks whether its threads are well.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Be the back-end of QEMU's virtio-crypto for one virtual machine, until SIGTERM
+///
+/// QEMU connects by '-chardev socket,id=c,path=SOCKET -object
+/// cryptodev-vhost-user,id=d,chardev=c -device virtio-crypto-pci,cryptodev=d'; its memory must be
+/// shared. docs/device.md has whole command lines.
+#[derive(Args, Debug)]
+pub(crate) struct VhostUserArgs {
+    /// Where QEMU connects
+    #[arg(long, value_name = "FILE")]
+    socket: PathBuf,
+    /// Where 'device status' asks [default: the socket's name with .status behind it]
+    #[arg(long, value_name = "FILE")]
+    status: Option<PathBuf>,
+    /// Sessions of the guest at most; Linux opens two for each key
+    #[arg(long, value_name = "NUMBER", default_value_t = 4096)]
+    sessions: usize,
+    /// Processors that the guest may use here at most, such as 0.5 [default: no limit]
+    #[arg(long, value_name = "NUMBER")]
+    processors: Option<f64>,
+}
+
+/// Show what a device that runs has done for its guest
+#[derive(Args, Debug)]
+pub(crate) struct StatusArgs {
+    /// The socket where QEMU connects
+    #[arg(long, value_name = "FILE", required_unless_present = "status")]
+    socket: Option<PathBuf>,
+    /// Where to ask, if the device was started with --status
+    #[arg(long, value_name = "FILE")]
+    status: Option<PathBuf>,
+    #[command(flatten)]
+    json: output::JsonFlag,
+}
+
+/// Runs until SIGTERM or SIGINT; SIGHUP changes nothing.
+pub(crate) fn run(args: &VhostUserArgs, settings: cipherlane_core::Config) -> Result<(), Failure> {
+    log();
+    secret::forbid_dumps();
+    let framework = start(settings)?;
+    // Signals are caught before there is anything to clean up.
+    let signals = signals()?;
+    let options = Options {
+        status: beside(&args.socket, args.status.as_deref()),
+        socket: args.socket.clone(),
+        sessions: args.sessions,
+        processors: args.processors,
+        keep_keys: |work| secret::scope(work),
+    };
+    let server = Server::start(&framework, options)?;
+    if let Some(note) = secret::note() {
+        tracing::warn!("{note}");
+    }
+    tracing::info!(socket = %args.socket.display(), "waiting for a front-end");
+    notify("READY=1");
+    loop {
+        match signals.recv_timeout(LOOK) {
+            Ok(signal_hook::consts::SIGHUP) => {}
+            Err(RecvTimeoutError::Timeout) if !server.is_broken() => {}
+            _ => break,
+        }
+    }
+    notify("STOPPING=1");
+    let status = server.stop()?;
+    for line in text(&status).lines() {
+        tracing::info!("{line}");
+    }
+    Ok(())
+}
+
+/// Shows it once.
+pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
+    let socket = args.socket.as_deref().unwrap_or(Path::new(""));
+    let status = status::ask(&beside(socket, args.status.as_deref()))?;
+    match args.json.json {
+        true => output::json("device-status", &status),
+        false => output::show(&text(&status)),
+    }
+}
+
+/// Where the status is asked for.
+fn beside(socket: &Path, status: Option<&Path>) -> PathBuf {
+    if let Some(status) = status {
+        return status.to_owned();
+    }
+    let mut name = socket.as_os_str().to_owned();
+    name.push(".status");
+    name.into()
+}
+
+/// In words.
+fn text(status: &Status) -> String {
+    let mean = |sum: u64, count: u64| sum as f64 / count.max(1) as f64;
+    let batches: u64 = status.batches.values().sum();
+    let refused: u64 = status.refused.values().sum();
+    let taken = status.requests + refused;
+    let mut lines = vec![
+        format!(
+            "device {}: {} ({} so far), {} queues, {} sessions ({} opened, {} refused)",
+            status.pid,
+            match status.is_connected {
+                true => "a front-end is connected",
+                false => "no front-end is connected",
+            },
+            status.connections,
+            status.queues,
+            status.sessions,
+            status.sessions_opened,
+            status.sessions_refused
+        ),
+        format!(
+            "requests: {}, {} bytes, by {}",
+            status.requests,
+            status.bytes,
+            match status.drivers.is_empty() {
+                true => "nobody".to_owned(),
+                false => counts(&status.drivers),
+            }
+        ),
+        format!(
+            "kicks: {}; a batch has {:.2} requests, a call of the cipher {:.2}",
+            status.kicks,
+            mean(taken, batches),
+            mean(status.requests, status.calls)
+        ),
+    ];
+    if batches > 0 {
+        lines.push(format!(
+            "batches by requests (1, from 2, from 4, ...): {}",
+            counts(&status.batches)
+        ));
+    }
+    if refused > 0 {
+        lines.push(format!("refused: {}", counts(&status.refused)));
+    }
+    if status.queues_stopped + status.messages_refused > 0 {
+        lines.push(format!(
+            "queues stopped: {}, messages refused: {}; the log says why",
+            status.queues_stopped, status.messages_refused
+        ));
+    }
+    let each = status.processor_seconds * 1e6 / taken.max(1) as f64;
+    lines.push(format!(
+        "processor time: {:.3} s, {each:.2} us per request; paused {} times",
+        status.processor_seconds, status.pauses
+    ));
+    lines.join("\n") + "\n"
+}
+
+fn counts<K: std::fmt::Display>(counts: &BTreeMap<K, u64>) -> String {
+    let each = counts.iter().map(|(name, count)| format!("{name} {count}"));
+    each.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,10 @@
+//! Devices for virtual machines as their users see them: the built program behind stock Linux
+//! guests under QEMU, and behind front-ends that are none. Without QEMU it says loudly what was
+//! not tested.
+
+mod front_ends;
+mod guests;
+mod rig;
+
+#[path = "../support/schema.rs"]
+mod schema;

@@ -1,0 +1,319 @@
+//! The sockets of a device and the thread that serves it.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use cipherlane_core::Framework;
+use cipherlane_files::local;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::net::{SocketFlags, SocketType, accept_with};
+
+use super::budget::Budget;
+use super::connection::{Connection, Found, Message};
+use super::counters::{Counters, add};
+use super::device::Device;
+use super::sessions::KeepKeys;
+use super::status::{self, Status};
+use crate::Error;
+
+/// Front-ends that may wait for the one before them to go.
+const BACKLOG: i32 = 8;
+
+/// Messages that are read before the rings have their turn again.
+const MESSAGES: usize = 64;
+
+/// What a device is given.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where a front-end connects.
+    pub socket: PathBuf,
+    /// Where the status is asked for.
+    pub status: PathBuf,
+    /// Sessions of a guest at most.
+    pub sessions: usize,
+    /// Processors that the guest may have this process use: 0.5 is half of one.
+    pub processors: Option<f64>,
+    /// Runs work within which what is allocated belongs to keys, such as in locked memory.
+    pub keep_keys: KeepKeys,
+}
+
+/// A device that runs.
+pub struct Server {
+    shared: Arc<Shared>,
+    status: PathBuf,
+    socket: PathBuf,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    framework: Framework,
+    counters: Arc<Counters>,
+    is_connected: AtomicBool,
+    is_stopping: AtomicBool,
+    stop: OwnedFd,
+}
+
+impl Shared {
+    fn status(&self) -> Status {
+        Status::of(
+            &self.counters,
+            self.is_connected.load(Relaxed),
+            &self.framework,
+        )
+    }
+}
+
+impl Server {
+    /// Listens, and serves one front-end after the other.
+    pub fn start(framework: &Framework, options: Options) -> Result<Server, Error> {
+        if options.sessions == 0 {
+            return Err(Error::Limit {
+                what: "the limit of sessions",
+                given: "0".to_owned(),
+                remedy: "a guest needs two for each key",
+            });
+        }
+        if let Some(share) = options.processors
+            && !(0.001..=1024.0).contains(&share)
+        {
+            return Err(Error::Limit {
+                what: "the limit of processors",
+                given: share.to_string(),
+                remedy: "0.001 to 1024 are possible",
+            });
+        }
+        let listen = |path: &PathBuf| {
+            let made = local::listener(path, SocketType::STREAM, SocketFlags::empty(), BACKLOG);
+            made.map_err(|source| Error::Listen {
+                path: path.clone(),
+                source,
+            })
+        };
+        let (front, asked) = (listen(&options.socket)?, listen(&options.status)?);
+        let stop = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let shared = Arc::new(Shared {
+            framework: framework.clone(),
+            counters: Arc::default(),
+            is_connected: AtomicBool::new(false),
+            is_stopping: AtomicBool::new(false),
+            stop: stop.map_err(|error| Error::System {
+                doing: "make a thread wakeable",
+                source: error.into(),
+            })?,
+        });
+        let mut server = Server {
+            shared: shared.clone(),
+            status: options.status.clone(),
+            socket: options.socket.clone(),
+            threads: Vec::new(),
+        };
+        let (answering, asked) = (shared.clone(), UnixListener::from(asked));
+        server.spawn("device-status", move || {
+            status::serve(
+                &asked,
+                || answering.is_stopping.load(Relaxed),
+                || answering.status(),
+            );
+        })?;
+        server.spawn("device", move || {
+            Loop::new(&shared, &options).run(&front);
+        })?;
+        Ok(server)
+    }
+
+    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        let builder = std::thread::Builder::new().name(name.to_owned());
+        let thread = builder.spawn(work).map_err(|source| Error::System {
+            doing: "start a thread",
+            source,
+        })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// What it has done.
+    pub fn status(&self) -> Status {
+        self.shared.status()
+    }
+
+    /// Whether a thread has ended, which none should.
+    pub fn is_broken(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// Ends it: the batch under way is finished, keys are wiped, the sockets' names removed. What
+    /// it has done.
+    pub fn stop(mut self) -> Result<Status, Error> {
+        let is_sound = self.end();
+        match is_sound {
+            true => Ok(self.shared.status()),
+            false => Err(Error::Broken),
+        }
+    }
+
+    fn end(&mut self) -> bool {
+        self.shared.is_stopping.store(true, Relaxed);
+        let _ = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());
+        // Wakes the thread that waits there.
+        let _ = UnixStream::connect(&self.status);
+        let mut is_sound = true;
+        for thread in self.threads.drain(..) {
+            is_sound &= thread.join().is_ok();
+        }
+        for path in [&self.socket, &self.status] {
+            let _ = std::fs::remove_file(path);
+        }
+        is_sound
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            self.end();
+        }
+    }
+}
+
+/// The thread that serves.
+struct Loop<'s> {
+    shared: &'s Shared,
+    device: Device,
+    budget: Budget,
+    connection: Option<Connection>,
+}
+
+impl<'s> Loop<'s> {
+    fn new(shared: &'s Shared, options: &Options) -> Loop<'s> {
+        let counters = shared.counters.clone();
+        Loop {
+            shared,
+            device: Device::new(
+                &shared.framework,
+                options.keep_keys,
+                options.sessions,
+                counters,
+            ),
+            budget: Budget::new(options.processors),
+            connection: None,
+        }
+    }
+
+    fn run(&mut self, listener: &OwnedFd) {
+        let mut kicked = Vec::new();
+        while !self.shared.is_stopping.load(Relaxed) {
+            // Over its share, the guest is not heard at all: its messages cost time too.
+            let pause = self.budget.pause();
+            if let Some(pause) = pause {
+                add(&self.shared.counters.pauses, 1);
+                self.wait_for_stop(pause);
+                continue;
+            }
+            let at_once = Timespec::default();
+            let timeout = self.device.is_pending().then_some(&at_once);
+            let has_message = {
+                let front = match &self.connection {
+                    Some(connection) => {
+                        PollFd::from_borrowed_fd(connection.stream(), PollFlags::IN)
+                    }
+                    None => PollFd::new(listener, PollFlags::IN),
+                };
+                let mut wait = vec![PollFd::new(&self.shared.stop, PollFlags::IN), front];
+                let rings: Vec<_> = self.device.kicks().collect();
+                let kick = |(_, kick)| PollFd::from_borrowed_fd(kick, PollFlags::IN);
+                wait.extend(rings.iter().copied().map(kick));
+                if poll(&mut wait, timeout).is_err() {
+                    continue;
+                }
+                kicked.clear();
+                let told = wait[2..].iter().zip(&rings);
+                let told = told.filter(|(waited, _)| !waited.revents().is_empty());
+                kicked.extend(told.map(|(_, (index, _))| *index));
+                !wait[1].revents().is_empty()
+            };
+            kicked.iter().for_each(|&index| self.device.kicked(index));
+            self.device.serve();
+            if has_message {
+                self.hear(listener);
+            }
+        }
+        self.device.reset();
+    }
+
+    fn wait_for_stop(&self, pause: Duration) {
+        let timeout = Timespec::try_from(pause).unwrap_or_default();
+        let mut wait = [PollFd::new(&self.shared.stop, PollFlags::IN)];
+        let _ = poll(&mut wait, Some(&timeout));
+    }
+
+    /// Reads messages, or lets a front-end in.
+    fn hear(&mut self, listener: &OwnedFd) {
+        if self.connection.is_none() {
+            match accept_with(listener, SocketFlags::CLOEXEC) {
+                Ok(stream) => {
+                    add(&self.shared.counters.connections, 1);
+                    self.shared.is_connected.store(true, Relaxed);
+                    self.connection = Some(Connection::new(stream));
+                    tracing::info!("a front-end is connected");
+                }
+                // Out of descriptors, for one: accept would fail again at once.
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+            return;
+        }
+        for _ in 0..MESSAGES {
+            let Some(connection) = &mut self.connection else {
+                return;
+            };
+            match connection.read() {
+                Ok(Found::Message(message)) => {
+                    if let Err(reason) = self.answer(message) {
+                        return self.end(Some(&reason));
+                    }
+                }
+                Ok(Found::Nothing) => return,
+                Ok(Found::End) => return self.end(None),
+                Err(reason) => return self.end(Some(&reason)),
+            }
+        }
+    }
+
+    /// Does what a message says. An error ends the connection.
+    fn answer(&mut self, message: Message) -> Result<(), String> {
+        let header = message.header;
+        let done = self.device.handle(message);
+        let Some(connection) = &self.connection else {
+            return Ok(());
+        };
+        match done {
+            Ok(Some(body)) => connection.reply(header, &body),
+            Ok(None) if header.wants_reply() => connection.reply(header, &0u64.to_ne_bytes()),
+            Ok(None) => Ok(()),
+            // A front-end that asks whether something was done hears that it was not.
+            Err(reason) if header.wants_reply() => {
+                connection.reply(header, &1u64.to_ne_bytes())?;
+                self.device
+                    .say(format!("message {} is refused: {reason}", header.request));
+                Ok(())
+            }
+            Err(reason) => Err(format!("message {}: {reason}", header.request)),
+        }
+    }
+
+    /// The front-end goes, or is made to.
+    fn end(&mut self, reason: Option<&str>) {
+        match reason {
+            Some(reason) => tracing::warn!("the front-end is disconnected: {reason}"),
+            None => tracing::info!("the front-end is gone"),
+        }
+        self.connection = None;
+        self.shared.is_connected.store(false, Relaxed);
+        self.device.reset();
+    }
+}
