@@ -3,7 +3,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `device/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `capture` | packets of pcap files |
@@ -19,6 +19,7 @@ mod algorithms;
 mod calibrate;
 mod capture;
 mod check;
+mod device;
 mod drivers;
 mod enc;
 mod esp_perf;
@@ -81,6 +82,7 @@ enum Command {
     Check(check::Arguments),
     Openssl(openssl::OpensslArgs),
     Gateway(gateway::GatewayArgs),
+    Device(device::DeviceArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
 }
@@ -113,6 +115,7 @@ fn run() -> Result<ExitCode, Failure> {
             return work(&cli.command, given.key, cli.options.settings()?);
         }
         Command::Gateway(args) => return gateway::run(args, cli.options),
+        Command::Device(args) => return device::run(args),
         _ => return work(&cli.command, given.key, cli.options.settings()?),
     };
     done.map(|()| ExitCode::SUCCESS)
@@ -129,9 +132,11 @@ fn work(command: &Command, key: Option<Secret>, config: Config) -> Result<ExitCo
         Command::EspPerf(args) => return esp_perf::run(args, config),
         Command::Enc(args) => enc::run(args, key, config)?,
         Command::Check(args) => return check::run(args, config),
-        Command::Openssl(_) | Command::Gateway(_) | Command::Completions(_) | Command::Man(_) => {
-            unreachable!("they were done before")
-        }
+        Command::Openssl(_)
+        | Command::Gateway(_)
+        | Command::Device(_)
+        | Command::Completions(_)
+        | Command::Man(_) => unreachable!("they were done before"),
     }
     Ok(ExitCode::SUCCESS)
 }
