@@ -22,7 +22,7 @@ use super::interrupt::Coalescer;
 use super::settings::Settings;
 use super::timing::{self, Timing};
 use crate::dma::transport::wire::{
-    BROKEN, DONE, MAGIC, NO_SESSION, Opcode, READY, Register, algorithm_number,
+    BAD_TAG, BROKEN, DONE, MAGIC, NO_SESSION, Opcode, READY, Register, algorithm_number,
 };
 use crate::dma::transport::{Device, Port};
 
@@ -223,7 +223,7 @@ impl Model {
             }
             kind => work.fault = kind,
         }
-        let load = timing::Work {
+        let mut load = timing::Work {
             direction,
             bytes: u64::from(work.operation.len) + u64::from(work.operation.aad_len),
             written: total(&work.outputs),
@@ -233,6 +233,10 @@ impl Model {
             Ok(()) => work.completion.written = load.written,
             Err(status) => {
                 work.completion.status = status;
+                if status != BAD_TAG {
+                    // It was not worked on, whatever lengths it has.
+                    (load.bytes, load.written) = (0, 0);
+                }
                 work.writes_tag = false;
                 wipe(&mut work.data);
                 work.data.clear();
