@@ -181,8 +181,8 @@ static void cle_exit_tfm(struct crypto_skcipher *tfm)
 		.base.cra_blocksize = block,					\
 		.base.cra_ctxsize = sizeof(struct cle_ctx),			\
 		.base.cra_module = THIS_MODULE,					\
-		.min_keysize = keys * AES_MIN_KEY_SIZE,				\
-		.max_keysize = keys * AES_MAX_KEY_SIZE,				\
+		.min_keysize = (keys) * AES_MIN_KEY_SIZE,				\
+		.max_keysize = (keys) * AES_MAX_KEY_SIZE,				\
 		.ivsize = iv,							\
 		.chunksize = AES_BLOCK_SIZE,					\
 		.setkey = cle_setkey,						\

@@ -75,7 +75,8 @@ static bool cle_is_trial(struct cle_ctx *ctx, u32 best, u32 other)
 	u32 times = best ? other / best : 0;
 	u32 every = times < 4 ? CLE_OFTEN : CLE_RARELY * min(times, 1024U);
 
-	return ctx->decisions % every < (times < 4 ? CLE_TRIAL : 1);
+	/* At the end of each turn: a user with few requests has no trials. */
+	return ctx->decisions % every >= every - (times < 4 ? CLE_TRIAL : 1);
 }
 
 enum cle_way cle_choose(struct cle_ctx *ctx, bool encrypt, unsigned int len)

@@ -129,6 +129,7 @@ struct cle_device {
 	spinlock_t lock;			/* all of the following */
 	enum cle_state state;
 	bool broken;				/* it wrote nonsense */
+	bool stopping;				/* it is being removed */
 	u32 epoch;				/* another one after each reset */
 	u32 tail;				/* descriptors made */
 	u32 reserved;				/* descriptors promised, not yet made */

@@ -290,13 +290,12 @@ static void cle_pump(struct cle_device *dev)
 		}
 		if (done)
 			break;
-		if (IS_ERR(slot)) {
+		if (IS_ERR(slot))
 			cle_finish_in_software(req, why);
-		} else if (cle_launch(dev, slot, &plan)) {
+		else if (cle_launch(dev, slot, &plan))
 			rings = true;
-		} else {
+		else
 			cle_finish_in_software(req, CLE_STAT_SOFTWARE_DOWN);
-		}
 	}
 	if (rings)
 		cle_ring_doorbell(dev);
@@ -371,6 +370,15 @@ static u32 cle_collect(struct cle_device *dev, struct list_head *ended)
 	return count;
 }
 
+/* The key that stands behind the operation. */
+static void cle_wipe_key(struct cle_device *dev, struct cle_slot *slot)
+{
+	u32 offset = CLE_REGISTERS + 2 * dev->ring * CLE_ENTRY + slot->id * CLE_SLOT;
+
+	if (slot->opcode == CLE_OP_LOAD_KEY)
+		memset_io(dev->bar + offset + CLE_OPERATION, 0, 2 * AES_MAX_KEY_SIZE);
+}
+
 static void cle_end_key(struct cle_device *dev, struct cle_slot *slot)
 {
 	spin_lock_bh(&dev->lock);
@@ -381,11 +389,7 @@ static void cle_end_key(struct cle_device *dev, struct cle_slot *slot)
 			__set_bit(slot->session, dev->bad_sessions);
 	}
 	spin_unlock_bh(&dev->lock);
-	if (slot->opcode == CLE_OP_LOAD_KEY) {
-		u32 offset = CLE_REGISTERS + 2 * dev->ring * CLE_ENTRY + slot->id * CLE_SLOT;
-
-		memset_io(dev->bar + offset + CLE_OPERATION, 0, 2 * AES_MAX_KEY_SIZE);
-	}
+	cle_wipe_key(dev, slot);
 }
 
 static void cle_end(struct cle_device *dev, struct list_head *ended)
@@ -558,6 +562,8 @@ static void cle_recover(struct cle_device *dev, bool again)
 			cle_unmap(dev, slot);
 			atomic_dec(&ctx->flying);
 			cle_finish_in_software(req, CLE_STAT_SOFTWARE_FAILED);
+		} else {
+			cle_wipe_key(dev, slot);
 		}
 		if (answered || !slot->bounced) {
 			cle_release(dev, slot);
@@ -595,6 +601,8 @@ static void cle_watch(struct work_struct *work)
 	u32 head = READ_ONCE(dev->head);
 	bool waiting;
 
+	if (READ_ONCE(dev->stopping))
+		return;
 	if (dev->state == CLE_DOWN) {
 		if (time_before(jiffies, dev->retry)) {
 			queue_delayed_work(dev->workqueue, &dev->watch, dev->retry - jiffies + 1);
@@ -676,6 +684,7 @@ void cle_ring_stop(struct cle_device *dev)
 	wait_event_timeout(dev->idle,
 			   !READ_ONCE(dev->flying) && !crypto_queue_len(&dev->queue) &&
 			   !READ_ONCE(dev->next), msecs_to_jiffies(2 * cle_timeout_ms) + HZ);
+	WRITE_ONCE(dev->stopping, true);
 	cancel_delayed_work_sync(&dev->watch);
 	cle_recover(dev, false);
 	/* Those that were still on their way to it have found it down. */

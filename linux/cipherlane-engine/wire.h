@@ -38,7 +38,7 @@
 
 /* The doorbell of ivshmem (BAR 0): peer and vector. */
 #define CLE_DOORBELL		12
-#define CLE_DOORBELL_DEVICE	(1 << 16)
+#define CLE_DOORBELL_DEVICE	BIT(16)
 
 #define CLE_RING_MAX		32768
 #define CLE_ENTRY		16
