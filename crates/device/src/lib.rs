@@ -1,4 +1,4 @@
-//! Accelerators that virtual machines see, served by the framework of `cipherlane-core`.
+//! Accelerators that virtual machines see.
 //!
 //! A guest's kernel has a driver for a device; QEMU shows it the device; a process of the host is
 //! what is behind the device. The guest may be hostile, and so may whoever connects: neither can
@@ -7,11 +7,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`vhost_user`] | the back-end of QEMU's virtio-crypto, for guests as they are |
+//! | [`pci`] | a PCI device with descriptor rings, DMA and MSI-X, for the Linux driver in `linux/`: the model of the `dma` driver |
 //! | `error` | why a device could not start |
 
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod pci;
 pub mod vhost_user;
 
 pub use error::Error;

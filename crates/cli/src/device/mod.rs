@@ -2,8 +2,10 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `pci` | `pci`: a PCI device with descriptor rings, over QEMU's ivshmem-doorbell |
 //! | `vhost_user` | `vhost-user`, `status`: the back-end of QEMU's virtio-crypto |
 
+mod pci;
 mod vhost_user;
 
 use std::process::ExitCode;
@@ -25,6 +27,7 @@ pub(crate) struct DeviceArgs {
 
 #[derive(Subcommand, Debug)]
 enum DeviceCommand {
+    Pci(pci::PciArgs),
     VhostUser(vhost_user::VhostUserArgs),
     Status(vhost_user::StatusArgs),
 }
@@ -32,6 +35,7 @@ enum DeviceCommand {
 /// Does what the arguments say.
 pub(crate) fn run(args: &DeviceArgs, options: &Options) -> Result<ExitCode, Failure> {
     match &args.command {
+        DeviceCommand::Pci(args) => pci::run(args)?,
         DeviceCommand::VhostUser(args) => vhost_user::run(args, options.settings()?)?,
         DeviceCommand::Status(args) => vhost_user::status(args)?,
     }

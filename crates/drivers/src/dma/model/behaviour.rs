@@ -72,6 +72,10 @@ pub enum FaultKind {
     LostInterrupt,
     /// It is swallowed, and so is everything after it until a reset.
     Hang,
+    /// It is swallowed; the device goes on with the others.
+    Lost,
+    /// An interrupt is raised at once, when nothing is done yet.
+    SpuriousInterrupt,
     /// The device resets itself: what is in it is lost, and so are the keys.
     Reset,
     /// The device falls off the bus: nothing works any more, a reset neither.

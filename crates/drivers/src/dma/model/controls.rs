@@ -5,12 +5,26 @@ use std::sync::{Mutex, PoisonError};
 
 use super::behaviour::{Behaviour, Fault};
 
-/// The knobs of a model.
+/// What a model has done, in numbers.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// Requests encrypted and decrypted well, by direction.
+    pub requests: [AtomicU64; 2],
+    /// Their bytes.
+    pub bytes: [AtomicU64; 2],
+    /// Requests that ended otherwise, those of keys too.
+    pub failed: AtomicU64,
+    /// Keys taken.
+    pub keys: AtomicU64,
+}
+
+/// The knobs of a model, and its counters.
 #[derive(Debug)]
 pub struct Controls {
     computes: AtomicBool,
     /// Requests fetched, keys apart.
     served: AtomicU64,
+    done: Done,
     faults: Mutex<Vec<Fault>>,
 }
 
@@ -20,6 +34,7 @@ impl Controls {
         Controls {
             computes: AtomicBool::new(true),
             served: AtomicU64::new(0),
+            done: Done::default(),
             faults: Mutex::new(behaviour.faults.clone()),
         }
     }
@@ -35,6 +50,11 @@ impl Controls {
         let after = fault.after + self.served.load(Ordering::Relaxed);
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         faults.push(Fault { after, ..fault });
+    }
+
+    /// What the model has done.
+    pub fn done(&self) -> &Done {
+        &self.done
     }
 
     pub(super) fn computes(&self) -> bool {

@@ -19,7 +19,7 @@ mod shape;
 mod timing;
 
 pub use self::behaviour::{Behaviour, Change, Collapse, Fault, FaultKind};
-pub use self::controls::Controls;
+pub use self::controls::{Controls, Done};
 pub use self::device::Model;
 pub use self::interrupt::Coalescer;
 pub use self::settings::{Host, Interrupt, Link, Processor, Rules, Settings, Way};

@@ -2,11 +2,15 @@
 //!
 //! An address of a mapped region says which entry of the table it is and in which turn of
 //! that entry, so that one that was unmapped is a fault for ever, and not another's memory.
+//!
+//! A device behind a bus of another machine reaches that machine's memory too ([`Bus`]).
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::arena::Arena;
+use super::wire::BUS;
 
 /// Marks addresses of mapped regions; others are offsets in the arena.
 const MAPPED: u64 = 1 << 62;
@@ -31,10 +35,21 @@ unsafe impl Send for Region {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmaFault;
 
+/// Memory of another machine, by the addresses of its bus. Whoever is on that machine may
+/// write it at any time.
+pub trait Bus: fmt::Debug + Send + Sync {
+    /// Copies bytes out; none if not all of them are memory.
+    fn read(&self, address: u64, to: &mut [u8]) -> Result<(), DmaFault>;
+
+    /// Copies bytes in; none if not all of them are memory.
+    fn write(&self, address: u64, from: &[u8]) -> Result<(), DmaFault>;
+}
+
 /// The table of what is mapped.
 #[derive(Debug)]
 pub struct Iommu {
     arena: Arc<Arena>,
+    bus: Option<Arc<dyn Bus>>,
     entries: Box<[Mutex<Entry>]>,
     free: Mutex<Vec<u16>>,
     /// Whether the device reaches anything at all. Held for reading during each access.
@@ -43,11 +58,13 @@ pub struct Iommu {
 }
 
 /// Where the bytes of an address are.
-enum Place {
+enum Place<'a> {
     /// By their offset.
     Arena(usize),
     /// In a mapped region.
     Mapped(*mut u8),
+    /// In another machine's memory, by its address there.
+    Bus(&'a dyn Bus, u64),
 }
 
 #[derive(Debug, Default)]
@@ -61,10 +78,20 @@ impl Iommu {
     pub fn new(arena: Arc<Arena>, regions: u16) -> Self {
         Iommu {
             arena,
+            bus: None,
             entries: (0..regions).map(|_| Mutex::default()).collect(),
             free: Mutex::new((0..regions).rev().collect()),
             attached: RwLock::new(true),
             faults: AtomicU64::new(0),
+        }
+    }
+
+    /// The same for a device behind a bus, which has no mapped regions: addresses with
+    /// [`BUS`] are that machine's.
+    pub fn on_bus(arena: Arc<Arena>, bus: Arc<dyn Bus>) -> Self {
+        Iommu {
+            bus: Some(bus),
+            ..Iommu::new(arena, 0)
         }
     }
 
@@ -114,24 +141,34 @@ impl Iommu {
     /// For the device: reads memory.
     pub fn read(&self, address: u64, to: &mut [u8]) -> Result<(), DmaFault> {
         self.access(address, to.len(), false, |place| match place {
-            Place::Arena(offset) => self.arena.read(offset, to),
-            // SAFETY: `access` found that many readable bytes there, and nobody writes them
-            // while they are mapped.
-            Place::Mapped(from) => unsafe {
-                std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len());
-            },
+            Place::Arena(offset) => {
+                self.arena.read(offset, to);
+                true
+            }
+            Place::Mapped(from) => {
+                // SAFETY: `access` found that many readable bytes there, and nobody writes
+                // them while they are mapped.
+                unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
+                true
+            }
+            Place::Bus(bus, address) => bus.read(address, to).is_ok(),
         })
     }
 
     /// For the device: writes memory.
     pub fn write(&self, address: u64, from: &[u8]) -> Result<(), DmaFault> {
         self.access(address, from.len(), true, |place| match place {
-            Place::Arena(offset) => self.arena.write(offset, from),
-            // SAFETY: `access` found that many writable bytes there, which nobody else uses
-            // while they are mapped; other accesses of the device wait for this one.
-            Place::Mapped(to) => unsafe {
-                std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len());
-            },
+            Place::Arena(offset) => {
+                self.arena.write(offset, from);
+                true
+            }
+            Place::Mapped(to) => {
+                // SAFETY: `access` found that many writable bytes there, which nobody else
+                // uses while they are mapped; other accesses of the device wait for this one.
+                unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
+                true
+            }
+            Place::Bus(bus, address) => bus.write(address, from).is_ok(),
         })
     }
 
@@ -141,8 +178,12 @@ impl Iommu {
         address: u64,
         len: usize,
         write: bool,
-        copy: impl FnOnce(Place),
+        copy: impl FnOnce(Place<'_>) -> bool,
     ) -> Result<(), DmaFault> {
+        if len == 0 {
+            // Nothing is accessed, wherever that is.
+            return Ok(());
+        }
         let attached = self.attached.read().unwrap_or_else(PoisonError::into_inner);
         let found = *attached && self.find(address, len, write, copy);
         match found {
@@ -154,7 +195,17 @@ impl Iommu {
         }
     }
 
-    fn find(&self, address: u64, len: usize, write: bool, copy: impl FnOnce(Place)) -> bool {
+    fn find(
+        &self,
+        address: u64,
+        len: usize,
+        write: bool,
+        copy: impl FnOnce(Place<'_>) -> bool,
+    ) -> bool {
+        if address & BUS != 0 {
+            let bus = self.bus.as_deref();
+            return bus.is_some_and(|bus| copy(Place::Bus(bus, address & !BUS)));
+        }
         if address & MAPPED == 0 {
             let layout = self.arena.layout();
             // Not the registers and rings: they are no memory for data.
@@ -163,10 +214,7 @@ impl Iommu {
                 && start
                     .checked_add(len)
                     .is_some_and(|end| end <= layout.total());
-            if inside {
-                copy(Place::Arena(start));
-            }
-            return inside;
+            return inside && copy(Place::Arena(start));
         }
         let Some(index) = self.index(address) else {
             return false;
@@ -178,11 +226,8 @@ impl Iommu {
                 && len <= (region.len as usize).saturating_sub(offset)
                 && write == region.writable
         });
-        if let Some(region) = region {
-            // SAFETY: within the region (checked).
-            copy(Place::Mapped(unsafe { region.start.add(offset) }));
-        }
-        region.is_some()
+        // SAFETY: within the region (checked).
+        region.is_some_and(|region| copy(Place::Mapped(unsafe { region.start.add(offset) })))
     }
 
     fn index(&self, address: u64) -> Option<u16> {

@@ -9,8 +9,9 @@
 //! | `shared` | the device on a thread of its own, in real time: doorbell and interrupt are eventfds |
 //! | `simulated` | the device inline, in virtual time: one thread, the same every time |
 //!
-//! The driver knows only [`Transport`]: a device behind PCI or vhost-user is another
-//! implementation. Either side takes what the other wrote for hostile: every index, address,
+//! The driver knows only [`Transport`]; the device knows only its [`Port`]. A third form has the
+//! driver in a virtual machine's kernel and the device on its PCI bus: `cipherlane-device`
+//! serves it, by a [`Port`] that reaches that machine's memory ([`Port::on_bus`]). Either side takes what the other wrote for hostile: every index, address,
 //! length and number is read once and checked.
 
 mod arena;
@@ -23,7 +24,7 @@ mod words;
 use std::sync::Arc;
 
 pub use self::arena::Arena;
-pub use self::iommu::{DmaFault, Iommu, Region};
+pub use self::iommu::{Bus, DmaFault, Iommu, Region};
 pub use self::shared::Shared;
 pub use self::simulated::Simulated;
 
@@ -109,6 +110,18 @@ impl Port {
             arena,
             iommu,
             revocable,
+        })
+    }
+
+    /// Memory for a device on a bus of another machine, which reaches that machine's memory.
+    /// It is cut off by that machine.
+    pub fn on_bus(layout: wire::Layout, bus: Arc<dyn Bus>) -> std::io::Result<Port> {
+        let arena = Arc::new(Arena::new(layout)?);
+        let iommu = Arc::new(Iommu::on_bus(arena.clone(), bus));
+        Ok(Port {
+            arena,
+            iommu,
+            revocable: false,
         })
     }
 

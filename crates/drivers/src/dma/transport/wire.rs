@@ -45,7 +45,27 @@ impl Register {
     pub const COMPLETE_TAIL: usize = 0xc0;
     /// u32, written by the driver: completions seen.
     pub const COMPLETE_HEAD: usize = 0x100;
+    /// u32, descriptors in a ring. This and those below are written by the device, once, for
+    /// a driver that does not know its settings.
+    pub const RING: usize = 0x140;
+    /// u32, pieces begin at multiples of this many bytes.
+    pub const ALIGNMENT: usize = 0x144;
+    /// u32, pieces are multiples of this many bytes, but for the last of a side.
+    pub const BLOCK: usize = 0x148;
+    /// u32, bytes of a piece at most.
+    pub const MAX_SEGMENT: usize = 0x14c;
+    /// u32, bytes of a request at most.
+    pub const MAX_REQUEST: usize = 0x150;
+    /// u32, keys that it holds at most.
+    pub const SESSIONS: usize = 0x154;
+    /// u32, lengths of keys that it takes: bit 0 for 128 bits, 1 for 192, 2 for 256; none
+    /// for all that an algorithm has.
+    pub const KEY_BITS: usize = 0x158;
 }
+
+/// Marks an address of the bus, which is the memory of the driver's machine; other addresses
+/// are offsets in the shared memory.
+pub const BUS: u64 = 1 << 63;
 
 /// Status: it works.
 pub const READY: u32 = 1;

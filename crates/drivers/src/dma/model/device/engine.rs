@@ -43,7 +43,8 @@ impl Model {
             KeyLengths::OneOf(lengths) => lengths.iter().any(|&(bytes, _)| bytes == key.len()),
             KeyLengths::Any { .. } => !key.is_empty(),
         };
-        if !taken {
+        let bits = &self.settings.key_bits;
+        if !taken || !bits.is_empty() && !bits.contains(&algorithm.key_bits(key.len())) {
             return REFUSED;
         }
         let kernel = (algorithm.software)(&key);

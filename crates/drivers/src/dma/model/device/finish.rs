@@ -1,10 +1,12 @@
 //! The end of a request: results written back, the completion reported, and what goes wrong
 //! with that.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::engine::wipe;
 use super::fetch::Work;
 use super::{FaultKind, Model};
-use crate::dma::transport::wire::{Completion, DMA_FAULT, ENGINE_ERROR, Register};
+use crate::dma::transport::wire::{Completion, DMA_FAULT, DONE, ENGINE_ERROR, Opcode, Register};
 
 impl Model {
     /// Writes a result back and reports it.
@@ -61,6 +63,7 @@ impl Model {
             // Nobody listens any more.
             return;
         }
+        self.count(work.operation.opcode, completion.status, all);
         let slots = self.port.arena.layout().slots();
         match work.fault {
             Some(FaultKind::GarbageCompletion) => self.complete(Completion {
@@ -87,6 +90,24 @@ impl Model {
         }
         if work.fault != Some(FaultKind::LostInterrupt) {
             self.coalescer.complete(at_ns);
+        }
+    }
+
+    fn count(&self, opcode: Opcode, status: u32, bytes: usize) {
+        let done = self.controls.done();
+        let add = |counter: &AtomicU64, number| counter.fetch_add(number, Ordering::Relaxed);
+        match (opcode, status) {
+            (Opcode::Run(direction), DONE) => {
+                add(&done.requests[direction as usize], 1);
+                add(&done.bytes[direction as usize], bytes as u64);
+            }
+            (Opcode::LoadKey, DONE) => {
+                add(&done.keys, 1);
+            }
+            (Opcode::WipeKey, DONE) => {}
+            _ => {
+                add(&done.failed, 1);
+            }
         }
     }
 

@@ -22,7 +22,7 @@ use super::interrupt::Coalescer;
 use super::settings::Settings;
 use super::timing::{self, Timing};
 use crate::dma::transport::wire::{
-    BROKEN, DONE, MAGIC, NO_SESSION, Opcode, READY, Register, algorithm_number,
+    BAD_TAG, BROKEN, DONE, MAGIC, NO_SESSION, Opcode, READY, Register, algorithm_number,
 };
 use crate::dma::transport::{Device, Port};
 
@@ -94,8 +94,30 @@ impl Model {
         arena
             .wide_register(Register::MAGIC)
             .store(MAGIC, Ordering::Relaxed);
+        model.write_rules();
         model.write(Register::STATUS, READY);
         model
+    }
+
+    /// What a driver must know that has not read the settings.
+    fn write_rules(&self) {
+        let rules = &self.settings.rules;
+        let lengths = [128, 192, 256].into_iter().enumerate();
+        let key_bits = lengths.filter(|(_, bits)| self.settings.key_bits.contains(bits));
+        for (register, value) in [
+            (Register::RING, rules.ring),
+            (Register::ALIGNMENT, rules.alignment),
+            (Register::BLOCK, rules.block),
+            (Register::MAX_SEGMENT, rules.max_segment),
+            (Register::MAX_REQUEST, rules.max_request),
+            (Register::SESSIONS, rules.sessions),
+            (
+                Register::KEY_BITS,
+                key_bits.fold(0, |mask, (bit, _)| mask | 1 << bit),
+            ),
+        ] {
+            self.write(register, value);
+        }
     }
 
     fn read(&self, register: usize) -> u32 {
@@ -148,6 +170,11 @@ impl Model {
             return self.halt();
         }
         while self.fetched != tail && self.state == State::Working {
+            // A driver has a request a slot at most; one that has more would have us hold
+            // whatever it likes. An interrupt or two stand on the agenda beside them.
+            if self.agenda.len() > 2 * usize::from(self.port.arena.layout().slots()) {
+                return self.halt();
+            }
             match self.fetch(tail) {
                 Some(work) => self.begin(now_ns, work),
                 None => return self.halt(),
@@ -179,6 +206,8 @@ impl Model {
                 self.state = State::Stuck { ignores: 0 };
                 return;
             }
+            Some(FaultKind::Lost) => return,
+            Some(FaultKind::SpuriousInterrupt) => self.plan(now_ns, Event::Interrupt),
             Some(FaultKind::Reset) => {
                 self.agenda.clear();
                 self.keys.clear();
@@ -194,7 +223,7 @@ impl Model {
             }
             kind => work.fault = kind,
         }
-        let load = timing::Work {
+        let mut load = timing::Work {
             direction,
             bytes: u64::from(work.operation.len) + u64::from(work.operation.aad_len),
             written: total(&work.outputs),
@@ -204,6 +233,10 @@ impl Model {
             Ok(()) => work.completion.written = load.written,
             Err(status) => {
                 work.completion.status = status;
+                if status != BAD_TAG {
+                    // It was not worked on, whatever lengths it has.
+                    (load.bytes, load.written) = (0, 0);
+                }
                 work.writes_tag = false;
                 wipe(&mut work.data);
                 work.data.clear();
