@@ -3,7 +3,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `profile/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `capture` | packets of pcap files |
@@ -32,6 +32,7 @@ mod output;
 #[doc(hidden)]
 pub mod parsers;
 mod plan;
+mod profile;
 mod secret;
 mod speed;
 mod suggest;
@@ -81,6 +82,7 @@ enum Command {
     Check(check::Arguments),
     Openssl(openssl::OpensslArgs),
     Gateway(gateway::GatewayArgs),
+    Profile(profile::ProfileArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
 }
@@ -105,6 +107,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Completions(args) => generate::completions(args, Cli::command()),
         Command::Man(args) => generate::man(args, Cli::command()),
         Command::Openssl(args) => return openssl::run(args),
+        Command::Profile(args) => return profile::run(args),
         Command::Enc(_) if cli.options.names_auto() => {
             eprintln!(
                 "cipherlane: warning: --auto has no effect on enc, which uses software on all \
@@ -129,9 +132,11 @@ fn work(command: &Command, key: Option<Secret>, config: Config) -> Result<ExitCo
         Command::EspPerf(args) => return esp_perf::run(args, config),
         Command::Enc(args) => enc::run(args, key, config)?,
         Command::Check(args) => return check::run(args, config),
-        Command::Openssl(_) | Command::Gateway(_) | Command::Completions(_) | Command::Man(_) => {
-            unreachable!("they were done before")
-        }
+        Command::Openssl(_)
+        | Command::Gateway(_)
+        | Command::Profile(_)
+        | Command::Completions(_)
+        | Command::Man(_) => unreachable!("they were done before"),
     }
     Ok(ExitCode::SUCCESS)
 }

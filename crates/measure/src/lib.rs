@@ -84,7 +84,7 @@ pub mod units;
 mod caller;
 mod disturbance;
 mod error;
-mod random;
+pub mod random;
 mod rendezvous;
 mod sentence;
 
