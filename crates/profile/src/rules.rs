@@ -12,7 +12,7 @@ const BUILT_IN: &str = include_str!("rules.toml");
 /// The phase of what no rule knows.
 const OTHER: &str = "other";
 /// The phase of threads that wait for a processor.
-const SCHEDULING: &str = "scheduling";
+const QUEUE: &str = "queue";
 /// The phase of time that the hypervisor took.
 const STEAL: &str = "steal";
 
@@ -111,7 +111,7 @@ impl Rules {
         }
         added.append(&mut rules.rules);
         rules.rules = added;
-        for needed in [OTHER, SCHEDULING, STEAL] {
+        for needed in [OTHER, QUEUE, STEAL] {
             if rules.find(needed).is_none() {
                 return Err(wrong(format!("the phase '{needed}' is missing")));
             }
@@ -137,7 +137,7 @@ impl Rules {
     /// The index of the phase of each stack of a recording, by kind of time and number of the
     /// stack; number 0 is the unknown stack.
     pub fn of(&self, recording: &Recording) -> Assigned {
-        let scheduling = self.find(SCHEDULING).expect("it was looked for");
+        let queue = self.find(QUEUE).expect("it was looked for");
         let decide = |kind: RuleKind| -> Vec<usize> {
             let frames: Vec<Option<usize>> = recording
                 .frames
@@ -153,7 +153,7 @@ impl Rules {
         Assigned {
             cpu: decide(RuleKind::Cpu),
             wait: decide(RuleKind::Wait),
-            ready: scheduling,
+            ready: queue,
         }
     }
 
@@ -260,7 +260,7 @@ mod tests {
         let wait = "main;do_syscall_64@[kernel];hrtimer_nanosleep@[kernel];\
                     schedule@[kernel];__schedule@[kernel]";
         assert_eq!(phase(wait, Kind::Wait), "timer");
-        assert_eq!(phase(wait, Kind::Ready), "scheduling");
+        assert_eq!(phase(wait, Kind::Ready), "queue");
         assert_eq!(phase(wait, Kind::Cpu), "scheduling");
     }
 

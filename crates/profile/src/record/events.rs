@@ -2,9 +2,9 @@
 //!
 //! Each kind of event has a ring for each processor, which all threads share. Three kinds are
 //! sampled: processor time, with what happens to processes and memory; context switches, for the
-//! stacks of those who wait; ends of system calls, for their counts and bytes. The latter two are
-//! sampled less often where they happen more often than some thousand times a second: the kernel
-//! says how many each one stands for.
+//! stacks of those who wait; ends of system calls, for their counts and bytes. Of the latter two
+//! each one is recorded, until there are more than some ten thousand a second; from then on they
+//! are sampled, and the kernel says how many each one stands for.
 
 use std::io;
 use std::path::Path;
@@ -19,7 +19,9 @@ use crate::Error;
 const RING: usize = 2 << 20;
 /// The same for users, who share 516 KiB a processor (kernel.perf_event_mlock_kb).
 const SMALL_RING: usize = 128 << 10;
-/// Switches and system calls that are sampled, per second.
+/// Switches, and system calls, of which each one is recorded, per second.
+const MOST: u64 = 20_000;
+/// Those that are sampled where there are more, per second and thread.
 const SAMPLED: u64 = 4000;
 /// Frames of a stack.
 const DEEPEST: u16 = 96;
@@ -44,13 +46,30 @@ pub(super) enum Source {
     Call,
 }
 
-/// Events that are open.
+/// How often an event becomes a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    Each,
+    /// Times a second.
+    Sampled(u64),
+}
 
+/// Events of one kind that are sampled as soon as there are too many.
+#[derive(Debug)]
+struct Fallback {
+    source: Source,
+    /// Indices of the rings and of the others that record each event.
+    each: (Vec<usize>, Vec<usize>),
+    sampled: (Vec<usize>, Vec<usize>),
+}
+
+/// Events that are open.
 pub(super) struct Events {
     /// Rings to read.
     pub(super) rings: Vec<(Source, Sampler)>,
     /// Events that write into those rings.
     others: Vec<Counter>,
+    fallbacks: Vec<Fallback>,
     processor_time: Vec<Counter>,
     faults: Vec<Counter>,
     migrations: Vec<Counter>,
@@ -82,6 +101,7 @@ impl Events {
         let mut events = Self {
             rings: Vec::new(),
             others: Vec::new(),
+            fallbacks: Vec::new(),
             processor_time: Vec::new(),
             faults: Vec::new(),
             migrations: Vec::new(),
@@ -102,12 +122,12 @@ impl Events {
     /// Processor time: by cycles where the processor counts them, which sees inside of sections
     /// without interrupts, and by the kernel's clock elsewhere.
     fn open_processor(&mut self, way: &mut Way<'_>, rate: u64) -> Result<(), Error> {
-        let mut last = None;
+        let (mut last, pace) = (None, Pace::Sampled(rate));
         for (kernel, cycles) in [(true, true), (true, false), (false, true), (false, false)] {
             way.kernel = kernel;
             let tried = match cycles {
-                true => self.ring(way, Source::Processor, Hardware::CPU_CYCLES, rate),
-                false => self.ring(way, Source::Processor, Software::CPU_CLOCK, rate),
+                true => self.ring(way, Source::Processor, Hardware::CPU_CYCLES, pace),
+                false => self.ring(way, Source::Processor, Software::CPU_CLOCK, pace),
             };
             let error = match tried {
                 Ok(()) => {
@@ -153,7 +173,7 @@ impl Events {
 
     /// Without them, waits have a length and no stack.
     fn open_switches(&mut self, way: &Way<'_>) -> Result<(), Error> {
-        self.ring(way, Source::Switch, Software::CONTEXT_SWITCHES, SAMPLED)
+        self.rings_with_fallback(way, Source::Switch, Software::CONTEXT_SWITCHES)
             .map_err(|error| failed("context switches", error))
     }
 
@@ -173,7 +193,7 @@ impl Events {
             );
             return Ok(());
         };
-        self.ring(way, Source::Call, Tracepoint::with_id(id), SAMPLED)
+        self.rings_with_fallback(way, Source::Call, Tracepoint::with_id(id))
             .or_else(|error| match error.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => {
                     self.missing.push(format!(
@@ -185,16 +205,65 @@ impl Events {
             })
     }
 
+    /// Rings that record each event, and others that sample, which do not begin by themselves.
+    fn rings_with_fallback(
+        &mut self,
+        way: &Way<'_>,
+        source: Source,
+        event: impl Event + Clone,
+    ) -> io::Result<()> {
+        let begin = (self.rings.len(), self.others.len());
+        self.ring(way, source, event.clone(), Pace::Each)?;
+        let middle = (self.rings.len(), self.others.len());
+        self.ring(way, source, event, Pace::Sampled(SAMPLED))?;
+        self.fallbacks.push(Fallback {
+            source,
+            each: (
+                (begin.0..middle.0).collect(),
+                (begin.1..middle.1).collect(),
+            ),
+            sampled: (
+                (middle.0..self.rings.len()).collect(),
+                (middle.1..self.others.len()).collect(),
+            ),
+        });
+        Ok(())
+    }
+
+    /// From now on events of `source` are sampled if there were too many: `count` in `seconds`.
+    pub(super) fn bound(&mut self, source: Source, count: u64, seconds: f64) {
+        if (count as f64) < MOST as f64 * seconds {
+            return;
+        }
+        let Some(at) = self.fallbacks.iter().position(|of| of.source == source) else {
+            return;
+        };
+        let fallback = self.fallbacks.swap_remove(at);
+        // These calls fail only for a descriptor that is none.
+        for ring in fallback.sampled.0 {
+            let _ = self.rings[ring].1.as_counter_mut().enable();
+        }
+        for other in fallback.sampled.1 {
+            let _ = self.others[other].enable();
+        }
+        for ring in fallback.each.0 {
+            let _ = self.rings[ring].1.as_counter_mut().disable();
+        }
+        for other in fallback.each.1 {
+            let _ = self.others[other].disable();
+        }
+    }
+
     /// A ring of each processor for one kind of event.
     fn ring(
         &mut self,
         way: &Way<'_>,
         source: Source,
         event: impl Event + Clone,
-        rate: u64,
+        pace: Pace,
     ) -> io::Result<()> {
         let before = (self.rings.len(), self.others.len());
-        let opened = self.try_ring(way, source, event, rate);
+        let opened = self.try_ring(way, source, event, pace);
         if opened.is_err() {
             self.rings.truncate(before.0);
             self.others.truncate(before.1);
@@ -207,7 +276,7 @@ impl Events {
         way: &Way<'_>,
         source: Source,
         event: impl Event + Clone,
-        rate: u64,
+        pace: Pace,
     ) -> io::Result<()> {
         for cpu in 0..way.processors {
             let mut owner: Option<usize> = None;
@@ -228,13 +297,13 @@ impl Events {
             };
             let offline = |error: &io::Error| error.raw_os_error() == Some(libc::ENODEV);
             match way.scope {
-                Scope::Machine => match open(way.sampler(source, event.clone(), rate).any_pid()) {
+                Scope::Machine => match open(way.sampler(source, event.clone(), pace).any_pid()) {
                     Err(error) if offline(&error) => {}
                     opened => opened?,
                 },
                 Scope::Threads { tids, .. } => {
                     for (number, &tid) in tids.iter().enumerate() {
-                        let mut builder = way.sampler(source, event.clone(), rate);
+                        let mut builder = way.sampler(source, event.clone(), pace);
                         match open(builder.observe_pid(tid as libc::pid_t)) {
                             // A thread may have ended since they were listed.
                             Err(e) if e.raw_os_error() == Some(libc::ESRCH) && number > 0 => {}
@@ -250,11 +319,22 @@ impl Events {
 
     /// Starts what does not start with the command.
     pub(super) fn enable(&mut self) -> io::Result<()> {
-        for (_, ring) in &mut self.rings {
-            ring.as_counter_mut().enable()?;
+        let waiting = |of: fn(&Fallback) -> &Vec<usize>| -> Vec<usize> {
+            self.fallbacks.iter().flat_map(of).copied().collect()
+        };
+        let rings = waiting(|fallback| &fallback.sampled.0);
+        let others = waiting(|fallback| &fallback.sampled.1);
+        for (number, (_, ring)) in self.rings.iter_mut().enumerate() {
+            if !rings.contains(&number) {
+                ring.as_counter_mut().enable()?;
+            }
+        }
+        for (number, event) in self.others.iter_mut().enumerate() {
+            if !others.contains(&number) {
+                event.enable()?;
+            }
         }
         let counters = [
-            &mut self.others,
             &mut self.processor_time,
             &mut self.faults,
             &mut self.migrations,
@@ -285,14 +365,20 @@ impl Events {
 }
 
 impl<'a> Way<'a> {
-    fn sampler(&self, source: Source, event: impl Event, rate: u64) -> Builder<'a> {
+    fn sampler(&self, source: Source, event: impl Event, pace: Pace) -> Builder<'a> {
         let mut builder = Builder::new(event);
         self.common(&mut builder);
+        match pace {
+            Pace::Each => builder.sample_period(1),
+            Pace::Sampled(rate) => builder.sample_frequency(rate),
+        };
+        // Where another event records each one, this one waits for its turn.
+        let waits = source != Source::Processor && pace != Pace::Each;
+        builder.enable_on_exec(self.at_exec && !waits);
         builder
             .sample(SampleFlag::TID)
             .sample(SampleFlag::TIME)
             .sample(SampleFlag::PERIOD)
-            .sample_frequency(rate)
             .sample_id_all(true)
             .clockid(Clock::MONOTONIC)
             .wakeup_watermark(RING / 4);

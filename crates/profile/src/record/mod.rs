@@ -27,7 +27,7 @@ use cipherlane_measure::machine::Machine;
 use rustix::time::{ClockId, clock_gettime};
 
 use self::collect::Collector;
-use self::events::{Events, Scope};
+use self::events::{Events, Scope, Source};
 use self::records::Happened;
 use self::stat::Stat;
 use self::target::{Moved, Waiting};
@@ -181,6 +181,8 @@ struct Session {
     held: Vec<Happened>,
     command: Option<Waiting>,
     process: Option<u32>,
+    /// When the rings were last emptied.
+    drained: Instant,
 }
 
 impl Session {
@@ -219,6 +221,7 @@ impl Session {
             held: Vec::new(),
             command,
             process,
+            drained: Instant::now(),
         })
     }
 
@@ -238,11 +241,21 @@ impl Session {
     /// companion in another one: it waits for the next turn.
     fn drain(&mut self) {
         let now = monotonic();
+        let (mut switches, mut calls) = (0, 0);
         for (source, ring) in &mut self.events.rings {
             while let Some(record) = ring.next_record() {
+                match source {
+                    Source::Switch => switches += 1,
+                    Source::Call => calls += 1,
+                    Source::Processor => {}
+                }
                 self.held.extend(records::read(*source, &record));
             }
         }
+        let seconds = self.drained.elapsed().as_secs_f64().max(PACE.as_secs_f64());
+        self.drained = Instant::now();
+        self.events.bound(Source::Switch, switches, seconds);
+        self.events.bound(Source::Call, calls, seconds);
         self.held.sort_by_key(|happened| happened.time);
         let ready = self.held.partition_point(|happened| happened.time <= now);
         for happened in self.held.drain(..ready) {

@@ -6,8 +6,21 @@ use std::collections::HashMap;
 use crate::record::spaces::{Place, Spaces};
 
 /// Functions with variants that matter here.
-const NAMES: [&std::ffi::CStr; 8] = [
-    c"memcpy", c"memmove", c"memset", c"memcmp", c"memchr", c"strlen", c"mempcpy", c"bcmp",
+const NAMES: [&std::ffi::CStr; 14] = [
+    c"memcpy",
+    c"memmove",
+    c"memset",
+    c"memcmp",
+    c"memchr",
+    c"mempcpy",
+    c"strlen",
+    c"strcmp",
+    c"strncmp",
+    c"strcasecmp",
+    c"strncasecmp",
+    c"strchr",
+    c"strrchr",
+    c"strcpy",
 ];
 
 /// File, and offset of the function in it, to its name.
