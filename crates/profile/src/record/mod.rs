@@ -18,6 +18,7 @@ pub(crate) mod spaces;
 mod stat;
 mod target;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -283,7 +284,10 @@ impl Session {
     fn end(&mut self, asked: bool) -> Option<i32> {
         let command = self.command.take()?;
         if asked {
-            command.end();
+            // Those that it has started are to end with it: some only wait for each other.
+            let threads = self.collector.threads.iter();
+            let started: BTreeSet<u32> = threads.map(|thread| thread.pid).collect();
+            command.end(&started);
         }
         Some(command.status())
     }

@@ -1,5 +1,6 @@
 //! Whom to record: a command that waits to be let go, or processes that run.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -72,8 +73,24 @@ impl Waiting {
         !matches!(waitid(WaitId::Pid(self.pid()), options), Ok(None))
     }
 
-    /// Asks it to end, as an interrupt of the terminal would.
-    pub(super) fn end(&self) {
+    /// Asks it to end, and those of `started` that descend from it: another process may have got
+    /// the number of one that has ended.
+    pub(super) fn end(&self, started: &BTreeSet<u32>) {
+        let own = self.id();
+        let descends = |mut pid: u32| {
+            // A line of parents is not longer than this, or it has changed meanwhile.
+            (0..100).any(|_| {
+                let is = pid == own;
+                pid = parent(pid);
+                is
+            })
+        };
+        let ends: Vec<u32> = started.iter().copied().filter(|&pid| descends(pid)).collect();
+        for pid in ends.into_iter().filter(|&pid| pid != own) {
+            if let Some(pid) = Pid::from_raw(pid as i32) {
+                let _ = kill_process(pid, Signal::TERM);
+            }
+        }
         let _ = kill_process(self.pid(), Signal::TERM);
     }
 
@@ -99,6 +116,14 @@ impl Waiting {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The parent of a process, 0 where there is none (proc_pid_stat(5)).
+fn parent(pid: u32) -> u32 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
+    let parent = behind.split_whitespace().nth(1);
+    parent.and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
 /// What a process has moved by system calls, its pipes and sockets included.
