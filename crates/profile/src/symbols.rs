@@ -112,20 +112,32 @@ fn functions(places: &[Place], files: &[String]) -> (Vec<Vec<Frame>>, Vec<String
             .file_name()
             .map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
         let offsets: Vec<u64> = wanted.iter().map(|(_, offset)| *offset).collect();
-        let source = Source::Elf(Elf::new(path));
-        let found = match path.starts_with('/') {
-            true => symbolizer.symbolize(&source, Input::FileOffset(&offsets)),
-            false => Ok(Vec::new()),
+        let look = |debug_syms: bool| -> Vec<Symbolized<'_>> {
+            let mut elf = Elf::new(path);
+            elf.debug_syms = debug_syms;
+            let source = Source::Elf(elf);
+            // Where the file cannot be read, functions are named by their places.
+            let found = symbolizer.symbolize(&source, Input::FileOffset(&offsets));
+            found.unwrap_or_default()
         };
-        let found = found.unwrap_or_default();
+        let (found, exported) = match path.starts_with('/') {
+            // A file whose debugging information is elsewhere may have names of its own.
+            true => (look(true), look(false)),
+            false => (Vec::new(), Vec::new()),
+        };
         let mut starts: Option<Starts> = None;
         for (index, &(number, offset)) in wanted.iter().enumerate() {
             let frame = |name: String| Frame {
                 name,
                 module: module.clone(),
             };
-            functions[number] = match found.get(index) {
-                Some(Symbolized::Sym(symbol)) => {
+            let named = [found.get(index), exported.get(index)];
+            let named = named.into_iter().flatten().find_map(|found| match found {
+                Symbolized::Sym(symbol) => Some(symbol),
+                Symbolized::Unknown(_) => None,
+            });
+            functions[number] = match named {
+                Some(symbol) => {
                     let inlined = symbol.inlined.iter().map(|inlined| &inlined.name);
                     let names = std::iter::once(&symbol.name).chain(inlined);
                     names.map(|name| frame(short(name))).collect()

@@ -381,7 +381,7 @@ fn what(target: &Target) -> String {
     match target {
         Target::Command(words) => {
             let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-            words.join(" ")
+            target::without_secrets(words.iter().map(AsRef::as_ref))
         }
         Target::Process(pid) => format!("process {pid}: {}", target::command_line(*pid)),
         Target::Machine => "the whole machine".to_owned(),

@@ -161,7 +161,28 @@ pub(super) fn command_line(pid: u32) -> String {
         .filter(|word| !word.is_empty())
         .map(String::from_utf8_lossy)
         .collect();
-    words.join(" ")
+    without_secrets(words.iter().map(AsRef::as_ref))
+}
+
+/// Words of a command line; keys and passwords, which some programs take there, are left out, as
+/// recordings are sent to others.
+pub(super) fn without_secrets<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    /// Hexadecimal digits that may be a key: 56 bits.
+    const KEY: usize = 14;
+    let is_secret = |word: &str, before: &str| {
+        let value = word.rsplit(['=', ':']).next().unwrap_or(word);
+        let is_key = value.len() >= KEY && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let names = ["pass", "secret", "token", "-K", "-k"];
+        let named = |of: &str| names.iter().any(|name| of.trim_start_matches('-').starts_with(name) || of == *name);
+        is_key || (named(word) && word.contains([':', '='])) || (named(before) && !before.contains([':', '=']))
+    };
+    let mut before = "";
+    let mut shown = Vec::new();
+    for word in words {
+        shown.push(if is_secret(word, before) { "…" } else { word });
+        before = word;
+    }
+    shown.join(" ")
 }
 
 /// The program of a name, as the shell would find it.
@@ -218,6 +239,19 @@ mod tests {
         let moved = waiting.moved();
         assert!(moved.read >= 3_000_000 && moved.written >= 3_000_000, "{moved:?}");
         assert_eq!(waiting.status(), 3);
+    }
+
+    #[test]
+    fn secrets_are_not_recorded() {
+        for (words, shown) in [
+            ("openssl enc -K 00ff -iv 1", "openssl enc -K … -iv 1"),
+            ("x -pass pass:word y", "x -pass … y"),
+            ("x --password=word y", "x … y"),
+            ("x 00112233445566778899aabbccddeeff", "x …"),
+            ("dd if=/dev/zero bs=64k", "dd if=/dev/zero bs=64k"),
+        ] {
+            assert_eq!(without_secrets(words.split(' ')), shown);
+        }
     }
 
     #[test]
