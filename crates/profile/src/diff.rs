@@ -98,12 +98,10 @@ impl Diff {
         let differences = resampled(&a_side, &b_side, rules.phases().len());
         // The noise of all phases together: each phase gets its part of 5 %.
         let seen = (0..rules.phases().len())
-            .filter(|&at| {
-                a_side.phases.totals[at].sum() + b_side.phases.totals[at].sum() > 0.0
-            })
+            .filter(|&at| a_side.phases.totals[at].sum() + b_side.phases.totals[at].sum() > 0.0)
             .count();
         let tail = 0.025 / seen.max(1) as f64;
-        let least = LEAST_SHARE * a_side.whole().max(b_side.whole());
+        let least = LEAST_SHARE * a_side.whole(rules).max(b_side.whole(rules));
         let mut rows: Vec<Row> = rules
             .phases()
             .iter()
@@ -126,7 +124,7 @@ impl Diff {
                     ci_high: quantile(sorted, 0.975),
                     a_cpu: a.cpu,
                     b_cpu: b.cpu,
-                    clear: beyond && difference.abs() >= least,
+                    clear: beyond && difference.abs() >= least && at != rules.idle(),
                 })
             })
             .collect();
@@ -138,8 +136,8 @@ impl Diff {
                 b_side.phases.cpu() / b_side.amount,
             ),
             wait: (
-                a_side.phases.waits() / a_side.amount,
-                b_side.phases.waits() / b_side.amount,
+                a_side.phases.waits(rules) / a_side.amount,
+                b_side.phases.waits(rules) / b_side.amount,
             ),
         };
         let (verdict, advice) = verdict::verdict(&rows, unit, &totals, rules);
@@ -164,9 +162,9 @@ impl Side {
         }
     }
 
-    /// Time of all phases per unit.
-    fn whole(&self) -> f64 {
-        (self.phases.cpu() + self.phases.waits()) / self.amount
+    /// Time of all phases per unit, idle threads left out.
+    fn whole(&self, rules: &Rules) -> f64 {
+        (self.phases.cpu() + self.phases.waits(rules)) / self.amount
     }
 }
 
@@ -260,7 +258,11 @@ mod tests {
         assert_eq!(diff.unit, Unit::Byte);
         assert_eq!(diff.phases[0].phase, "copy");
         assert!(diff.phases[0].clear && !diff.phases[1].clear);
-        assert!(diff.verdict.contains("Copy between program and kernel"), "{}", diff.verdict);
+        assert!(
+            diff.verdict.contains("Copy between program and kernel"),
+            "{}",
+            diff.verdict
+        );
         assert!(diff.advice[0].contains("cipherlane plan"));
         let back = Diff::new(&b, &a, &Rules::built_in());
         assert!(back.verdict.contains("faster"), "{}", back.verdict);
@@ -271,8 +273,16 @@ mod tests {
     fn the_same_twice_differs_in_nothing() {
         let a = bytes(recording(&[CIPHER]), 1 << 30);
         let diff = Diff::new(&a, &a.clone(), &Rules::built_in());
-        assert!(diff.phases.iter().all(|row| !row.clear && row.difference == 0.0));
-        assert!(diff.verdict.contains("no difference beyond the noise"), "{}", diff.verdict);
+        assert!(
+            diff.phases
+                .iter()
+                .all(|row| !row.clear && row.difference == 0.0)
+        );
+        assert!(
+            diff.verdict.contains("no difference beyond the noise"),
+            "{}",
+            diff.verdict
+        );
         assert!(diff.advice.is_empty() && diff.warnings.is_empty());
     }
 
@@ -284,7 +294,11 @@ mod tests {
         b.lost = 5;
         let diff = Diff::new(&a, &b, &Rules::built_in());
         assert_eq!(diff.unit, Unit::Second);
-        assert!(diff.warnings.iter().any(|text| text.contains("another one")));
+        assert!(
+            diff.warnings
+                .iter()
+                .any(|text| text.contains("another one"))
+        );
         assert!(diff.warnings.iter().any(|text| text.contains("lost")));
         assert!(diff.warnings.iter().any(|text| text.contains("--bytes")));
     }

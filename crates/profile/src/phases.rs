@@ -47,7 +47,7 @@ impl Phases {
         };
         let length = (recording.wall_ns as f64 / blocks as f64).max(1.0);
         for sample in &recording.samples {
-            let phase = assigned.phase(sample.kind, sample.stack);
+            let phase = assigned.of(sample);
             match sample.kind {
                 Kind::Cpu => {
                     let block = (sample.at_ns as f64 / length) as usize;
@@ -56,7 +56,12 @@ impl Phases {
                 // A wait may be longer than a block. Several that began together may overlap no
                 // other: they are of one thread.
                 Kind::Wait | Kind::Ready => {
-                    phases.spread(phase, sample.at_ns as f64 / length, sample.ns as f64, length);
+                    phases.spread(
+                        phase,
+                        sample.at_ns as f64 / length,
+                        sample.ns as f64,
+                        length,
+                    );
                 }
             }
         }
@@ -93,9 +98,10 @@ impl Phases {
         self.totals.iter().map(|time| time.cpu).sum()
     }
 
-    /// Waits together.
-    pub fn waits(&self) -> f64 {
-        self.totals.iter().map(|time| time.wait).sum()
+    /// Waits together, those of idle threads left out.
+    pub fn waits(&self, rules: &Rules) -> f64 {
+        let all: f64 = self.totals.iter().map(|time| time.wait).sum();
+        all - self.totals[rules.idle()].wait
     }
 
     /// The share of processor time that no rule knows, 0 to 1.
@@ -118,7 +124,7 @@ mod tests {
             ("main;memcpy@libc.so.6", Kind::Cpu, 2_000_000),
             ("main;futex_wait@[kernel]", Kind::Wait, 3_000_000),
         ]);
-        // One wait over the whole second half.
+        // One wait over the second half; as its twin in the first half it is too short to be idle.
         let last = recording.samples.len() - 1;
         recording.samples[last].at_ns = 2_000_000_000;
         recording.samples[last].ns = 2_000_000_000;
@@ -126,11 +132,23 @@ mod tests {
         let rules = Rules::built_in();
         let phases = Phases::new(&recording, &rules);
         let samples = &recording.samples;
-        let cpu: u64 = samples.iter().filter(|s| s.kind == Kind::Cpu).map(|s| s.ns).sum();
-        let wait: u64 = samples.iter().filter(|s| s.kind == Kind::Wait).map(|s| s.ns).sum();
+        let cpu: u64 = samples
+            .iter()
+            .filter(|s| s.kind == Kind::Cpu)
+            .map(|s| s.ns)
+            .sum();
+        let wait: u64 = samples
+            .iter()
+            .filter(|s| s.kind == Kind::Wait)
+            .map(|s| s.ns)
+            .sum();
         assert!((phases.cpu() - cpu as f64).abs() < 1.0);
-        assert!((phases.waits() - (wait + 7_000_000) as f64).abs() < 1.0);
-        let lock = rules.phases().iter().position(|phase| phase.name == "lock").unwrap();
+        assert!((phases.waits(&rules) - (wait + 7_000_000) as f64).abs() < 1.0);
+        let lock = rules
+            .phases()
+            .iter()
+            .position(|phase| phase.name == "lock")
+            .unwrap();
         // 4 s in 40 blocks: 100 ms of the long wait and 10 of the short ones.
         let late = phases.blocks[30][lock].wait;
         assert!((late - 130_000_000.0).abs() < 1.0, "{late}");

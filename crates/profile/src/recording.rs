@@ -251,7 +251,10 @@ impl Recording {
         };
         let head: Head = serde_json::from_slice(bytes).map_err(syntax)?;
         if head.schema != SCHEMA {
-            return Err(format!("it says that it is '{}'", head.schema.escape_debug()));
+            return Err(format!(
+                "it says that it is '{}'",
+                head.schema.escape_debug()
+            ));
         }
         if head.version != VERSION {
             return Err(format!(
@@ -300,9 +303,13 @@ impl Recording {
         let mut depths = Vec::with_capacity(self.stacks.len());
         for (number, &(caller, frame)) in self.stacks.iter().enumerate() {
             if caller as usize > number || frame as usize >= self.frames.len() {
-                return Err(format!("stack {number} names a stack or function that is not there"));
+                return Err(format!(
+                    "stack {number} names a stack or function that is not there"
+                ));
             }
-            let depth = caller.checked_sub(1).map_or(1, |at| depths[at as usize] + 1);
+            let depth = caller
+                .checked_sub(1)
+                .map_or(1, |at| depths[at as usize] + 1);
             if depth > DEEPEST {
                 return Err(format!("stack {number} is deeper than {DEEPEST}"));
             }
@@ -319,14 +326,21 @@ impl Recording {
             let known = (sample.thread as usize) < self.threads.len()
                 && sample.stack as usize <= self.stacks.len();
             if !known || sample.at_ns > LONGEST_NS {
-                return Err(format!("sample {number} names a thread, stack or time that is not there"));
+                return Err(format!(
+                    "sample {number} names a thread, stack or time that is not there"
+                ));
             }
             total = total
                 .checked_add(sample.ns)
                 .ok_or("its times are too long to be added up")?;
         }
-        let stolen = self.steal.iter().try_fold(0u64, |sum, (_, ns)| sum.checked_add(*ns));
-        stolen.map(drop).ok_or_else(|| "its steal is too long to be added up".to_owned())
+        let stolen = self
+            .steal
+            .iter()
+            .try_fold(0u64, |sum, (_, ns)| sum.checked_add(*ns));
+        stolen
+            .map(drop)
+            .ok_or_else(|| "its steal is too long to be added up".to_owned())
     }
 }
 
@@ -426,7 +440,11 @@ pub(crate) mod tests {
         refused(&with(|r| r.samples[3].thread = 7), "sample 3");
         refused(&with(|r| r.samples[3].at_ns = u64::MAX), "sample 3");
         refused(
-            &with(|r| r.samples.iter_mut().for_each(|sample| sample.ns = u64::MAX / 2)),
+            &with(|r| {
+                r.samples
+                    .iter_mut()
+                    .for_each(|sample| sample.ns = u64::MAX / 2)
+            }),
             "added up",
         );
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::Error;
-use crate::recording::{Frame, Kind, Recording};
+use crate::recording::{Frame, Kind, Recording, Sample};
 
 const BUILT_IN: &str = include_str!("rules.toml");
 
@@ -15,6 +15,9 @@ const OTHER: &str = "other";
 const QUEUE: &str = "queue";
 /// The phase of time that the hypervisor took.
 const STEAL: &str = "steal";
+/// The phase of threads that wait once, and long, in one of the phases below.
+const IDLE: &str = "idle";
+const WAITS_FOR_OTHERS: [&str; 2] = ["lock", "peer"];
 
 /// A part of the work that a person understands.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -91,7 +94,11 @@ impl Rules {
         let document: Document = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
         let mut rules = self.clone();
         for phase in document.phase {
-            match rules.phases.iter_mut().find(|known| known.name == phase.name) {
+            match rules
+                .phases
+                .iter_mut()
+                .find(|known| known.name == phase.name)
+            {
                 Some(known) => *known = phase,
                 None => rules.phases.push(phase),
             }
@@ -111,7 +118,7 @@ impl Rules {
         }
         added.append(&mut rules.rules);
         rules.rules = added;
-        for needed in [OTHER, QUEUE, STEAL] {
+        for needed in [OTHER, QUEUE, STEAL, IDLE] {
             if rules.find(needed).is_none() {
                 return Err(wrong(format!("the phase '{needed}' is missing")));
             }
@@ -127,6 +134,11 @@ impl Rules {
     /// Index of the phase of time that the hypervisor took.
     pub fn steal(&self) -> usize {
         self.find(STEAL).expect("it was looked for")
+    }
+
+    /// Index of the phase of threads that have nothing to do.
+    pub fn idle(&self) -> usize {
+        self.find(IDLE).expect("it was looked for")
     }
 
     /// Index of the phase of what no rule knows.
@@ -154,6 +166,9 @@ impl Rules {
             cpu: decide(RuleKind::Cpu),
             wait: decide(RuleKind::Wait),
             ready: queue,
+            idle: self.idle(),
+            for_others: WAITS_FOR_OTHERS.map(|name| self.find(name)),
+            wall_ns: recording.wall_ns,
         }
     }
 
@@ -183,9 +198,23 @@ pub struct Assigned {
     cpu: Vec<usize>,
     wait: Vec<usize>,
     ready: usize,
+    idle: usize,
+    /// Phases whose waits may be those of an idle thread.
+    for_others: [Option<usize>; WAITS_FOR_OTHERS.len()],
+    wall_ns: u64,
 }
 
 impl Assigned {
+    /// The index of the phase of a sample.
+    pub fn of(&self, sample: &Sample) -> usize {
+        let phase = self.phase(sample.kind, sample.stack);
+        let long = sample.count == 1 && sample.ns > self.wall_ns / 2;
+        match sample.kind {
+            Kind::Wait if long && self.for_others.contains(&Some(phase)) => self.idle,
+            _ => phase,
+        }
+    }
+
     /// The index of the phase of a stack.
     pub fn phase(&self, kind: Kind, stack: u32) -> usize {
         match kind {
@@ -245,7 +274,9 @@ mod tests {
         let rules = Rules::built_in();
         let recording = recording(&[(stack, kind, 1)]);
         let number = recording.samples[0].stack;
-        rules.phases()[rules.of(&recording).phase(kind, number)].name.clone()
+        rules.phases()[rules.of(&recording).phase(kind, number)]
+            .name
+            .clone()
     }
 
     #[test]
@@ -253,8 +284,14 @@ mod tests {
         let copy = "main;read@libc.so.6;entry_SYSCALL_64_after_hwframe@[kernel];\
                     vfs_read@[kernel];_copy_to_iter@[kernel];rep_movs_alternative@[kernel]";
         assert_eq!(phase(copy, Kind::Cpu), "copy");
-        assert_eq!(phase("main;EVP_EncryptUpdate@libcrypto.so.3", Kind::Cpu), "cipher");
-        assert_eq!(phase("main;libcrypto.so.3+0x1230@libcrypto.so.3", Kind::Cpu), "cipher");
+        assert_eq!(
+            phase("main;EVP_EncryptUpdate@libcrypto.so.3", Kind::Cpu),
+            "cipher"
+        );
+        assert_eq!(
+            phase("main;libcrypto.so.3+0x1230@libcrypto.so.3", Kind::Cpu),
+            "cipher"
+        );
         assert_eq!(phase("main;memcpy@libc.so.6", Kind::Cpu), "memory");
         assert_eq!(phase("main;seal;unknown", Kind::Cpu), "other");
         let wait = "main;do_syscall_64@[kernel];hrtimer_nanosleep@[kernel];\
@@ -274,7 +311,9 @@ mod tests {
             )
             .unwrap();
         let recording = recording(&[("main;memcpy@libc.so.6", Kind::Cpu, 1)]);
-        let phase = rules.of(&recording).phase(Kind::Cpu, recording.samples[0].stack);
+        let phase = rules
+            .of(&recording)
+            .phase(Kind::Cpu, recording.samples[0].stack);
         assert_eq!(rules.phases()[phase].name, "mine");
     }
 
@@ -286,8 +325,14 @@ mod tests {
             ("[[rule]]\nphase='copy'\nfuction=['x']", "fuction"),
             ("rubbish", "rubbish"),
         ] {
-            let error = Rules::built_in().and(text, "mine.toml").unwrap_err().to_string();
-            assert!(error.contains(word) && error.contains("mine.toml"), "{error}");
+            let error = Rules::built_in()
+                .and(text, "mine.toml")
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.contains(word) && error.contains("mine.toml"),
+                "{error}"
+            );
         }
     }
 }

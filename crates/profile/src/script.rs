@@ -29,7 +29,13 @@ pub fn write(recording: &Recording, mut out: impl Write) -> io::Result<()> {
                 "[kernel]" => "[kernel.kallsyms]",
                 module => module,
             };
-            writeln!(out, "\t{:16x} {}+0x0 ({})", 0, plain(&frame.name), plain(module))?;
+            writeln!(
+                out,
+                "\t{:16x} {}+0x0 ({})",
+                0,
+                plain(&frame.name),
+                plain(module)
+            )?;
         }
         writeln!(out)?;
     }

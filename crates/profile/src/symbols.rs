@@ -198,7 +198,12 @@ mod tests {
             .frames_of(named.numbers[1])
             .map(|frame| frame.name.as_str())
             .collect();
-        assert!(names.iter().any(|name| name.contains("a_function_with_a_name")), "{names:?}");
+        assert!(
+            names
+                .iter()
+                .any(|name| name.contains("a_function_with_a_name")),
+            "{names:?}"
+        );
         assert_eq!(names.last(), Some(&"code in no file"));
     }
 

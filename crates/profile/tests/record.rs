@@ -27,7 +27,12 @@ fn options() -> Options {
 #[track_caller]
 fn recorded(target: &Target, options: &Options) -> Option<Recording> {
     match record(target, options, &AtomicBool::new(false)) {
-        Ok(recording) if recording.missing.iter().any(|text| text.contains("kernel's part")) => {
+        Ok(recording)
+            if recording
+                .missing
+                .iter()
+                .any(|text| text.contains("kernel's part")) =>
+        {
             eprintln!("SKIPPED: {}", recording.missing.join("; "));
             None
         }
@@ -141,11 +146,15 @@ fn what_makes_a_program_slower_is_named() {
     ] {
         let Some(slower) = run(besides) else { return };
         let diff = Diff::new(&plain, &slower, &rules);
-        let rows: Vec<_> = diff.phases.iter().map(|r| (&r.phase, r.a, r.b, r.clear)).collect();
+        let rows: Vec<_> = diff
+            .phases
+            .iter()
+            .map(|r| (&r.phase, r.a, r.b, r.clear))
+            .collect();
         let clear: Vec<_> = diff.phases.iter().filter(|row| row.clear).collect();
         // Where others use the processors, waiting for one comes on top.
         let named = clear.iter().find(|row| row.phase != "queue");
-        // A lock's holder sleeps, and waits of both threads are seen.
+        // The lock's holder sleeps; that is seen as well.
         let named = match besides {
             "lock" => clear.iter().find(|row| row.phase == "lock"),
             _ => named,
@@ -155,14 +164,25 @@ fn what_makes_a_program_slower_is_named() {
             Some(phase),
             "{besides}: {rows:#?}"
         );
-        assert!(diff.verdict.contains("What changed most"), "{}", diff.verdict);
+        assert!(
+            diff.verdict.contains("What changed most"),
+            "{}",
+            diff.verdict
+        );
         assert!(!diff.advice.is_empty());
     }
 }
 
 #[test]
 fn system_calls_are_counted_as_strace_counts_them() {
-    let words = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64k", "count=321", "status=none"];
+    let words = [
+        "dd",
+        "if=/dev/zero",
+        "of=/dev/null",
+        "bs=64k",
+        "count=321",
+        "status=none",
+    ];
     let Some(recording) = recorded(&command(&words), &options()) else {
         return;
     };
@@ -176,8 +196,14 @@ fn system_calls_are_counted_as_strace_counts_them() {
     };
     assert!(counted("write").is_some_and(|(count, exact)| count >= 321 && exact));
     let bytes = recording.work.as_ref().unwrap();
-    assert!(bytes.amount >= 321 * 65536 && bytes.amount < 322 * 65536, "{bytes:?}");
-    let Ok(strace) = Command::new("strace").args(["-c", "-o", "/dev/stdout"]).args(words).output()
+    assert!(
+        bytes.amount >= 321 * 65536 && bytes.amount < 322 * 65536,
+        "{bytes:?}"
+    );
+    let Ok(strace) = Command::new("strace")
+        .args(["-c", "-o", "/dev/stdout"])
+        .args(words)
+        .output()
     else {
         eprintln!("SKIPPED: strace is not installed");
         return;
@@ -186,12 +212,17 @@ fn system_calls_are_counted_as_strace_counts_them() {
     let mut compared = 0;
     for line in text.lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let (Some(name), Some(Ok(count))) = (fields.last(), fields.get(3).map(|c| c.parse::<u64>()))
+        let (Some(name), Some(Ok(count))) =
+            (fields.last(), fields.get(3).map(|c| c.parse::<u64>()))
         else {
             continue;
         };
         // The start of a program and its end are not the same under strace.
-        if ["read", "write", "openat", "close", "munmap", "mprotect", "lseek"].contains(name) {
+        if [
+            "read", "write", "openat", "close", "munmap", "mprotect", "lseek",
+        ]
+        .contains(name)
+        {
             let ours = counted(name).map(|(count, _)| count);
             assert_eq!(ours, Some(count), "{name}\n{text}");
             compared += 1;
@@ -203,7 +234,14 @@ fn system_calls_are_counted_as_strace_counts_them() {
 /// Shares of the innermost functions of the kernel, by two recorders of the same work.
 #[test]
 fn functions_of_the_kernel_have_the_shares_that_perf_finds() {
-    let words = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=12000", "status=none"];
+    let words = [
+        "dd",
+        "if=/dev/zero",
+        "of=/dev/null",
+        "bs=1M",
+        "count=12000",
+        "status=none",
+    ];
     let Some(recording) = recorded(&command(&words), &options()) else {
         return;
     };
@@ -218,7 +256,11 @@ fn functions_of_the_kernel_have_the_shares_that_perf_finds() {
         eprintln!("SKIPPED: perf record does not run here");
         return;
     }
-    let script = Command::new("perf").args(["script", "-i"]).arg(&data).output().unwrap();
+    let script = Command::new("perf")
+        .args(["script", "-i"])
+        .arg(&data)
+        .output()
+        .unwrap();
     let script = String::from_utf8_lossy(&script.stdout).into_owned();
     let mut text = Vec::new();
     cipherlane_profile::script::write(&recording, &mut text).unwrap();
@@ -230,7 +272,10 @@ fn functions_of_the_kernel_have_the_shares_that_perf_finds() {
     let top = theirs.iter().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
     let (theirs, ours) = (share(&theirs, top), share(&ours, top));
     // Some hundred samples each: the standard deviation of a share is below 3 %.
-    assert!((theirs - ours).abs() < 0.12, "{top}: perf {theirs:.3}, ours {ours:.3}");
+    assert!(
+        (theirs - ours).abs() < 0.12,
+        "{top}: perf {theirs:.3}, ours {ours:.3}"
+    );
 }
 
 /// Samples, or their nanoseconds, by the innermost function of each event.
@@ -244,7 +289,10 @@ fn leaves(script: &str, count: bool) -> std::collections::HashMap<String, f64> {
             *leaves.entry(name.to_owned()).or_insert(0.0) += weight.take().unwrap();
         } else if line.contains("cpu-clock") {
             let before = line.split(" cpu-clock").next().unwrap();
-            let period = before.split_whitespace().last().and_then(|word| word.parse().ok());
+            let period = before
+                .split_whitespace()
+                .last()
+                .and_then(|word| word.parse().ok());
             weight = if count { Some(1.0) } else { period };
         } else if !line.starts_with(['\t', ' ']) {
             weight = None;
@@ -255,8 +303,12 @@ fn leaves(script: &str, count: bool) -> std::collections::HashMap<String, f64> {
 
 #[test]
 fn a_thousand_children_are_followed() {
-    let words = ["sh", "-c", "i=0; while [ $i -lt 1000 ]; do /bin/true & i=$((i+1)); \
-                  [ $((i % 50)) -ne 0 ] || wait; done; wait"];
+    let words = [
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 1000 ]; do /bin/true & i=$((i+1)); \
+                  [ $((i % 50)) -ne 0 ] || wait; done; wait",
+    ];
     let with = Options {
         children: true,
         ..options()
@@ -276,7 +328,10 @@ fn a_thousand_children_are_followed() {
 
 #[test]
 fn a_process_that_runs_is_recorded_until_it_ends_or_the_caller_stops() {
-    let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let mut child = Command::new("sh")
+        .args(["-c", "while :; do :; done"])
+        .spawn()
+        .unwrap();
     let time = Options {
         time: Some(Duration::from_millis(300)),
         ..options()
@@ -285,12 +340,21 @@ fn a_process_that_runs_is_recorded_until_it_ends_or_the_caller_stops() {
     child.kill().unwrap();
     child.wait().unwrap();
     if let Some(recording) = recording {
-        assert!(recording.samples.iter().any(|sample| sample.kind == Kind::Cpu));
+        assert!(
+            recording
+                .samples
+                .iter()
+                .any(|sample| sample.kind == Kind::Cpu)
+        );
         assert!(recording.what.contains("while"), "{}", recording.what);
         assert_eq!(recording.status, None);
     }
     // It has ended and was waited for.
-    let gone = record(&Target::Process(child.id()), &options(), &AtomicBool::new(false));
+    let gone = record(
+        &Target::Process(child.id()),
+        &options(),
+        &AtomicBool::new(false),
+    );
     assert!(matches!(gone, Err(Error::NoProcess(pid)) if pid == child.id()));
     let stop = AtomicBool::new(true);
     let begin = Instant::now();
@@ -312,9 +376,46 @@ fn little_of_real_programs_is_unknown() {
     let file = file.to_str().unwrap();
     let seen = AtomicU64::new(0);
     for (words, main) in [
-        (vec!["openssl", "speed", "-seconds", "1", "-bytes", "16384", "-evp", "aes-256-ctr"], "cipher"),
-        (vec!["openssl", "enc", "-aes-256-cbc", "-K", "00", "-iv", "00", "-in", file, "-out", "/dev/null"], "cipher"),
-        (vec!["dd", "if=/dev/zero", "of=/dev/null", "bs=256k", "count=20000", "status=none"], "file"),
+        (
+            vec![
+                "openssl",
+                "speed",
+                "-seconds",
+                "1",
+                "-bytes",
+                "16384",
+                "-evp",
+                "aes-256-ctr",
+            ],
+            "cipher",
+        ),
+        (
+            vec![
+                "openssl",
+                "enc",
+                "-aes-256-cbc",
+                "-K",
+                "00",
+                "-iv",
+                "00",
+                "-in",
+                file,
+                "-out",
+                "/dev/null",
+            ],
+            "cipher",
+        ),
+        (
+            vec![
+                "dd",
+                "if=/dev/zero",
+                "of=/dev/null",
+                "bs=256k",
+                "count=20000",
+                "status=none",
+            ],
+            "file",
+        ),
     ] {
         if !Path::new("/usr/bin").join(words[0]).exists() {
             eprintln!("SKIPPED: {} is not installed", words[0]);

@@ -13,7 +13,10 @@ pub(super) fn text(a: &Recording, b: &Recording, diff: &Diff) -> String {
         text += &wrap("", &clean(&format!("Note: {warning}.")));
     }
     for (name, of) in [("A", a), ("B", b)] {
-        text += &wrap("", &clean(&format!("{name}: {} ({})", of.what, of.machine.date)));
+        text += &wrap(
+            "",
+            &clean(&format!("{name}: {} ({})", of.what, of.machine.date)),
+        );
     }
     let each = match diff.unit {
         Unit::Byte => "Times per byte of work",

@@ -48,9 +48,9 @@ pub(super) fn run(args: &RecordArgs) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::io("write", "to standard error", &error))?;
     match recording.status {
         // What a command does that was told to end says nothing.
-        Some(status) if status != 0 && !ended_by_us(args, &stop) => {
-            Err(Failure::Runtime(format!("the command ended with status {status}")))
-        }
+        Some(status) if status != 0 && !ended_by_us(args, &stop) => Err(Failure::Runtime(format!(
+            "the command ended with status {status}"
+        ))),
         _ => Ok(ExitCode::SUCCESS),
     }
 }

@@ -78,7 +78,11 @@ impl<'r> Summary<'r> {
                 per_unit: time.sum() / amount,
             })
             .collect();
-        phases.sort_by(|a, b| (b.cpu_ns, b.wait_ns).partial_cmp(&(a.cpu_ns, a.wait_ns)).expect("times are numbers"));
+        phases.sort_by(|a, b| {
+            (b.cpu_ns, b.wait_ns)
+                .partial_cmp(&(a.cpu_ns, a.wait_ns))
+                .expect("times are numbers")
+        });
         Summary {
             what: &recording.what,
             status: recording.status,
@@ -103,7 +107,11 @@ impl<'r> Summary<'r> {
 fn functions(recording: &Recording) -> Vec<Function<'_>> {
     let mut times: HashMap<(&str, &str), u64> = HashMap::new();
     let mut total = 0;
-    for sample in recording.samples.iter().filter(|sample| sample.kind == Kind::Cpu) {
+    for sample in recording
+        .samples
+        .iter()
+        .filter(|sample| sample.kind == Kind::Cpu)
+    {
         total += sample.ns;
         if let Some(frame) = recording.frames_of(sample.stack).next() {
             *times.entry((&frame.name, &frame.module)).or_default() += sample.ns;
@@ -135,7 +143,10 @@ pub(super) fn text(recording: &Recording, rules: &Rules) -> String {
         Unit::Operation => "per op.",
         Unit::Second => "per s",
     };
-    let mut phases = table(&["phase", "processor", "share", "waiting", each], &[1, 2, 3, 4]);
+    let mut phases = table(
+        &["phase", "processor", "share", "waiting", each],
+        &[1, 2, 3, 4],
+    );
     for phase in &summary.phases {
         phases.add_row([
             phase.title.to_owned(),

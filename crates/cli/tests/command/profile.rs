@@ -18,9 +18,15 @@ fn kept(name: &str) -> String {
 fn documents_have_the_forms_that_are_described() {
     let place = Place::new();
     let (a, b) = (kept("small"), kept("pipe"));
-    let shown = run(&mut place.cipherlane(&format!("profile show {a} --json")), 0);
+    let shown = run(
+        &mut place.cipherlane(&format!("profile show {a} --json")),
+        0,
+    );
     judge("profile", &shown.stdout);
-    let compared = run(&mut place.cipherlane(&format!("profile diff {a} {b} --json")), 0);
+    let compared = run(
+        &mut place.cipherlane(&format!("profile diff {a} {b} --json")),
+        0,
+    );
     judge("profile-diff", &compared.stdout);
 }
 
@@ -31,12 +37,21 @@ fn a_comparison_has_a_verdict_and_a_page() {
     let line = format!("profile diff {a} {b} --html page.html");
     let compared = text(&run(&mut place.cipherlane(&line), 0).stdout);
     assert!(compared.contains("What changed most is"), "{compared}");
-    assert!(compared.lines().all(|line| line.chars().count() <= 100), "{compared}");
+    assert!(
+        compared.lines().all(|line| line.chars().count() <= 100),
+        "{compared}"
+    );
     let page = std::fs::read_to_string(place.path("page.html")).unwrap();
     assert!(page.contains("class=\"flame\"") && page.len() < 1_000_000);
     let same = text(&run(&mut place.cipherlane(&format!("profile diff {b} {b}")), 0).stdout);
     assert!(same.contains("no difference beyond the noise"), "{same}");
-    let script = text(&run(&mut place.cipherlane(&format!("profile show {a} --script")), 0).stdout);
+    let script = text(
+        &run(
+            &mut place.cipherlane(&format!("profile show {a} --script")),
+            0,
+        )
+        .stdout,
+    );
     assert!(script.contains(" cpu-clock:\n\t"), "{script}");
 }
 

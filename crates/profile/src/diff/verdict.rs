@@ -26,8 +26,12 @@ pub(super) fn verdict(
     let sum: f64 = clear.iter().map(|row| row.difference).sum();
     let mut text = match (unit, totals.wall) {
         (Unit::Second, _) => String::new(),
-        (_, (a, b)) if b > a * 1.03 => format!("B is {} times slower per {}. ", times(b / a), word(unit)),
-        (_, (a, b)) if a > b * 1.03 => format!("B is {} times faster per {}. ", times(a / b), word(unit)),
+        (_, (a, b)) if b > a * 1.03 => {
+            format!("B is {} times slower per {}. ", times(b / a), word(unit))
+        }
+        (_, (a, b)) if a > b * 1.03 => {
+            format!("B is {} times faster per {}. ", times(a / b), word(unit))
+        }
         _ => format!("A and B take about the same time per {}. ", word(unit)),
     };
     text += &format!(
@@ -58,7 +62,10 @@ pub(super) fn verdict(
         .filter(|row| row.difference > 0.0)
         .take(NAMED)
         .filter_map(|row| {
-            let phase = rules.phases().iter().find(|phase| phase.name == row.phase)?;
+            let phase = rules
+                .phases()
+                .iter()
+                .find(|phase| phase.name == row.phase)?;
             Some(format!("{}: {}", phase.title, phase.advice))
         })
         .collect();
@@ -129,11 +136,7 @@ fn amount(ns: f64) -> String {
 fn change(row: &Row) -> String {
     let half = (row.ci_high - row.ci_low) / 2.0;
     let sign = if row.difference > 0.0 { '+' } else { '−' };
-    format!(
-        "{sign}{} ± {}",
-        amount(row.difference.abs()),
-        amount(half)
-    )
+    format!("{sign}{} ± {}", amount(row.difference.abs()), amount(half))
 }
 
 fn times(ratio: f64) -> String {

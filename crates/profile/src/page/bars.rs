@@ -25,7 +25,12 @@ pub(super) fn html(recording: &Recording, phases: &Phases, rules: &Rules) -> Str
         table += &format!(
             "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td></tr>\n",
             escape(&phase.title),
-            bar(time.cpu, longest, colour(&phase.name), units::time(time.cpu)),
+            bar(
+                time.cpu,
+                longest,
+                colour(&phase.name),
+                units::time(time.cpu)
+            ),
             bar(time.wait, longest, "p0", units::time(time.wait)),
             units::time(time.sum() / amount),
         );
@@ -35,7 +40,11 @@ pub(super) fn html(recording: &Recording, phases: &Phases, rules: &Rules) -> Str
 
 /// Bars of two recordings, the largest difference first.
 pub(super) fn pair(diff: &Diff) -> String {
-    let longest = diff.phases.iter().map(|row| row.a.max(row.b)).fold(0.0, f64::max);
+    let longest = diff
+        .phases
+        .iter()
+        .map(|row| row.a.max(row.b))
+        .fold(0.0, f64::max);
     let mut table = head(&["Phase", "A", "B", "Difference", "95 % interval"]);
     for row in &diff.phases {
         let class = match (row.clear, row.difference > 0.0) {
@@ -54,16 +63,27 @@ pub(super) fn pair(diff: &Diff) -> String {
             signed(row.ci_high),
         );
     }
-    table + &format!("</tbody></table></div>\n<p class=\"note\">Times are {}.</p>\n", each(diff.unit))
+    table
+        + &format!(
+            "</tbody></table></div>\n<p class=\"note\">Times are {}.</p>\n",
+            each(diff.unit)
+        )
 }
 
 fn head(heads: &[&str]) -> String {
-    let heads: String = heads.iter().map(|head| format!("<th>{head}</th>")).collect();
+    let heads: String = heads
+        .iter()
+        .map(|head| format!("<th>{head}</th>"))
+        .collect();
     format!("<div class=\"scroll\"><table class=\"bars\"><thead><tr>{heads}</tr></thead><tbody>\n")
 }
 
 fn bar(value: f64, longest: f64, class: &str, text: String) -> String {
-    let width = if longest > 0.0 { value / longest * 100.0 } else { 0.0 };
+    let width = if longest > 0.0 {
+        value / longest * 100.0
+    } else {
+        0.0
+    };
     format!("<span>{text}</span><i class=\"{class}\" style=\"width:{width:.1}%\"></i>")
 }
 

@@ -34,10 +34,7 @@ pub(super) fn svg(tree: &Tree, before: Option<&Tree>, rules: &Rules) -> String {
     }
     let drawn = layout(tree, before);
     let rows = drawn.iter().map(|drawn| drawn.row).max().unwrap_or(0) + 1;
-    let mut svg = format!(
-        "<div class=\"flame\" style=\"height:{}px\">\n",
-        rows * ROW
-    );
+    let mut svg = format!("<div class=\"flame\" style=\"height:{}px\">\n", rows * ROW);
     for Drawn {
         node,
         before: old,
@@ -51,7 +48,11 @@ pub(super) fn svg(tree: &Tree, before: Option<&Tree>, rules: &Rules) -> String {
         let (class, told, strength) = match before {
             None => {
                 let phase = &rules.phases()[of.phase];
-                let class = if *node == 0 { "p0" } else { colour(&phase.name) };
+                let class = if *node == 0 {
+                    "p0"
+                } else {
+                    colour(&phase.name)
+                };
                 (class, format!("{share:.1} %, {}", phase.title), None)
             }
             Some(before) => {
@@ -60,11 +61,19 @@ pub(super) fn svg(tree: &Tree, before: Option<&Tree>, rules: &Rules) -> String {
                 let change = (of.time - old) / scale;
                 let class = if change > 0.0 { "more" } else { "less" };
                 let strength = (change.abs() * 400.0).min(85.0) as u32;
-                (class, format!("{share:.1} %, {:+.1} %", change * 100.0), Some(strength))
+                (
+                    class,
+                    format!("{share:.1} %, {:+.1} %", change * 100.0),
+                    Some(strength),
+                )
             }
         };
         let style = strength.map_or_else(String::new, |strength| format!(";--k:{strength}%"));
-        let name = if *width > 3.0 * LETTER { escape(&of.name) } else { String::new() };
+        let name = if *width > 3.0 * LETTER {
+            escape(&of.name)
+        } else {
+            String::new()
+        };
         svg += &format!(
             "<i class=\"{class}\" style=\"left:{:.2}%;width:{:.2}%;top:{}px{style}\" \
              title=\"{} ({}): {told}\">{name}</i>\n",

@@ -31,7 +31,10 @@ const FLAME: &str = "Each box is a function, as wide as the time in it and in th
 /// The page of one recording.
 pub fn html(recording: &Recording, rules: &Rules) -> String {
     let phases = Phases::new(recording, rules);
-    let mut main = format!("<style>{STYLE}</style>\n{}", summary(&[("", recording)], &[]));
+    let mut main = format!(
+        "<style>{STYLE}</style>\n{}",
+        summary(&[("", recording)], &[])
+    );
     main += &section("Phases", "", &bars::html(recording, &phases, rules));
     main += &section(
         "Over time",
@@ -68,13 +71,21 @@ pub fn diff(a: &Recording, b: &Recording, diff: &Diff, rules: &Rules) -> String 
     main += &section(
         "What differs",
         "",
-        &format!("<p><b>{}</b></p>\n<ul>{advice}</ul>\n{}", escape(&diff.verdict), bars::pair(diff)),
+        &format!(
+            "<p><b>{}</b></p>\n<ul>{advice}</ul>\n{}",
+            escape(&diff.verdict),
+            bars::pair(diff)
+        ),
     );
     let unit = |of: &Recording| of.amount(diff.unit).unwrap_or(1.0);
     let tree = |of: &Recording, kind| Tree::new(of, rules, kind, unit(of));
     let cpu = (tree(a, Kind::Cpu), tree(b, Kind::Cpu));
     let wait = (tree(a, Kind::Wait), tree(b, Kind::Wait));
-    main += &section("Processor time of A", FLAME, &flame::svg(&cpu.0, None, rules));
+    main += &section(
+        "Processor time of A",
+        FLAME,
+        &flame::svg(&cpu.0, None, rules),
+    );
     const CHANGE: &str = "Boxes are those of B. What takes more time than in A, for the same \
         work, is orange; what takes less is blue; the stronger, the more.";
     main += &section(
@@ -111,7 +122,10 @@ fn section(title: &str, note: &str, content: &str) -> String {
         "" => String::new(),
         note => format!("<p class=\"note\">{}</p>\n", escape(note)),
     };
-    format!("<section><h2>{}</h2>\n{note}{content}</section>\n", escape(title))
+    format!(
+        "<section><h2>{}</h2>\n{note}{content}</section>\n",
+        escape(title)
+    )
 }
 
 /// What was recorded, and what makes it doubtful.
@@ -230,7 +244,11 @@ mod tests {
             let (frames, known) = (recording.frames.len(), recording.stacks.len());
             recording.frames.extend(of.frames);
             for (caller, frame) in of.stacks {
-                let caller = if caller == 0 { 0 } else { caller + known as u32 };
+                let caller = if caller == 0 {
+                    0
+                } else {
+                    caller + known as u32
+                };
                 recording.stacks.push((caller, frame + frames as u32));
             }
             for sample in &mut of.samples {

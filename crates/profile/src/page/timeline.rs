@@ -15,9 +15,8 @@ const HEIGHT: f64 = 150.0;
 pub(super) fn svg(recording: &Recording, rules: &Rules) -> String {
     let phases = Phases::in_blocks(recording, rules, COLUMNS);
     let column = (recording.wall_ns as f64 / COLUMNS as f64).max(1.0);
-    let load = |block: &Vec<crate::phases::Time>| {
-        block.iter().map(|time| time.cpu).sum::<f64>() / column
-    };
+    let load =
+        |block: &Vec<crate::phases::Time>| block.iter().map(|time| time.cpu).sum::<f64>() / column;
     let most = phases.blocks.iter().map(load).fold(1.0, f64::max);
     let mut svg = format!(
         "<svg class=\"timeline\" viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\" role=\"img\">\n",
@@ -57,7 +56,10 @@ pub(super) fn svg(recording: &Recording, rules: &Rules) -> String {
         .take(8)
         .map(|(phase, _)| {
             let title = escape(&phase.title);
-            format!("<span><i class=\"{}\"></i>{title}</span> ", colour(&phase.name))
+            format!(
+                "<span><i class=\"{}\"></i>{title}</span> ",
+                colour(&phase.name)
+            )
         })
         .collect();
     svg + &format!(

@@ -28,7 +28,11 @@ impl Tree {
     pub(super) fn new(recording: &Recording, rules: &Rules, kind: Kind, amount: f64) -> Self {
         let assigned = rules.of(recording);
         let mut own = vec![0.0; recording.stacks.len() + 1];
-        for sample in recording.samples.iter().filter(|sample| sample.kind == kind) {
+        for sample in recording
+            .samples
+            .iter()
+            .filter(|sample| sample.kind == kind)
+        {
             own[sample.stack as usize] += sample.ns as f64 / amount;
         }
         // Callers stand before those they call.

@@ -229,7 +229,11 @@ impl Collector {
                 continue;
             }
             // The address behind a call may belong to the next function.
-            let address = if first { address } else { address.wrapping_sub(1) };
+            let address = if first {
+                address
+            } else {
+                address.wrapping_sub(1)
+            };
             first = false;
             places.push(match kernel {
                 true => Place::Kernel(address),
@@ -278,8 +282,19 @@ mod tests {
     fn a_wait_has_the_stack_it_began_in_and_its_length() {
         let mut collector = Collector::default();
         let kernel = |address| vec![KERNEL, address];
-        collector.add(at(0, What::Ran { period: 5, chain: kernel(0x10) }));
-        collector.add(at(10, What::Stack { chain: kernel(0x20) }));
+        collector.add(at(
+            0,
+            What::Ran {
+                period: 5,
+                chain: kernel(0x10),
+            },
+        ));
+        collector.add(at(
+            10,
+            What::Stack {
+                chain: kernel(0x20),
+            },
+        ));
         collector.add(at(11, What::Out { preempted: false }));
         collector.add(at(30_000_011, What::In));
         collector.add(at(30_000_020, What::Out { preempted: true }));
@@ -287,14 +302,22 @@ mod tests {
         collector.add(at(30_000_040, What::Out { preempted: false }));
         collector.finish(30_000_100);
         let waits = |kind: Kind| -> u64 {
-            let of_kind = collector.samples.iter().filter(|sample| sample.kind == kind);
+            let of_kind = collector
+                .samples
+                .iter()
+                .filter(|sample| sample.kind == kind);
             of_kind.map(|sample| sample.ns).sum()
         };
         assert_eq!(waits(Kind::Wait), 30_000_060);
         assert_eq!(waits(Kind::Ready), 10);
         assert_eq!(waits(Kind::Cpu), 5);
         assert_eq!((collector.waits, collector.preemptions), (2, 1));
-        assert!(collector.samples.iter().all(|sample| sample.at_ns <= 30_000_000));
+        assert!(
+            collector
+                .samples
+                .iter()
+                .all(|sample| sample.at_ns <= 30_000_000)
+        );
     }
 
     #[test]
@@ -306,7 +329,10 @@ mod tests {
         }
         collector.finish(1000);
         assert_eq!(collector.samples.len(), 1);
-        assert_eq!((collector.samples[0].count, collector.samples[0].ns), (1000, 7000));
+        assert_eq!(
+            (collector.samples[0].count, collector.samples[0].ns),
+            (1000, 7000)
+        );
         // The caller's address is the one before the return address.
         assert!(collector.places.contains(&Place::Kernel(0x1f)));
         assert_eq!(collector.stacks.len(), 3);

@@ -218,10 +218,7 @@ impl Events {
         self.ring(way, source, event, Pace::Sampled(SAMPLED))?;
         self.fallbacks.push(Fallback {
             source,
-            each: (
-                (begin.0..middle.0).collect(),
-                (begin.1..middle.1).collect(),
-            ),
+            each: ((begin.0..middle.0).collect(), (begin.1..middle.1).collect()),
             sampled: (
                 (middle.0..self.rings.len()).collect(),
                 (middle.1..self.others.len()).collect(),
@@ -385,7 +382,9 @@ impl<'a> Way<'a> {
         if source == Source::Call {
             builder.sample(SampleFlag::RAW);
         } else {
-            builder.sample(SampleFlag::CALLCHAIN).sample_max_stack(DEEPEST);
+            builder
+                .sample(SampleFlag::CALLCHAIN)
+                .sample_max_stack(DEEPEST);
         }
         if source == Source::Processor {
             builder

@@ -32,9 +32,9 @@ use self::events::{Events, Scope, Source};
 use self::records::Happened;
 use self::stat::Stat;
 use self::target::{Moved, Waiting};
+use crate::Error;
 use crate::recording::{Counters, Recording, SCHEMA, SystemCall, Unit, VERSION, Work};
 use crate::symbols;
-use crate::Error;
 
 /// Samples per second of processor time, unless the caller says otherwise. It is no divisor of
 /// what timers like.
@@ -114,7 +114,11 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         ));
     }
     let mut missing = events.missing.clone();
-    let named = symbols::resolve(&collector.places, &collector.stacks, &collector.spaces.files);
+    let named = symbols::resolve(
+        &collector.places,
+        &collector.stacks,
+        &collector.spaces.files,
+    );
     missing.extend(named.missing);
     let remap = |stack: u32| match stack.checked_sub(1) {
         Some(at) => named.numbers[at as usize],
@@ -320,7 +324,8 @@ impl Steal {
         let stolen = now.since(self.last).steal_ns;
         self.last = now;
         if stolen > 0 {
-            self.seen.push((self.begin.elapsed().as_nanos() as u64, stolen));
+            self.seen
+                .push((self.begin.elapsed().as_nanos() as u64, stolen));
         }
     }
 }

@@ -44,7 +44,11 @@ pub(super) enum What {
     /// A thread is about to stop.
     Stack { chain: Vec<u64> },
     /// A system call ended; it stands for `period` of them.
-    Called { period: u64, number: u64, result: i64 },
+    Called {
+        period: u64,
+        number: u64,
+        result: i64,
+    },
     /// A thread stops.
     Out { preempted: bool },
     /// A thread goes on.

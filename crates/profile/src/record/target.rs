@@ -7,9 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::Error;
 
@@ -34,7 +32,9 @@ impl Waiting {
     /// Starts a command that stops at once.
     pub(super) fn start(command: &[OsString]) -> Result<Self, Error> {
         let failed = |source| Error::Start {
-            command: command.first().map_or_else(String::new, |word| word.to_string_lossy().into()),
+            command: command
+                .first()
+                .map_or_else(String::new, |word| word.to_string_lossy().into()),
             source,
         };
         let Some(program) = command.first() else {
@@ -85,7 +85,11 @@ impl Waiting {
                 is
             })
         };
-        let ends: Vec<u32> = started.iter().copied().filter(|&pid| descends(pid)).collect();
+        let ends: Vec<u32> = started
+            .iter()
+            .copied()
+            .filter(|&pid| descends(pid))
+            .collect();
         for pid in ends.into_iter().filter(|&pid| pid != own) {
             if let Some(pid) = Pid::from_raw(pid as i32) {
                 let _ = kill_process(pid, Signal::TERM);
@@ -173,8 +177,14 @@ pub(super) fn without_secrets<'w>(words: impl Iterator<Item = &'w str>) -> Strin
         let value = word.rsplit(['=', ':']).next().unwrap_or(word);
         let is_key = value.len() >= KEY && value.bytes().all(|byte| byte.is_ascii_hexdigit());
         let names = ["pass", "secret", "token", "-K", "-k"];
-        let named = |of: &str| names.iter().any(|name| of.trim_start_matches('-').starts_with(name) || of == *name);
-        is_key || (named(word) && word.contains([':', '='])) || (named(before) && !before.contains([':', '=']))
+        let named = |of: &str| {
+            names
+                .iter()
+                .any(|name| of.trim_start_matches('-').starts_with(name) || of == *name)
+        };
+        is_key
+            || (named(word) && word.contains([':', '=']))
+            || (named(before) && !before.contains([':', '=']))
     };
     let mut before = "";
     let mut shown = Vec::new();
@@ -188,8 +198,7 @@ pub(super) fn without_secrets<'w>(words: impl Iterator<Item = &'w str>) -> Strin
 /// The program of a name, as the shell would find it.
 fn find(program: &OsString) -> std::io::Result<PathBuf> {
     let is_program = |path: &Path| {
-        std::fs::metadata(path)
-            .is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
+        std::fs::metadata(path).is_ok_and(|of| of.is_file() && of.permissions().mode() & 0o111 != 0)
     };
     if program.as_bytes().contains(&b'/') {
         let path = PathBuf::from(program);
@@ -237,7 +246,10 @@ mod tests {
             std::thread::yield_now();
         }
         let moved = waiting.moved();
-        assert!(moved.read >= 3_000_000 && moved.written >= 3_000_000, "{moved:?}");
+        assert!(
+            moved.read >= 3_000_000 && moved.written >= 3_000_000,
+            "{moved:?}"
+        );
         assert_eq!(waiting.status(), 3);
     }
 

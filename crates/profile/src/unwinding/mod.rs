@@ -81,9 +81,9 @@ fn functions(bytes: &[u8]) -> Option<Vec<(u64, u64)>> {
             continue;
         };
         let address = entry.initial_address();
-        let segment = segments.iter().find(|segment| {
-            address >= segment.address && address - segment.address < segment.size
-        });
+        let segment = segments
+            .iter()
+            .find(|segment| address >= segment.address && address - segment.address < segment.size);
         if let Some(segment) = segment {
             let start = address - segment.address + segment.offset;
             found.push((start, start.saturating_add(entry.len())));
