@@ -297,6 +297,9 @@ mod tests {
         let wait = "main;do_syscall_64@[kernel];hrtimer_nanosleep@[kernel];\
                     schedule@[kernel];__schedule@[kernel]";
         assert_eq!(phase(wait, Kind::Wait), "timer");
+        let poll = "main;do_epoll_wait@[kernel];ep_poll@[kernel];\
+                    schedule_hrtimeout_range@[kernel];schedule@[kernel]";
+        assert_eq!(phase(poll, Kind::Wait), "peer");
         assert_eq!(phase(wait, Kind::Ready), "queue");
         assert_eq!(phase(wait, Kind::Cpu), "scheduling");
     }

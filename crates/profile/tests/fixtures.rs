@@ -15,6 +15,8 @@ fn little_is_unknown_and_the_main_phase_is_right() {
         ("openssl-sha256", "cipher"),
         ("pipe", "scheduling"),
         ("cipherlane-enc", "copy"),
+        ("nginx-tls", "cipher"),
+        ("ssh", "cipher"),
         ("small", "file"),
     ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
