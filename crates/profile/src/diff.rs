@@ -22,7 +22,7 @@ const RUN: usize = 4;
 /// The share of the whole that a difference must have to be named.
 const LEAST_SHARE: f64 = 0.03;
 /// Seed of the resampling: the same recordings give the same intervals.
-const SEED: u64 = 0x7072_6f66_696c_65;
+const SEED: u64 = 0x0070_726f_6669_6c65;
 
 /// What two recordings differ in.
 #[derive(Clone, Debug, Serialize)]
