@@ -32,7 +32,25 @@ impl Spaces {
             self.files.push(path.to_owned());
         }
         let space = self.spaces.entry(pid).or_default();
-        space.insert(start, (start.saturating_add(length), file, offset));
+        let end = start.saturating_add(length);
+        // What was there before is gone, and no record tells of unmapping: its two ends may stay.
+        let below = space.range(..start).next_back();
+        if let Some((&old, &(old_end, old_file, old_offset))) = below
+            && old_end > start
+        {
+            space.insert(old, (start, old_file, old_offset));
+            if old_end > end {
+                space.insert(end, (old_end, old_file, old_offset.wrapping_add(end - old)));
+            }
+        }
+        let covered: Vec<u64> = space.range(start..end).map(|(&old, _)| old).collect();
+        for old in covered {
+            let (old_end, old_file, old_offset) = space.remove(&old).expect("it was found");
+            if old_end > end {
+                space.insert(end, (old_end, old_file, old_offset.wrapping_add(end - old)));
+            }
+        }
+        space.insert(start, (end, file, offset));
     }
 
     /// Another program took the process over.
@@ -67,7 +85,7 @@ impl Spaces {
         let below = space.and_then(|space| space.range(..=address).next_back());
         match below {
             Some((start, &(end, file, offset))) if address < end => {
-                Place::File(file, address - start + offset)
+                Place::File(file, (address - start).wrapping_add(offset))
             }
             _ => Place::Nowhere,
         }
@@ -105,6 +123,22 @@ mod tests {
         assert_eq!(spaces.place(2, 0x1010), Place::File(0, 0x510));
         spaces.clear(1);
         assert_eq!(spaces.place(1, 0x1010), Place::Nowhere);
+    }
+
+    #[test]
+    fn a_new_mapping_takes_the_place_of_old_ones() {
+        let mut spaces = Spaces::default();
+        spaces.map(1, 0x1000, 0x4000, 0, "/lib/large");
+        spaces.map(1, 0x2000, 0x1000, 0, "/lib/inside");
+        assert_eq!(spaces.place(1, 0x1800), Place::File(0, 0x800));
+        assert_eq!(spaces.place(1, 0x2800), Place::File(1, 0x800));
+        assert_eq!(spaces.place(1, 0x3800), Place::File(0, 0x2800));
+        // It covers one and a half of those before.
+        spaces.map(1, 0x1800, 0x2000, 0, "/lib/over");
+        assert_eq!(spaces.place(1, 0x17ff), Place::File(0, 0x7ff));
+        assert_eq!(spaces.place(1, 0x2800), Place::File(2, 0x1000));
+        assert_eq!(spaces.place(1, 0x3800), Place::File(0, 0x2800));
+        assert_eq!(spaces.place(1, 0x5000), Place::Nowhere);
     }
 
     #[test]
