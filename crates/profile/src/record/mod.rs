@@ -186,8 +186,10 @@ struct Session {
     held: Vec<Happened>,
     command: Option<Waiting>,
     process: Option<u32>,
-    /// When the rings were last emptied.
-    drained: Instant,
+    /// Switches and system calls in the rings since `counted`.
+    switches: u64,
+    calls: u64,
+    counted: Instant,
 }
 
 impl Session {
@@ -226,7 +228,9 @@ impl Session {
             held: Vec::new(),
             command,
             process,
-            drained: Instant::now(),
+            switches: 0,
+            calls: 0,
+            counted: Instant::now(),
         })
     }
 
@@ -246,21 +250,25 @@ impl Session {
     /// companion in another one: it waits for the next turn.
     fn drain(&mut self) {
         let now = monotonic();
-        let (mut switches, mut calls) = (0, 0);
         for (source, ring) in &mut self.events.rings {
             while let Some(record) = ring.next_record() {
                 match source {
-                    Source::Switch => switches += 1,
-                    Source::Call => calls += 1,
+                    Source::Switch => self.switches += 1,
+                    Source::Call => self.calls += 1,
                     Source::Processor => {}
                 }
                 self.held.extend(records::read(*source, &record));
             }
         }
-        let seconds = self.drained.elapsed().as_secs_f64().max(PACE.as_secs_f64());
-        self.drained = Instant::now();
-        self.events.bound(Source::Switch, switches, seconds);
-        self.events.bound(Source::Call, calls, seconds);
+        // The start of a program is a burst, and says nothing of its rate.
+        let since = self.counted.elapsed();
+        if since >= STAT_PACE {
+            let seconds = since.as_secs_f64();
+            self.events.bound(Source::Switch, self.switches, seconds);
+            self.events.bound(Source::Call, self.calls, seconds);
+            (self.switches, self.calls) = (0, 0);
+            self.counted = Instant::now();
+        }
         self.held.sort_by_key(|happened| happened.time);
         let ready = self.held.partition_point(|happened| happened.time <= now);
         for happened in self.held.drain(..ready) {
