@@ -3,7 +3,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | one a subcommand: `drivers`, `why`, `doctor/`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `device/`, `generate` | options and work |
+//! | one a subcommand: `drivers`, `why`, `doctor/`, `calibrate`, `plan/`, `speed/`, `esp_perf/`, `enc/`, `check/`, `openssl/`, `gateway/`, `device/`, `profile/`, `generate` | options and work |
 //! | `options` | options of every subcommand, on top of files and environment |
 //! | `output`, `units` | tables, JSON; sizes and times |
 //! | `capture` | packets of pcap files |
@@ -35,6 +35,7 @@ mod output;
 #[doc(hidden)]
 pub mod parsers;
 mod plan;
+mod profile;
 mod secret;
 mod service;
 mod speed;
@@ -88,6 +89,7 @@ enum Command {
     Openssl(openssl::OpensslArgs),
     Gateway(gateway::GatewayArgs),
     Device(device::DeviceArgs),
+    Profile(profile::ProfileArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),
 }
@@ -112,6 +114,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Completions(args) => generate::completions(args, Cli::command()),
         Command::Man(args) => generate::man(args, Cli::command()),
         Command::Openssl(args) => return openssl::run(args),
+        Command::Profile(args) => return profile::run(args),
         Command::Enc(_) if cli.options.names_auto() => {
             eprintln!(
                 "cipherlane: warning: --auto has no effect on enc, which uses software on all \
@@ -145,6 +148,7 @@ fn work(command: &Command, key: Option<Secret>, config: Config) -> Result<ExitCo
         Command::Openssl(_)
         | Command::Gateway(_)
         | Command::Device(_)
+        | Command::Profile(_)
         | Command::Completions(_)
         | Command::Man(_) => {
             unreachable!("they were done before")

@@ -13,6 +13,7 @@
 //!   [`recorder`] makes that record of measurements
 //! - [`others`]: who else was busy meanwhile
 //! - [`report`]: the record as a page to look at
+//! - [`random`]: numbers that are the same every time
 //! - [`units`]: sizes, rates and times as people read them
 //!
 //! ```
@@ -72,6 +73,7 @@ pub mod interleave;
 pub mod latency;
 pub mod machine;
 pub mod others;
+pub mod random;
 pub mod record;
 pub mod recorder;
 pub mod report;
@@ -84,7 +86,6 @@ pub mod units;
 mod caller;
 mod disturbance;
 mod error;
-mod random;
 mod rendezvous;
 mod sentence;
 

@@ -1,11 +1,11 @@
 //! A small deterministic generator for block orders and resampling.
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). Not for secrets.
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
     /// The same seed gives the same numbers.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -18,7 +18,7 @@ impl Random {
     }
 
     /// A number below `bound`, which is not zero. Its bias is `bound / 2^64`.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 

@@ -10,6 +10,7 @@ mod openssl;
 mod others;
 mod place;
 mod plan;
+mod profile;
 #[path = "../support/schema.rs"]
 mod schema;
 mod schemas;

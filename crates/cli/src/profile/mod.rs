@@ -1,0 +1,98 @@
+//! `cipherlane profile`: where the time of each byte goes, and what two runs differ in.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `arguments` | options |
+//! | `recording` | records, until the command ends or the user interrupts |
+//! | `summary` | one recording as text and JSON |
+//! | `compare` | two recordings as text and JSON |
+
+mod arguments;
+mod compare;
+mod recording;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use cipherlane_profile::Error;
+use cipherlane_profile::recording::Recording;
+use cipherlane_profile::rules::Rules;
+use cipherlane_profile::{page, script};
+
+pub(crate) use self::arguments::ProfileArgs;
+use self::arguments::{DiffArgs, ProfileCommand, ShowArgs};
+use crate::failure::Failure;
+use crate::output;
+use crate::speed::outputs::{is_stdout, write_whole};
+
+/// Does what the arguments say.
+pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode, Failure> {
+    match &args.command {
+        None => recording::run(&args.record),
+        Some(ProfileCommand::Show(args)) => show(args).map(|()| ExitCode::SUCCESS),
+        Some(ProfileCommand::Diff(args)) => diff(args).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn show(args: &ShowArgs) -> Result<(), Failure> {
+    let rules = rules(args.rules.as_deref())?;
+    let recording = Recording::open(&args.recording)?;
+    if let Some(path) = &args.html {
+        write_whole(path, page::html(&recording, &rules).as_bytes())?;
+    }
+    if args.script {
+        let mut text = Vec::new();
+        script::write(&recording, &mut text).expect("memory takes everything");
+        return output::print(&String::from_utf8_lossy(&text));
+    }
+    match (args.output.json, &args.html) {
+        (true, _) => output::json("profile", &summary::Summary::new(&recording, &rules)),
+        (false, Some(path)) if is_stdout(path) => Ok(()),
+        (false, _) => output::show(&summary::text(&recording, &rules)),
+    }
+}
+
+fn diff(args: &DiffArgs) -> Result<(), Failure> {
+    let rules = rules(args.rules.as_deref())?;
+    let (a, b) = (Recording::open(&args.a)?, Recording::open(&args.b)?);
+    let diff = cipherlane_profile::diff::Diff::new(&a, &b, &rules);
+    if let Some(path) = &args.html {
+        write_whole(path, page::diff(&a, &b, &diff, &rules).as_bytes())?;
+    }
+    match (args.output.json, &args.html) {
+        (true, _) => output::json("profile-diff", &diff),
+        (false, Some(path)) if is_stdout(path) => Ok(()),
+        (false, _) => output::show(&compare::text(&a, &b, &diff)),
+    }
+}
+
+/// The rules, with those of the user before them.
+fn rules(own: Option<&Path>) -> Result<Rules, Failure> {
+    let rules = Rules::built_in();
+    Ok(match own {
+        Some(path) => rules.and_file(path)?,
+        None => rules,
+    })
+}
+
+/// Finds out what cannot be written, before anything is recorded.
+fn check(paths: &[Option<&PathBuf>]) -> Result<(), Failure> {
+    for path in paths.iter().flatten().filter(|path| !is_stdout(path)) {
+        cipherlane_files::check(path).map_err(|error| Failure::path("write", path, &error))?;
+    }
+    Ok(())
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let message = error.to_string();
+        match error {
+            Error::Rules { .. } | Error::Start { .. } | Error::NoProcess(_) => {
+                Failure::Usage(message)
+            }
+            Error::Io { path, source } => Failure::path("read", &path, &source),
+            _ => Failure::Runtime(message),
+        }
+    }
+}

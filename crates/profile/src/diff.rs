@@ -1,0 +1,305 @@
+//! Two recordings compared: time by phase for the same work, with intervals, and a verdict.
+//!
+//! The times of a recording are cut into blocks, and blocks that follow one another are drawn
+//! together (a moving-block bootstrap), so that slow changes of the machine's speed widen the
+//! intervals as they should. A phase is named in the verdict only where the difference is beyond
+//! the interval for all phases together and at least some per cent of the whole: two runs of the
+//! same program on a machine that others use differ by that much.
+
+mod verdict;
+
+use cipherlane_measure::random::Random;
+use serde::Serialize;
+
+use crate::phases::{Phases, Time};
+use crate::recording::{Recording, Unit};
+use crate::rules::Rules;
+
+/// Resamples that the intervals are made from.
+const RESAMPLES: usize = 1000;
+/// Blocks that are drawn together.
+const RUN: usize = 4;
+/// The share of the whole that a difference must have to be named.
+const LEAST_SHARE: f64 = 0.03;
+/// Seed of the resampling: the same recordings give the same intervals.
+const SEED: u64 = 0x0070_726f_6669_6c65;
+
+/// What two recordings differ in.
+#[derive(Clone, Debug, Serialize)]
+pub struct Diff {
+    /// What the times are divided by.
+    pub unit: Unit,
+    /// Phases with time in either recording, the largest difference first.
+    pub phases: Vec<Row>,
+    /// All phases together, processor time and waits apart.
+    pub totals: Totals,
+    /// What came out, in sentences.
+    pub verdict: String,
+    /// What to do, the most important first.
+    pub advice: Vec<String>,
+    /// What makes the comparison doubtful, such as two machines.
+    pub warnings: Vec<String>,
+}
+
+/// One phase. Times are in nanoseconds per unit; of seconds, nanoseconds in each second.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The name of the phase.
+    pub phase: String,
+    /// Its name in text.
+    pub title: String,
+    /// Processor time and waits in the first recording.
+    pub a: f64,
+    /// In the second.
+    pub b: f64,
+    /// The second less the first.
+    pub difference: f64,
+    /// Lower end of the difference's 95 % interval.
+    pub ci_low: f64,
+    /// Its upper end.
+    pub ci_high: f64,
+    /// Processor time alone, in the first.
+    pub a_cpu: f64,
+    /// Processor time alone, in the second.
+    pub b_cpu: f64,
+    /// Whether the difference is beyond the noise.
+    pub clear: bool,
+}
+
+/// Nanoseconds per unit of all phases together.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Totals {
+    /// On the clock, first and second recording.
+    pub wall: (f64, f64),
+    /// Processor time.
+    pub cpu: (f64, f64),
+    /// Waits of all threads.
+    pub wait: (f64, f64),
+}
+
+/// One recording, cut into blocks.
+struct Side {
+    phases: Phases,
+    amount: f64,
+    wall: f64,
+}
+
+impl Diff {
+    /// Compares `b` with `a`.
+    pub fn new(a: &Recording, b: &Recording, rules: &Rules) -> Self {
+        let (unit, mut warnings) = unit(a, b);
+        warnings.extend(verdict::doubts(a, b));
+        let side = |recording: &Recording| Side {
+            phases: Phases::new(recording, rules),
+            amount: recording.amount(unit).expect("the unit is one of both"),
+            wall: recording.wall_ns as f64,
+        };
+        let (a_side, b_side) = (side(a), side(b));
+        let differences = resampled(&a_side, &b_side, rules.phases().len());
+        // The noise of all phases together: each phase gets its part of 5 %.
+        let seen = (0..rules.phases().len())
+            .filter(|&at| a_side.phases.totals[at].sum() + b_side.phases.totals[at].sum() > 0.0)
+            .count();
+        let tail = 0.025 / seen.max(1) as f64;
+        let least = LEAST_SHARE * a_side.whole(rules).max(b_side.whole(rules));
+        let mut rows: Vec<Row> = rules
+            .phases()
+            .iter()
+            .enumerate()
+            .filter_map(|(at, phase)| {
+                let (a, b) = (a_side.of(at), b_side.of(at));
+                if a.sum() + b.sum() == 0.0 {
+                    return None;
+                }
+                let sorted = &differences[at];
+                let difference = b.sum() - a.sum();
+                let beyond = quantile(sorted, tail) > 0.0 || quantile(sorted, 1.0 - tail) < 0.0;
+                Some(Row {
+                    phase: phase.name.clone(),
+                    title: phase.title.clone(),
+                    a: a.sum(),
+                    b: b.sum(),
+                    difference,
+                    ci_low: quantile(sorted, 0.025),
+                    ci_high: quantile(sorted, 0.975),
+                    a_cpu: a.cpu,
+                    b_cpu: b.cpu,
+                    clear: beyond && difference.abs() >= least && at != rules.idle(),
+                })
+            })
+            .collect();
+        rows.sort_by(|one, other| other.difference.abs().total_cmp(&one.difference.abs()));
+        let totals = Totals {
+            wall: (a_side.wall / a_side.amount, b_side.wall / b_side.amount),
+            cpu: (
+                a_side.phases.cpu() / a_side.amount,
+                b_side.phases.cpu() / b_side.amount,
+            ),
+            wait: (
+                a_side.phases.waits(rules) / a_side.amount,
+                b_side.phases.waits(rules) / b_side.amount,
+            ),
+        };
+        let (verdict, advice) = verdict::verdict(&rows, unit, &totals, rules);
+        Self {
+            unit,
+            phases: rows,
+            totals,
+            verdict,
+            advice,
+            warnings,
+        }
+    }
+}
+
+impl Side {
+    /// Time of a phase per unit.
+    fn of(&self, phase: usize) -> Time {
+        let total = self.phases.totals[phase];
+        Time {
+            cpu: total.cpu / self.amount,
+            wait: total.wait / self.amount,
+        }
+    }
+
+    /// Time of all phases per unit, idle threads left out.
+    fn whole(&self, rules: &Rules) -> f64 {
+        (self.phases.cpu() + self.phases.waits(rules)) / self.amount
+    }
+}
+
+/// What both can be divided by, and what is to be said about that.
+fn unit(a: &Recording, b: &Recording) -> (Unit, Vec<String>) {
+    match (a.unit(), b.unit()) {
+        (a, b) if a == b && a != Unit::Second => (a, Vec::new()),
+        (Unit::Second, Unit::Second) => (
+            Unit::Second,
+            vec![
+                "no work is known for these recordings, so times are per second of the run, and \
+                 do not tell which one got more done; give --bytes or --operations when recording"
+                    .to_owned(),
+            ],
+        ),
+        _ => (
+            Unit::Second,
+            vec![
+                "the work of the two is counted in different ways, so times are per second of \
+                 the run; give --bytes or --operations when recording both"
+                    .to_owned(),
+            ],
+        ),
+    }
+}
+
+/// For each phase, differences of resampled recordings, in order.
+fn resampled(a: &Side, b: &Side, phases: usize) -> Vec<Vec<f64>> {
+    let mut random = Random::new(SEED);
+    let mut differences = vec![Vec::with_capacity(RESAMPLES); phases];
+    for _ in 0..RESAMPLES {
+        let (a, b) = (draw(a, phases, &mut random), draw(b, phases, &mut random));
+        for (phase, differences) in differences.iter_mut().enumerate() {
+            differences.push(b[phase] - a[phase]);
+        }
+    }
+    for differences in &mut differences {
+        differences.sort_unstable_by(f64::total_cmp);
+    }
+    differences
+}
+
+/// Time by phase per unit, of as many blocks as there are, drawn in runs.
+fn draw(side: &Side, phases: usize, random: &mut Random) -> Vec<f64> {
+    let blocks = &side.phases.blocks;
+    let mut sums = vec![0.0; phases];
+    for _ in 0..blocks.len().div_ceil(RUN) {
+        let first = random.below(blocks.len());
+        for offset in 0..RUN {
+            let block = &blocks[(first + offset) % blocks.len()];
+            for (sum, time) in sums.iter_mut().zip(block) {
+                *sum += time.sum();
+            }
+        }
+    }
+    let drawn = (blocks.len().div_ceil(RUN) * RUN) as f64 / blocks.len() as f64;
+    for sum in &mut sums {
+        *sum /= drawn * side.amount;
+    }
+    sums
+}
+
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let rank = (q.clamp(0.0, 1.0) * (sorted.len() - 1) as f64).round();
+    sorted[rank as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::tests::recording;
+    use crate::recording::{Kind, Work};
+
+    fn bytes(mut recording: Recording, amount: u64) -> Recording {
+        recording.work = Some(Work {
+            amount,
+            unit: Unit::Byte,
+            source: "given".to_owned(),
+        });
+        recording
+    }
+
+    const CIPHER: (&str, Kind, u64) = ("main;aes_ctr", Kind::Cpu, 8_000_000);
+
+    #[test]
+    fn the_phase_that_grew_is_named_with_advice() {
+        let a = bytes(recording(&[CIPHER]), 1 << 30);
+        let copy = ("main;read;_copy_to_iter@[kernel]", Kind::Cpu, 3_000_000);
+        let b = bytes(recording(&[CIPHER, copy]), 1 << 30);
+        let diff = Diff::new(&a, &b, &Rules::built_in());
+        assert_eq!(diff.unit, Unit::Byte);
+        assert_eq!(diff.phases[0].phase, "copy");
+        assert!(diff.phases[0].clear && !diff.phases[1].clear);
+        assert!(
+            diff.verdict.contains("Copy between program and kernel"),
+            "{}",
+            diff.verdict
+        );
+        assert!(diff.advice[0].contains("cipherlane plan"));
+        let back = Diff::new(&b, &a, &Rules::built_in());
+        assert!(back.verdict.contains("faster"), "{}", back.verdict);
+        assert!(back.advice.is_empty());
+    }
+
+    #[test]
+    fn the_same_twice_differs_in_nothing() {
+        let a = bytes(recording(&[CIPHER]), 1 << 30);
+        let diff = Diff::new(&a, &a.clone(), &Rules::built_in());
+        assert!(
+            diff.phases
+                .iter()
+                .all(|row| !row.clear && row.difference == 0.0)
+        );
+        assert!(
+            diff.verdict.contains("no difference beyond the noise"),
+            "{}",
+            diff.verdict
+        );
+        assert!(diff.advice.is_empty() && diff.warnings.is_empty());
+    }
+
+    #[test]
+    fn other_machines_and_lost_samples_are_said() {
+        let a = bytes(recording(&[CIPHER]), 1 << 30);
+        let mut b = recording(&[CIPHER]);
+        b.machine.cpu = "another one".to_owned();
+        b.lost = 5;
+        let diff = Diff::new(&a, &b, &Rules::built_in());
+        assert_eq!(diff.unit, Unit::Second);
+        assert!(
+            diff.warnings
+                .iter()
+                .any(|text| text.contains("another one"))
+        );
+        assert!(diff.warnings.iter().any(|text| text.contains("lost")));
+        assert!(diff.warnings.iter().any(|text| text.contains("--bytes")));
+    }
+}

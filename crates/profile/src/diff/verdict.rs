@@ -1,0 +1,147 @@
+//! The difference in words, and what makes it doubtful.
+
+use super::{Row, Totals};
+use crate::recording::{Recording, Unit};
+use crate::rules::Rules;
+
+/// Samples that may be lost, as a share of all, before it is said.
+const LOST: f64 = 0.001;
+/// Phases that the verdict names.
+const NAMED: usize = 3;
+
+/// What came out, and what to do.
+pub(super) fn verdict(
+    rows: &[Row],
+    unit: Unit,
+    totals: &Totals,
+    rules: &Rules,
+) -> (String, Vec<String>) {
+    let clear: Vec<&Row> = rows.iter().filter(|row| row.clear).collect();
+    let Some(first) = clear.first() else {
+        return (
+            "There is no difference beyond the noise in any phase.".to_owned(),
+            Vec::new(),
+        );
+    };
+    let sum: f64 = clear.iter().map(|row| row.difference).sum();
+    let mut text = match (unit, totals.wall) {
+        (Unit::Second, _) => String::new(),
+        (_, (a, b)) if b > a * 1.03 => {
+            format!("B is {} times slower per {}. ", times(b / a), word(unit))
+        }
+        (_, (a, b)) if a > b * 1.03 => {
+            format!("B is {} times faster per {}. ", times(a / b), word(unit))
+        }
+        _ => format!("A and B take about the same time per {}. ", word(unit)),
+    };
+    text += &format!(
+        "What changed most is '{}': {} per {} in A, {} in B ({}).",
+        first.title,
+        amount(first.a),
+        word(unit),
+        amount(first.b),
+        change(first)
+    );
+    let others: Vec<String> = clear
+        .iter()
+        .skip(1)
+        .take(NAMED - 1)
+        .map(|row| format!("'{}' ({})", row.title, change(row)))
+        .collect();
+    if !others.is_empty() {
+        text += &format!(" Then {}.", others.join(" and "));
+    }
+    if clear.len() > 1 && sum.abs() > 0.0 {
+        let share = first.difference / sum * 100.0;
+        if (10.0..=100.0).contains(&share) {
+            text += &format!(" The first alone is {share:.0} % of the difference.");
+        }
+    }
+    let advice = clear
+        .iter()
+        .filter(|row| row.difference > 0.0)
+        .take(NAMED)
+        .filter_map(|row| {
+            let phase = rules
+                .phases()
+                .iter()
+                .find(|phase| phase.name == row.phase)?;
+            Some(format!("{}: {}", phase.title, phase.advice))
+        })
+        .collect();
+    (text, advice)
+}
+
+/// What makes the comparison of two recordings doubtful; two machines first.
+pub(super) fn doubts(a: &Recording, b: &Recording) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let (of_a, of_b) = (&a.machine, &b.machine);
+    if (&of_a.cpu, of_a.cpus, &of_a.architecture) != (&of_b.cpu, of_b.cpus, &of_b.architecture) {
+        doubts.push(format!(
+            "these are two machines: A is {} with {} processors, B is {} with {}; differences are \
+             of the machines as well",
+            of_a.cpu, of_a.cpus, of_b.cpu, of_b.cpus
+        ));
+    } else if of_a.kernel != of_b.kernel {
+        doubts.push(format!(
+            "the kernels differ: {} and {}",
+            of_a.kernel, of_b.kernel
+        ));
+    }
+    for (name, of) in [("A", a), ("B", b)] {
+        let samples: u64 = of.samples.iter().map(|sample| sample.count).sum();
+        if of.lost as f64 > LOST * samples as f64 {
+            doubts.push(format!(
+                "{name} has lost {} of {} samples: the rings were full",
+                of.lost,
+                samples.saturating_add(of.lost)
+            ));
+        }
+        if of.status.is_some_and(|status| status != 0) {
+            doubts.push(format!(
+                "the command of {name} ended with status {}",
+                of.status.unwrap_or(0)
+            ));
+        }
+    }
+    let what_is_missing = |of: &Recording| of.missing.iter().any(|text| text.contains("kernel's"));
+    if what_is_missing(a) != what_is_missing(b) {
+        doubts.push("one of the two has no samples of the kernel; record both as root".to_owned());
+    }
+    doubts
+}
+
+/// 'byte', 'operation', 'second'.
+pub(super) fn word(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Byte => "byte",
+        Unit::Operation => "operation",
+        Unit::Second => "second",
+    }
+}
+
+/// A time with its unit.
+fn amount(ns: f64) -> String {
+    match ns.abs() {
+        0.0 => "nothing".to_owned(),
+        of if of < 0.001 => format!("{:.2} ps", ns * 1e3),
+        of if of < 1.0 => format!("{ns:.3} ns"),
+        of if of < 1e3 => format!("{ns:.2} ns"),
+        of if of < 1e6 => format!("{:.2} µs", ns / 1e3),
+        of if of < 1e9 => format!("{:.1} ms", ns / 1e6),
+        _ => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+fn change(row: &Row) -> String {
+    let half = (row.ci_high - row.ci_low) / 2.0;
+    let sign = if row.difference > 0.0 { '+' } else { '−' };
+    format!("{sign}{} ± {}", amount(row.difference.abs()), amount(half))
+}
+
+fn times(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio < 10.0 => format!("{ratio:.2}"),
+        ratio => format!("{ratio:.0}"),
+    }
+}

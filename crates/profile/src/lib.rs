@@ -1,0 +1,31 @@
+//! Where the time of each byte goes: records programs, and says what makes one slower than
+//! another one.
+//!
+//! - [`record`]: samples of a command, a process or the machine, by the kernel's performance
+//!   events: processor time with stacks, waits with the stacks they began in, system calls
+//! - [`recording`]: what a recording has, and its file
+//! - `symbols`, `unwinding`: names of functions
+//! - [`rules`]: which phase a stack belongs to (`rules.toml`), and advice
+//! - [`phases`]: time by phase, in blocks
+//! - [`diff`]: two recordings compared, with intervals
+//! - [`script`]: text as `perf script` prints it
+//! - [`page`]: flame graphs, bars and the timeline as one HTML page
+//!
+//! Unsafe code is in one call of `record/share.rs`, and in `unwinding/chosen.rs`, which asks the
+//! dynamic linker for addresses.
+
+#![deny(unsafe_code)]
+
+pub mod diff;
+pub mod page;
+pub mod phases;
+pub mod record;
+pub mod recording;
+pub mod rules;
+pub mod script;
+
+mod error;
+mod symbols;
+mod unwinding;
+
+pub use error::Error;

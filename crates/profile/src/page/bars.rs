@@ -1,0 +1,103 @@
+//! Phases side by side, as bars in a table.
+
+use cipherlane_measure::report::escape;
+use cipherlane_measure::units;
+
+use super::colour;
+use crate::diff::Diff;
+use crate::phases::Phases;
+use crate::recording::{Recording, Unit};
+use crate::rules::Rules;
+
+/// Bars of one recording: processor time and waits.
+pub(super) fn html(recording: &Recording, phases: &Phases, rules: &Rules) -> String {
+    let amount = recording.amount(recording.unit()).unwrap_or(1.0);
+    let longest = phases
+        .totals
+        .iter()
+        .map(|time| time.cpu.max(time.wait))
+        .fold(1.0, f64::max);
+    let mut rows: Vec<_> = rules.phases().iter().zip(&phases.totals).collect();
+    rows.retain(|(_, time)| time.sum() > 0.0);
+    rows.sort_by(|(_, a), (_, b)| b.cpu.total_cmp(&a.cpu));
+    let mut table = head(&["Phase", "Processor", "Waiting", each(recording.unit())]);
+    for (phase, time) in rows {
+        table += &format!(
+            "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            escape(&phase.title),
+            bar(
+                time.cpu,
+                longest,
+                colour(&phase.name),
+                units::time(time.cpu)
+            ),
+            bar(time.wait, longest, "p0", units::time(time.wait)),
+            units::time(time.sum() / amount),
+        );
+    }
+    table + "</tbody></table></div>\n"
+}
+
+/// Bars of two recordings, the largest difference first.
+pub(super) fn pair(diff: &Diff) -> String {
+    let longest = diff
+        .phases
+        .iter()
+        .map(|row| row.a.max(row.b))
+        .fold(0.0, f64::max);
+    let mut table = head(&["Phase", "A", "B", "Difference", "95 % interval"]);
+    for row in &diff.phases {
+        let class = match (row.clear, row.difference > 0.0) {
+            (false, _) => "open",
+            (true, true) => "lost",
+            (true, false) => "won",
+        };
+        table += &format!(
+            "<tr><th>{}</th><td>{}</td><td>{}</td><td class=\"{class}\">{}</td>\
+             <td class=\"open\">{} to {}</td></tr>\n",
+            escape(&row.title),
+            bar(row.a, longest, colour(&row.phase), units::time(row.a)),
+            bar(row.b, longest, colour(&row.phase), units::time(row.b)),
+            signed(row.difference),
+            signed(row.ci_low),
+            signed(row.ci_high),
+        );
+    }
+    table
+        + &format!(
+            "</tbody></table></div>\n<p class=\"note\">Times are {}.</p>\n",
+            each(diff.unit)
+        )
+}
+
+fn head(heads: &[&str]) -> String {
+    let heads: String = heads
+        .iter()
+        .map(|head| format!("<th>{head}</th>"))
+        .collect();
+    format!("<div class=\"scroll\"><table class=\"bars\"><thead><tr>{heads}</tr></thead><tbody>\n")
+}
+
+fn bar(value: f64, longest: f64, class: &str, text: String) -> String {
+    let width = if longest > 0.0 {
+        value / longest * 100.0
+    } else {
+        0.0
+    };
+    format!("<span>{text}</span><i class=\"{class}\" style=\"width:{width:.1}%\"></i>")
+}
+
+fn signed(ns: f64) -> String {
+    match ns {
+        ns if ns < 0.0 => format!("−{}", units::time(-ns)),
+        ns => format!("+{}", units::time(ns)),
+    }
+}
+
+fn each(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Byte => "per byte",
+        Unit::Operation => "per operation",
+        Unit::Second => "per second",
+    }
+}

@@ -1,0 +1,340 @@
+//! Makes samples of what happened: intern stacks, measure waits, add up what is alike.
+//!
+//! Time is cut into slices of ten milliseconds. What one thread did in one stack in one slice is
+//! one sample, so that a program that switches a hundred thousand times a second makes no larger
+//! a recording than another one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::records::{Happened, KERNEL, MARK, USER, What};
+use super::spaces::{Place, Spaces};
+use crate::recording::{Kind, Sample, Thread};
+
+/// Nanoseconds of a slice.
+const SLICE: u64 = 10_000_000;
+
+/// What was collected.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    pub(super) spaces: Spaces,
+    /// Places, and stacks of them as a tree: caller's number and one, index of the place.
+    pub(super) places: Vec<Place>,
+    pub(super) stacks: Vec<(u32, u32)>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) samples: Vec<Sample>,
+    pub(super) lost: u64,
+    pub(super) waits: u64,
+    pub(super) preemptions: u64,
+    /// System calls by number: how often, whether each was seen, bytes.
+    pub(super) calls: BTreeMap<u64, Calls>,
+    /// When the first thing happened, on the kernel's clock.
+    pub(super) begin: Option<u64>,
+    place_numbers: HashMap<Place, u32>,
+    stack_numbers: HashMap<(u32, u32), u32>,
+    thread_numbers: HashMap<u32, u32>,
+    states: HashMap<u32, State>,
+    slice: u64,
+    pending: BTreeMap<(u32, Kind, u32), (u64, u64)>,
+}
+
+/// One kind of system call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calls {
+    pub(super) count: u64,
+    pub(super) exact: bool,
+    pub(super) bytes: u64,
+}
+
+/// Of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// The last stack that it stopped in.
+    stack: u32,
+    /// Since when it has stopped, and how.
+    out: Option<(u64, Kind)>,
+}
+
+impl Collector {
+    /// Takes in what happened; the callers see to the order of time.
+    pub(super) fn add(&mut self, happened: Happened) {
+        let Happened {
+            time,
+            pid,
+            tid,
+            what,
+        } = happened;
+        match what {
+            What::Ran { period, chain } => {
+                let stack = self.stack(pid, &chain);
+                let thread = self.thread(pid, tid);
+                self.sample(time, Kind::Cpu, thread, stack, period);
+            }
+            What::Stack { chain } => {
+                let stack = self.stack(pid, &chain);
+                self.states.entry(tid).or_default().stack = stack;
+            }
+            What::Called {
+                period,
+                number,
+                result,
+            } => self.called(period, number, result),
+            What::Out { preempted } => {
+                let kind = match preempted {
+                    true => Kind::Ready,
+                    false => Kind::Wait,
+                };
+                match kind {
+                    Kind::Ready => self.preemptions += 1,
+                    _ => self.waits += 1,
+                }
+                self.begin.get_or_insert(time);
+                self.thread(pid, tid);
+                self.states.entry(tid).or_default().out = Some((time, kind));
+            }
+            What::In => self.resumed(time, pid, tid),
+            What::Mapped {
+                start,
+                length,
+                offset,
+                path,
+            } => {
+                let path = String::from_utf8_lossy(&path);
+                self.spaces.map(pid, start, length, offset, &path);
+            }
+            What::Named { name, exec } => {
+                if exec {
+                    self.spaces.clear(pid);
+                }
+                let name = String::from_utf8_lossy(&name).into_owned();
+                let thread = self.thread(pid, tid);
+                self.threads[thread as usize].name = name;
+            }
+            What::Started { parent } => {
+                self.spaces.fork(parent, pid);
+                // Numbers are used again.
+                self.thread_numbers.remove(&tid);
+                self.states.remove(&tid);
+            }
+            What::Ended => {
+                self.resumed(time, pid, tid);
+                self.states.remove(&tid);
+            }
+            What::Lost { samples } => self.lost += samples,
+        }
+    }
+
+    /// The recording ends: those who wait have waited until now.
+    pub(super) fn finish(&mut self, now: u64) {
+        let waiting: Vec<u32> = self.states.keys().copied().collect();
+        for tid in waiting {
+            self.resumed(now, 0, tid);
+        }
+        self.flush();
+    }
+
+    fn resumed(&mut self, time: u64, pid: u32, tid: u32) {
+        let Some(state) = self.states.get_mut(&tid) else {
+            return;
+        };
+        let (Some((since, kind)), stack) = (state.out.take(), state.stack) else {
+            return;
+        };
+        let thread = self.thread(pid, tid);
+        self.sample(since, kind, thread, stack, time.saturating_sub(since));
+    }
+
+    fn called(&mut self, period: u64, number: u64, result: i64) {
+        let calls = self.calls.entry(number).or_insert(Calls {
+            count: 0,
+            exact: true,
+            bytes: 0,
+        });
+        calls.count += period;
+        calls.exact &= period == 1;
+        if let (true, Ok(bytes)) = (super::calls::moves_bytes(number), u64::try_from(result)) {
+            calls.bytes = calls.bytes.saturating_add(bytes.saturating_mul(period));
+        }
+    }
+
+    /// Adds to what the slice has of the kind already. A wait belongs to the slice it began in,
+    /// which may have passed: then it stands alone.
+    fn sample(&mut self, time: u64, kind: Kind, thread: u32, stack: u32, ns: u64) {
+        let begin = *self.begin.get_or_insert(time);
+        let slice = time.saturating_sub(begin) / SLICE;
+        if slice < self.slice {
+            self.samples.push(Sample {
+                at_ns: slice * SLICE,
+                kind,
+                thread,
+                stack,
+                count: 1,
+                ns,
+            });
+            return;
+        }
+        if slice > self.slice {
+            self.flush();
+            self.slice = slice;
+        }
+        let sum = self.pending.entry((thread, kind, stack)).or_default();
+        sum.0 += 1;
+        sum.1 += ns;
+    }
+
+    fn flush(&mut self) {
+        let at_ns = self.slice * SLICE;
+        for ((thread, kind, stack), (count, ns)) in std::mem::take(&mut self.pending) {
+            self.samples.push(Sample {
+                at_ns,
+                kind,
+                thread,
+                stack,
+                count,
+                ns,
+            });
+        }
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) -> u32 {
+        let Self {
+            thread_numbers,
+            threads,
+            ..
+        } = self;
+        *thread_numbers.entry(tid).or_insert_with(|| {
+            threads.push(Thread {
+                pid,
+                tid,
+                name: name_of(tid),
+            });
+            threads.len() as u32 - 1
+        })
+    }
+
+    /// The number of a stack. `chain` has addresses from the innermost function outwards, the
+    /// kernel's and the program's, each part behind its mark.
+    fn stack(&mut self, pid: u32, chain: &[u64]) -> u32 {
+        if !self.spaces.knows(pid) && pid != 0 {
+            self.spaces.read(pid);
+        }
+        let mut places = Vec::with_capacity(chain.len());
+        let (mut kernel, mut first) = (false, true);
+        for &address in chain {
+            if address >= MARK {
+                match address {
+                    KERNEL => (kernel, first) = (true, true),
+                    USER => (kernel, first) = (false, true),
+                    _ => {}
+                }
+                continue;
+            }
+            // The address behind a call may belong to the next function.
+            let address = if first {
+                address
+            } else {
+                address.wrapping_sub(1)
+            };
+            first = false;
+            places.push(match kernel {
+                true => Place::Kernel(address),
+                false => self.spaces.place(pid, address),
+            });
+        }
+        let mut stack = 0;
+        for place in places.into_iter().rev() {
+            let next = self.places.len() as u32;
+            let number = *self.place_numbers.entry(place).or_insert(next);
+            if number == next {
+                self.places.push(place);
+            }
+            let next = self.stacks.len() as u32 + 1;
+            let entry = (stack, number);
+            stack = *self.stack_numbers.entry(entry).or_insert(next);
+            if stack == next {
+                self.stacks.push(entry);
+            }
+        }
+        stack
+    }
+}
+
+/// The name of a thread that was there before us, while it is there.
+fn name_of(tid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{tid}/comm"))
+        .map(|name| name.trim_end().to_owned())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(time: u64, what: What) -> Happened {
+        Happened {
+            time,
+            pid: 0,
+            tid: 1,
+            what,
+        }
+    }
+
+    #[test]
+    fn a_wait_has_the_stack_it_began_in_and_its_length() {
+        let mut collector = Collector::default();
+        let kernel = |address| vec![KERNEL, address];
+        collector.add(at(
+            0,
+            What::Ran {
+                period: 5,
+                chain: kernel(0x10),
+            },
+        ));
+        collector.add(at(
+            10,
+            What::Stack {
+                chain: kernel(0x20),
+            },
+        ));
+        collector.add(at(11, What::Out { preempted: false }));
+        collector.add(at(30_000_011, What::In));
+        collector.add(at(30_000_020, What::Out { preempted: true }));
+        collector.add(at(30_000_030, What::In));
+        collector.add(at(30_000_040, What::Out { preempted: false }));
+        collector.finish(30_000_100);
+        let waits = |kind: Kind| -> u64 {
+            let of_kind = collector
+                .samples
+                .iter()
+                .filter(|sample| sample.kind == kind);
+            of_kind.map(|sample| sample.ns).sum()
+        };
+        assert_eq!(waits(Kind::Wait), 30_000_060);
+        assert_eq!(waits(Kind::Ready), 10);
+        assert_eq!(waits(Kind::Cpu), 5);
+        assert_eq!((collector.waits, collector.preemptions), (2, 1));
+        assert!(
+            collector
+                .samples
+                .iter()
+                .all(|sample| sample.at_ns <= 30_000_000)
+        );
+    }
+
+    #[test]
+    fn what_is_alike_is_one_sample() {
+        let mut collector = Collector::default();
+        for time in 0..1000 {
+            let chain = vec![KERNEL, 0x10, 0x20, USER, 0x30];
+            collector.add(at(time, What::Ran { period: 7, chain }));
+        }
+        collector.finish(1000);
+        assert_eq!(collector.samples.len(), 1);
+        assert_eq!(
+            (collector.samples[0].count, collector.samples[0].ns),
+            (1000, 7000)
+        );
+        // The caller's address is the one before the return address.
+        assert!(collector.places.contains(&Place::Kernel(0x1f)));
+        assert_eq!(collector.stacks.len(), 3);
+    }
+}

@@ -1,0 +1,459 @@
+//! Opens the kernel's events, as many of them as this user is allowed.
+//!
+//! Each kind of event has a ring for each processor, which all threads share. Three kinds are
+//! sampled: processor time, with what happens to processes and memory; context switches, for the
+//! stacks of those who wait; ends of system calls, for their counts and bytes. Of the latter two
+//! each one is recorded, until there are more than some ten thousand a second; from then on they
+//! are sampled, and the kernel says how many each one stands for.
+
+use std::io;
+use std::path::Path;
+
+use perf_event::events::{Event, Hardware, Software, Tracepoint};
+use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+
+use super::share::share;
+use crate::Error;
+
+/// Bytes of a ring of the processor's samples, and of the others, for root.
+const RING: usize = 2 << 20;
+/// The same for users, who share 516 KiB a processor (kernel.perf_event_mlock_kb).
+const SMALL_RING: usize = 128 << 10;
+/// Switches, and system calls, of which each one is recorded, per second.
+const MOST: u64 = 20_000;
+/// Those that are sampled where there are more, per second and thread.
+const SAMPLED: u64 = 4000;
+/// Frames of a stack.
+const DEEPEST: u16 = 96;
+
+/// What is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope<'a> {
+    /// These threads, and what they start where `children` says so.
+    Threads { tids: &'a [u32], children: bool },
+    /// Every processor.
+    Machine,
+}
+
+/// Which ring a record is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Processor time, switches, and what happens to processes.
+    Processor,
+    /// Stacks of those who stop.
+    Switch,
+    /// Ends of system calls.
+    Call,
+}
+
+/// How often an event becomes a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    Each,
+    /// Times a second.
+    Sampled(u64),
+}
+
+/// Events of one kind that are sampled as soon as there are too many.
+#[derive(Debug)]
+struct Fallback {
+    source: Source,
+    /// Indices of the rings and of the others that record each event.
+    each: (Vec<usize>, Vec<usize>),
+    sampled: (Vec<usize>, Vec<usize>),
+}
+
+/// Events that are open.
+pub(super) struct Events {
+    /// Rings to read.
+    pub(super) rings: Vec<(Source, Sampler)>,
+    /// Events that write into those rings.
+    others: Vec<Counter>,
+    fallbacks: Vec<Fallback>,
+    processor_time: Vec<Counter>,
+    faults: Vec<Counter>,
+    migrations: Vec<Counter>,
+    /// The event by which processor time is sampled.
+    pub(super) name: &'static str,
+    /// What is not recorded, and what would change that.
+    pub(super) missing: Vec<String>,
+}
+
+/// How events are opened.
+#[derive(Clone, Copy, Debug)]
+struct Way<'a> {
+    scope: Scope<'a>,
+    /// They begin when the process starts another program.
+    at_exec: bool,
+    kernel: bool,
+    processors: usize,
+}
+
+impl Events {
+    /// Opens events for `scope`, `rate` samples per second of processor time.
+    pub(super) fn open(scope: Scope<'_>, at_exec: bool, rate: u64) -> Result<Self, Error> {
+        let mut way = Way {
+            scope,
+            at_exec,
+            kernel: true,
+            processors: cipherlane_measure::machine::Machine::detect().cpus,
+        };
+        let mut events = Self {
+            rings: Vec::new(),
+            others: Vec::new(),
+            fallbacks: Vec::new(),
+            processor_time: Vec::new(),
+            faults: Vec::new(),
+            migrations: Vec::new(),
+            name: "cpu-clock",
+            missing: Vec::new(),
+        };
+        events.open_processor(&mut way, rate)?;
+        if way.kernel {
+            events.open_switches(&way)?;
+            events.open_calls(&way)?;
+        }
+        events.processor_time = way.counters(Software::TASK_CLOCK);
+        events.faults = way.counters(Software::PAGE_FAULTS);
+        events.migrations = way.counters(Software::CPU_MIGRATIONS);
+        Ok(events)
+    }
+
+    /// Processor time: by cycles where the processor counts them, which sees inside of sections
+    /// without interrupts, and by the kernel's clock elsewhere.
+    fn open_processor(&mut self, way: &mut Way<'_>, rate: u64) -> Result<(), Error> {
+        let (mut last, pace) = (None, Pace::Sampled(rate));
+        for (kernel, cycles) in [(true, true), (true, false), (false, true), (false, false)] {
+            way.kernel = kernel;
+            let tried = match cycles {
+                true => self.ring(way, Source::Processor, Hardware::CPU_CYCLES, pace),
+                false => self.ring(way, Source::Processor, Software::CPU_CLOCK, pace),
+            };
+            let error = match tried {
+                Ok(()) => {
+                    self.name = if cycles { "cycles" } else { "cpu-clock" };
+                    if !kernel {
+                        self.missing.push(without_kernel());
+                    }
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            match (error.raw_os_error(), way.scope) {
+                (Some(libc::ESRCH), Scope::Threads { tids, .. }) => {
+                    return Err(Error::NoProcess(tids.first().copied().unwrap_or(0)));
+                }
+                (Some(libc::EACCES | libc::EPERM), Scope::Machine) => {
+                    return Err(Error::WholeMachine(error));
+                }
+                _ => {}
+            }
+            // Cycles that are not there say nothing about permission.
+            if !cycles {
+                last = Some(error);
+            }
+        }
+        let source = last.expect("each way has said why");
+        Err(match (source.raw_os_error(), way.scope) {
+            (Some(libc::EACCES | libc::EPERM), Scope::Threads { tids, .. })
+                if !way.at_exec && level().trim().parse().is_ok_and(|level: i32| level <= 2) =>
+            {
+                Error::NotYours {
+                    pid: tids.first().copied().unwrap_or(0),
+                    source,
+                }
+            }
+            (Some(libc::EACCES | libc::EPERM), _) => Error::Refused {
+                source,
+                level: level(),
+            },
+            _ => failed("processor time", source),
+        })
+    }
+
+    /// Without them, waits have a length and no stack.
+    fn open_switches(&mut self, way: &Way<'_>) -> Result<(), Error> {
+        self.rings_with_fallback(way, Source::Switch, Software::CONTEXT_SWITCHES)
+            .map_err(|error| failed("context switches", error))
+    }
+
+    /// They need the tracepoint's number, which the file system for tracing has.
+    fn open_calls(&mut self, way: &Way<'_>) -> Result<(), Error> {
+        let id = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
+            .iter()
+            .find_map(|at| {
+                let path = Path::new(at).join("events/raw_syscalls/sys_exit/id");
+                std::fs::read_to_string(path).ok()?.trim().parse().ok()
+            });
+        let Some(id) = id else {
+            self.missing.push(
+                "system calls are not counted: /sys/kernel/tracing cannot be read; run as root, \
+                 after 'mount -t tracefs tracefs /sys/kernel/tracing' where it is empty"
+                    .to_owned(),
+            );
+            return Ok(());
+        };
+        self.rings_with_fallback(way, Source::Call, Tracepoint::with_id(id))
+            .or_else(|error| match error.raw_os_error() {
+                Some(libc::EACCES | libc::EPERM) => {
+                    self.missing.push(format!(
+                        "system calls are not counted ({error}); run as root"
+                    ));
+                    Ok(())
+                }
+                _ => Err(failed("system calls", error)),
+            })
+    }
+
+    /// Rings that record each event, and others that sample, which do not begin by themselves.
+    fn rings_with_fallback(
+        &mut self,
+        way: &Way<'_>,
+        source: Source,
+        event: impl Event + Clone,
+    ) -> io::Result<()> {
+        let begin = (self.rings.len(), self.others.len());
+        self.ring(way, source, event.clone(), Pace::Each)?;
+        let middle = (self.rings.len(), self.others.len());
+        self.ring(way, source, event, Pace::Sampled(SAMPLED))?;
+        self.fallbacks.push(Fallback {
+            source,
+            each: ((begin.0..middle.0).collect(), (begin.1..middle.1).collect()),
+            sampled: (
+                (middle.0..self.rings.len()).collect(),
+                (middle.1..self.others.len()).collect(),
+            ),
+        });
+        Ok(())
+    }
+
+    /// From now on events of `source` are sampled if there were too many: `count` in `seconds`.
+    pub(super) fn bound(&mut self, source: Source, count: u64, seconds: f64) {
+        if (count as f64) < MOST as f64 * seconds {
+            return;
+        }
+        let Some(at) = self.fallbacks.iter().position(|of| of.source == source) else {
+            return;
+        };
+        let fallback = self.fallbacks.swap_remove(at);
+        // These calls fail only for a descriptor that is none.
+        for ring in fallback.sampled.0 {
+            let _ = self.rings[ring].1.as_counter_mut().enable();
+        }
+        for other in fallback.sampled.1 {
+            let _ = self.others[other].enable();
+        }
+        for ring in fallback.each.0 {
+            let _ = self.rings[ring].1.as_counter_mut().disable();
+        }
+        for other in fallback.each.1 {
+            let _ = self.others[other].disable();
+        }
+    }
+
+    /// A ring of each processor for one kind of event.
+    fn ring(
+        &mut self,
+        way: &Way<'_>,
+        source: Source,
+        event: impl Event + Clone,
+        pace: Pace,
+    ) -> io::Result<()> {
+        let before = (self.rings.len(), self.others.len());
+        let opened = self.try_ring(way, source, event, pace);
+        if opened.is_err() {
+            self.rings.truncate(before.0);
+            self.others.truncate(before.1);
+        }
+        opened
+    }
+
+    fn try_ring(
+        &mut self,
+        way: &Way<'_>,
+        source: Source,
+        event: impl Event + Clone,
+        pace: Pace,
+    ) -> io::Result<()> {
+        for cpu in 0..way.processors {
+            let mut owner: Option<usize> = None;
+            let mut open = |builder: &mut Builder<'_>| -> io::Result<()> {
+                let counter = builder.one_cpu(cpu).build()?;
+                match owner {
+                    None => {
+                        let size = if way.kernel { RING } else { SMALL_RING };
+                        owner = Some(self.rings.len());
+                        self.rings.push((source, counter.sampled(size)?));
+                    }
+                    Some(owner) => {
+                        share(&counter, self.rings[owner].1.as_counter())?;
+                        self.others.push(counter);
+                    }
+                }
+                Ok(())
+            };
+            let offline = |error: &io::Error| error.raw_os_error() == Some(libc::ENODEV);
+            match way.scope {
+                Scope::Machine => match open(way.sampler(source, event.clone(), pace).any_pid()) {
+                    Err(error) if offline(&error) => {}
+                    opened => opened?,
+                },
+                Scope::Threads { tids, .. } => {
+                    for (number, &tid) in tids.iter().enumerate() {
+                        let mut builder = way.sampler(source, event.clone(), pace);
+                        match open(builder.observe_pid(tid as libc::pid_t)) {
+                            // A thread may have ended since they were listed.
+                            Err(e) if e.raw_os_error() == Some(libc::ESRCH) && number > 0 => {}
+                            Err(error) if offline(&error) => {}
+                            opened => opened?,
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts what does not start with the command.
+    pub(super) fn enable(&mut self) -> io::Result<()> {
+        let waiting = |of: fn(&Fallback) -> &Vec<usize>| -> Vec<usize> {
+            self.fallbacks.iter().flat_map(of).copied().collect()
+        };
+        let rings = waiting(|fallback| &fallback.sampled.0);
+        let others = waiting(|fallback| &fallback.sampled.1);
+        for (number, (_, ring)) in self.rings.iter_mut().enumerate() {
+            if !rings.contains(&number) {
+                ring.as_counter_mut().enable()?;
+            }
+        }
+        for (number, event) in self.others.iter_mut().enumerate() {
+            if !others.contains(&number) {
+                event.enable()?;
+            }
+        }
+        let counters = [
+            &mut self.processor_time,
+            &mut self.faults,
+            &mut self.migrations,
+        ];
+        counters.into_iter().flatten().try_for_each(Counter::enable)
+    }
+
+    /// Stops all of them; what is in the rings stays.
+    pub(super) fn disable(&mut self) {
+        for (_, ring) in &mut self.rings {
+            // It fails only for a descriptor that is none.
+            let _ = ring.as_counter_mut().disable();
+        }
+        self.others.iter_mut().for_each(|event| {
+            let _ = event.disable();
+        });
+    }
+
+    /// Processor time in nanoseconds, page faults, and moves between processors.
+    pub(super) fn counts(&mut self) -> [u64; 3] {
+        [
+            &mut self.processor_time,
+            &mut self.faults,
+            &mut self.migrations,
+        ]
+        .map(|counters| counters.iter_mut().filter_map(|c| c.read().ok()).sum())
+    }
+}
+
+impl<'a> Way<'a> {
+    fn sampler(&self, source: Source, event: impl Event, pace: Pace) -> Builder<'a> {
+        let mut builder = Builder::new(event);
+        self.common(&mut builder);
+        match pace {
+            Pace::Each => builder.sample_period(1),
+            Pace::Sampled(rate) => builder.sample_frequency(rate),
+        };
+        // Where another event records each one, this one waits for its turn.
+        let waits = source != Source::Processor && pace != Pace::Each;
+        builder.enable_on_exec(self.at_exec && !waits);
+        builder
+            .sample(SampleFlag::TID)
+            .sample(SampleFlag::TIME)
+            .sample(SampleFlag::PERIOD)
+            .sample_id_all(true)
+            .clockid(Clock::MONOTONIC)
+            .wakeup_watermark(RING / 4);
+        if source == Source::Call {
+            builder.sample(SampleFlag::RAW);
+        } else {
+            builder
+                .sample(SampleFlag::CALLCHAIN)
+                .sample_max_stack(DEEPEST);
+        }
+        if source == Source::Processor {
+            builder
+                .mmap2(true)
+                .comm(true)
+                .comm_exec(true)
+                .task(true)
+                .context_switch(true);
+        }
+        builder
+    }
+
+    fn common(&self, builder: &mut Builder<'_>) {
+        builder.exclude_kernel(!self.kernel);
+        builder.exclude_callchain_kernel(!self.kernel);
+        builder.exclude_idle(true);
+        if let Scope::Threads { children, .. } = self.scope {
+            // Threads of the process are its children too, for the kernel.
+            builder.inherit(true).inherit_thread(!children);
+        }
+        builder.enable_on_exec(self.at_exec);
+    }
+
+    /// Counters over all processors; none where they are refused, which the samplers have told.
+    fn counters(&self, event: Software) -> Vec<Counter> {
+        let mut builder = Builder::new(event);
+        self.common(&mut builder);
+        match self.scope {
+            Scope::Machine => (0..self.processors)
+                .filter_map(|cpu| builder.any_pid().one_cpu(cpu).build().ok())
+                .collect(),
+            Scope::Threads { tids, .. } => tids
+                .iter()
+                .filter_map(|&tid| {
+                    let builder = builder.any_cpu().observe_pid(tid as libc::pid_t);
+                    builder.build().ok()
+                })
+                .collect(),
+        }
+    }
+}
+
+/// kernel.perf_event_paranoid.
+pub(super) fn level() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
+        .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
+}
+
+fn without_kernel() -> String {
+    format!(
+        "the kernel's part of the processor time, what is waited for, and system calls are not \
+         recorded: kernel.perf_event_paranoid is {}; run as root, or 'sysctl \
+         kernel.perf_event_paranoid=1 kernel.kptr_restrict=0'",
+        level()
+    )
+}
+
+fn failed(what: &'static str, source: io::Error) -> Error {
+    match source.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => Error::Rings {
+            what,
+            source,
+            remedy: "raise the limit on open files (ulimit -n)",
+        },
+        Some(libc::EPERM | libc::ENOMEM) => Error::Rings {
+            what,
+            source,
+            remedy: "raise the limit on locked memory (ulimit -l) or kernel.perf_event_mlock_kb",
+        },
+        _ => Error::Unsupported { what, source },
+    }
+}

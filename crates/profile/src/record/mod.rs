@@ -1,0 +1,408 @@
+//! Records a command, a process or the whole machine.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `target` | a command that waits to be let go; processes that run |
+//! | `events` | the kernel's events, as many as this user is allowed |
+//! | `records`, `share` | what the kernel's rings hold; rings that threads share |
+//! | `collect`, `spaces` | stacks and waits of what happened; which file an address is in |
+//! | `calls`, `stat` | system calls by name; what the machine did meanwhile |
+
+mod calls;
+mod collect;
+mod events;
+mod records;
+#[allow(unsafe_code)]
+mod share;
+pub(crate) mod spaces;
+mod stat;
+mod target;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cipherlane_measure::counters::{Scope as Usage, Snapshot};
+use cipherlane_measure::machine::Machine;
+use rustix::time::{ClockId, clock_gettime};
+
+use self::collect::Collector;
+use self::events::{Events, Scope, Source};
+use self::records::Happened;
+use self::stat::Stat;
+use self::target::{Moved, Waiting};
+use crate::Error;
+use crate::recording::{Counters, Recording, SCHEMA, SystemCall, Unit, VERSION, Work};
+use crate::symbols;
+
+/// Samples per second of processor time, unless the caller says otherwise. It is no divisor of
+/// what timers like.
+pub const RATE: u64 = 997;
+/// How often the rings are emptied.
+const PACE: Duration = Duration::from_millis(20);
+/// How often the machine's counters are read.
+const STAT_PACE: Duration = Duration::from_millis(100);
+/// Bytes that a command has to move to be one whose work is moving bytes.
+const LEAST_WORK: u64 = 1 << 20;
+
+/// Whom to record.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A command with its arguments, from its start to its end.
+    Command(Vec<OsString>),
+    /// A process.
+    Process(u32),
+    /// Everything on the machine.
+    Machine,
+}
+
+/// How to record.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Processes that the target starts, too.
+    pub children: bool,
+    /// At most this long.
+    pub time: Option<Duration>,
+    /// Samples per second of processor time.
+    pub rate: u64,
+    /// The work that is done, where the caller knows it.
+    pub work: Option<(u64, Unit)>,
+}
+
+/// Records until the target ends, the time is over, or `stop` is set. A command that still runs
+/// then is asked to end.
+pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<Recording, Error> {
+    let mut session = Session::open(target, options)?;
+    let begin = Instant::now();
+    let (usage, stat) = (Snapshot::now(Usage::Process), Stat::now());
+    let moved = session.moved();
+    session.begin()?;
+    let mut steal = Steal::new(begin, stat);
+    let mut asked = false;
+    loop {
+        std::thread::sleep(PACE);
+        session.drain();
+        steal.look();
+        let over = options.time.is_some_and(|time| begin.elapsed() >= time);
+        if session.has_ended() {
+            break;
+        }
+        if over || stop.load(Ordering::Relaxed) {
+            // What it does after that belongs to nobody's figures.
+            session.events.disable();
+            asked = true;
+            break;
+        }
+    }
+    let wall = begin.elapsed();
+    let now = monotonic();
+    let moved = session.moved().since(moved);
+    session.events.disable();
+    session.drain();
+    session.collector.finish(now);
+    let status = session.end(asked);
+    let used = Snapshot::now(Usage::Process).since(&usage);
+    let counts = session.events.counts();
+    let machine = Stat::now().since(stat);
+    let Session {
+        collector, events, ..
+    } = session;
+    if collector.samples.is_empty() {
+        return Err(Error::Nothing(
+            "the target used no processor; record for longer, or another process",
+        ));
+    }
+    let mut missing = events.missing.clone();
+    let named = symbols::resolve(
+        &collector.places,
+        &collector.stacks,
+        &collector.spaces.files,
+    );
+    missing.extend(named.missing);
+    let remap = |stack: u32| match stack.checked_sub(1) {
+        Some(at) => named.numbers[at as usize],
+        None => 0,
+    };
+    let mut samples = collector.samples;
+    for sample in &mut samples {
+        sample.stack = remap(sample.stack);
+    }
+    let counters = Counters {
+        processor_ns: counts[0],
+        page_faults: counts[1],
+        migrations: counts[2],
+        waits: collector.waits,
+        preemptions: collector.preemptions,
+        read_bytes: moved.read,
+        written_bytes: moved.written,
+        machine_interrupts: machine.interrupts,
+        machine_softirqs: machine.softirqs,
+        machine_steal_ns: machine.steal_ns,
+    };
+    let sampled: u64 = samples
+        .iter()
+        .filter(|sample| sample.kind == crate::recording::Kind::Cpu)
+        .map(|sample| sample.ns)
+        .sum();
+    // A sample of cycles stands for cycles: the exact processor time says how long one is.
+    if events.name == "cycles" && sampled > 0 {
+        let scale = counts[0] as f64 / sampled as f64;
+        for sample in &mut samples {
+            if sample.kind == crate::recording::Kind::Cpu {
+                sample.ns = (sample.ns as f64 * scale) as u64;
+            }
+        }
+    }
+    samples.sort_by_key(|sample| sample.at_ns);
+    Ok(Recording {
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
+        machine: Machine::detect(),
+        what: what(target),
+        status,
+        event: events.name.to_owned(),
+        period_ns: 1_000_000_000 / options.rate.max(1),
+        wall_ns: wall.as_nanos() as u64,
+        work: work(options, moved, &collector.calls),
+        counters,
+        system_calls: system_calls(&collector.calls),
+        lost: collector.lost,
+        recorder_ns: used.cpu().as_nanos() as u64,
+        missing,
+        threads: collector.threads,
+        frames: named.frames,
+        stacks: named.stacks,
+        samples,
+        steal: steal.seen,
+    })
+}
+
+/// A recording under way.
+struct Session {
+    events: Events,
+    collector: Collector,
+    /// What was read from the rings and may not be the oldest yet.
+    held: Vec<Happened>,
+    command: Option<Waiting>,
+    process: Option<u32>,
+    /// Switches and system calls in the rings since `counted`.
+    switches: u64,
+    calls: u64,
+    counted: Instant,
+}
+
+impl Session {
+    fn open(target: &Target, options: &Options) -> Result<Self, Error> {
+        let mut collector = Collector::default();
+        let (mut command, mut process) = (None, None);
+        let opened = match target {
+            Target::Command(words) => {
+                let waiting = Waiting::start(words)?;
+                let scope = Scope::Threads {
+                    tids: &[waiting.id()],
+                    children: options.children,
+                };
+                let opened = Events::open(scope, true, options.rate);
+                match opened {
+                    Ok(_) => command = Some(waiting),
+                    Err(_) => waiting.abandon(),
+                }
+                opened
+            }
+            Target::Process(pid) => {
+                let tids = target::threads(*pid)?;
+                process = Some(*pid);
+                collector.spaces.read(*pid);
+                let scope = Scope::Threads {
+                    tids: &tids,
+                    children: options.children,
+                };
+                Events::open(scope, false, options.rate)
+            }
+            Target::Machine => Events::open(Scope::Machine, false, options.rate),
+        };
+        Ok(Self {
+            events: opened?,
+            collector,
+            held: Vec::new(),
+            command,
+            process,
+            switches: 0,
+            calls: 0,
+            counted: Instant::now(),
+        })
+    }
+
+    fn begin(&mut self) -> Result<(), Error> {
+        self.collector.begin = Some(monotonic());
+        match &self.command {
+            Some(command) => command.go(),
+            None => self.events.enable().map_err(|source| Error::Unsupported {
+                what: "what was opened",
+                source,
+            })?,
+        }
+        Ok(())
+    }
+
+    /// Takes what the rings hold. What happened after the first ring was read may have an older
+    /// companion in another one: it waits for the next turn.
+    fn drain(&mut self) {
+        let now = monotonic();
+        for (source, ring) in &mut self.events.rings {
+            while let Some(record) = ring.next_record() {
+                match source {
+                    Source::Switch => self.switches += 1,
+                    Source::Call => self.calls += 1,
+                    Source::Processor => {}
+                }
+                self.held.extend(records::read(*source, &record));
+            }
+        }
+        // The start of a program is a burst, and says nothing of its rate.
+        let since = self.counted.elapsed();
+        if since >= STAT_PACE {
+            let seconds = since.as_secs_f64();
+            self.events.bound(Source::Switch, self.switches, seconds);
+            self.events.bound(Source::Call, self.calls, seconds);
+            (self.switches, self.calls) = (0, 0);
+            self.counted = Instant::now();
+        }
+        self.held.sort_by_key(|happened| happened.time);
+        let ready = self.held.partition_point(|happened| happened.time <= now);
+        for happened in self.held.drain(..ready) {
+            self.collector.add(happened);
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        match (&self.command, self.process) {
+            (Some(command), _) => command.has_ended(),
+            (None, Some(pid)) => !std::path::Path::new(&format!("/proc/{pid}/task/{pid}")).exists(),
+            (None, None) => false,
+        }
+    }
+
+    fn moved(&self) -> Moved {
+        match (&self.command, self.process) {
+            (Some(command), _) => command.moved(),
+            (None, Some(pid)) => target::moved(pid),
+            (None, None) => Moved::default(),
+        }
+    }
+
+    /// Its exit status, if it is a command.
+    fn end(&mut self, asked: bool) -> Option<i32> {
+        let command = self.command.take()?;
+        if asked {
+            // Those that it has started are to end with it: some only wait for each other.
+            let threads = self.collector.threads.iter();
+            let started: BTreeSet<u32> = threads.map(|thread| thread.pid).collect();
+            command.end(&started);
+        }
+        Some(command.status())
+    }
+}
+
+/// When the hypervisor took time.
+struct Steal {
+    begin: Instant,
+    looked: Instant,
+    last: Stat,
+    seen: Vec<(u64, u64)>,
+}
+
+impl Steal {
+    fn new(begin: Instant, last: Stat) -> Self {
+        Self {
+            begin,
+            looked: begin,
+            last,
+            seen: Vec::new(),
+        }
+    }
+
+    fn look(&mut self) {
+        if self.looked.elapsed() < STAT_PACE {
+            return;
+        }
+        self.looked = Instant::now();
+        let now = Stat::now();
+        let stolen = now.since(self.last).steal_ns;
+        self.last = now;
+        if stolen > 0 {
+            self.seen
+                .push((self.begin.elapsed().as_nanos() as u64, stolen));
+        }
+    }
+}
+
+impl Moved {
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            read: self.read.saturating_sub(earlier.read),
+            written: self.written.saturating_sub(earlier.written),
+        }
+    }
+}
+
+/// What was done: what the caller says, or the bytes that went through, each counted once: who
+/// encrypts reads and writes the same.
+fn work(
+    options: &Options,
+    moved: Moved,
+    calls: &std::collections::BTreeMap<u64, collect::Calls>,
+) -> Option<Work> {
+    if let Some((amount, unit)) = options.work {
+        return Some(Work {
+            amount,
+            unit,
+            source: "given".to_owned(),
+        });
+    }
+    let bytes_of = |names: &[libc::c_long]| -> u64 {
+        let of = names.iter().filter_map(|call| calls.get(&(*call as u64)));
+        of.map(|calls| calls.bytes).sum()
+    };
+    // The kernel does not count these among bytes read and written.
+    let sent = bytes_of(&[libc::SYS_sendto, libc::SYS_sendmsg, libc::SYS_sendfile]);
+    let received = bytes_of(&[libc::SYS_recvfrom, libc::SYS_recvmsg]);
+    let amount = (moved.read + received).max(moved.written + sent);
+    (amount >= LEAST_WORK).then(|| Work {
+        amount,
+        unit: Unit::Byte,
+        source: "bytes read or written, whichever is more".to_owned(),
+    })
+}
+
+fn system_calls(calls: &std::collections::BTreeMap<u64, collect::Calls>) -> Vec<SystemCall> {
+    let mut named: Vec<SystemCall> = calls
+        .iter()
+        .map(|(number, calls)| SystemCall {
+            name: calls::name(*number),
+            count: calls.count,
+            exact: calls.exact,
+            bytes: calls.bytes,
+        })
+        .collect();
+    named.sort_by_key(|call| std::cmp::Reverse(call.count));
+    named
+}
+
+fn what(target: &Target) -> String {
+    match target {
+        Target::Command(words) => {
+            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+            target::without_secrets(words.iter().map(AsRef::as_ref))
+        }
+        Target::Process(pid) => format!("process {pid}: {}", target::command_line(*pid)),
+        Target::Machine => "the whole machine".to_owned(),
+    }
+}
+
+/// Now, on the clock of the samples, in nanoseconds.
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

@@ -1,0 +1,58 @@
+//! What the whole machine did meanwhile, from proc_stat(5).
+
+/// The machine's counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) interrupts: u64,
+    pub(super) softirqs: u64,
+    pub(super) steal_ns: u64,
+}
+
+impl Stat {
+    pub(super) fn now() -> Self {
+        Self::parse(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    fn parse(text: &str) -> Self {
+        let first = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            let word = line.and_then(|line| line.split_whitespace().next());
+            word.and_then(|word| word.parse().ok()).unwrap_or(0)
+        };
+        let cpu = text.lines().find_map(|line| line.strip_prefix("cpu "));
+        let steal = cpu.and_then(|line| line.split_whitespace().nth(7)?.parse::<u64>().ok());
+        Self {
+            interrupts: first("intr "),
+            softirqs: first("softirq "),
+            // USER_HZ is 100 on every Linux of interest.
+            steal_ns: steal.unwrap_or(0).saturating_mul(10_000_000),
+        }
+    }
+
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Self {
+            interrupts: self.interrupts.saturating_sub(earlier.interrupts),
+            softirqs: self.softirqs.saturating_sub(earlier.softirqs),
+            steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_the_machine() {
+        let text = "cpu  1 2 3 4 5 6 7 8 0 0\nintr 100 1 2\nsoftirq 50 3 4\n";
+        let stat = Stat::parse(text);
+        let expected = Stat {
+            interrupts: 100,
+            softirqs: 50,
+            steal_ns: 80_000_000,
+        };
+        assert_eq!(stat, expected);
+        assert_eq!(Stat::parse("rubbish"), Stat::default());
+        assert_eq!(stat.since(stat), Stat::default());
+    }
+}

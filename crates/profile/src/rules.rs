@@ -1,0 +1,341 @@
+//! Which phase a stack belongs to, and what to do about a phase: rules as data.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::Error;
+use crate::recording::{Frame, Kind, Recording, Sample};
+
+const BUILT_IN: &str = include_str!("rules.toml");
+
+/// The phase of what no rule knows.
+const OTHER: &str = "other";
+/// The phase of threads that wait for a processor.
+const QUEUE: &str = "queue";
+/// The phase of time that the hypervisor took.
+const STEAL: &str = "steal";
+/// The phase of threads that wait once, and long, in one of the phases below.
+const IDLE: &str = "idle";
+const WAITS_FOR_OTHERS: [&str; 2] = ["lock", "peer"];
+
+/// A part of the work that a person understands.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    /// Its name in files.
+    pub name: String,
+    /// Its name in text.
+    pub title: String,
+    /// What to do where it takes too long.
+    pub advice: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    phase: String,
+    kind: Option<RuleKind>,
+    #[serde(default)]
+    function: Vec<String>,
+    #[serde(default)]
+    module: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum RuleKind {
+    Cpu,
+    Wait,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    phase: Vec<Phase>,
+    #[serde(default)]
+    rule: Vec<Rule>,
+}
+
+/// Phases, and rules that lead to them.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    phases: Vec<Phase>,
+    rules: Vec<(usize, Rule)>,
+}
+
+impl Rules {
+    /// The rules that are built in.
+    pub fn built_in() -> Self {
+        let none = Self {
+            phases: Vec::new(),
+            rules: Vec::new(),
+        };
+        none.and(BUILT_IN, "this program")
+            .expect("the rules that are built in are sound")
+    }
+
+    /// These rules, and before them those of a file.
+    pub fn and_file(&self, path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        self.and(&text, &path.display().to_string())
+    }
+
+    /// These rules, and before them those of `text`, which `origin` names.
+    pub fn and(&self, text: &str, origin: &str) -> Result<Self, Error> {
+        let wrong = |reason: String| Error::Rules {
+            origin: origin.to_owned(),
+            reason,
+        };
+        let document: Document = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let mut rules = self.clone();
+        for phase in document.phase {
+            match rules
+                .phases
+                .iter_mut()
+                .find(|known| known.name == phase.name)
+            {
+                Some(known) => *known = phase,
+                None => rules.phases.push(phase),
+            }
+        }
+        let mut added = Vec::new();
+        for rule in document.rule {
+            if rule.function.is_empty() && rule.module.is_empty() {
+                return Err(wrong(format!(
+                    "a rule for '{}' has neither 'function' nor 'module'",
+                    rule.phase
+                )));
+            }
+            let phase = rules.find(&rule.phase).ok_or_else(|| {
+                wrong(format!("'{}' is no phase; add it as [[phase]]", rule.phase))
+            })?;
+            added.push((phase, rule));
+        }
+        added.append(&mut rules.rules);
+        rules.rules = added;
+        for needed in [OTHER, QUEUE, STEAL, IDLE] {
+            if rules.find(needed).is_none() {
+                return Err(wrong(format!("the phase '{needed}' is missing")));
+            }
+        }
+        Ok(rules)
+    }
+
+    /// The phases, in the order of the rules.
+    pub fn phases(&self) -> &[Phase] {
+        &self.phases
+    }
+
+    /// Index of the phase of time that the hypervisor took.
+    pub fn steal(&self) -> usize {
+        self.find(STEAL).expect("it was looked for")
+    }
+
+    /// Index of the phase of threads that have nothing to do.
+    pub fn idle(&self) -> usize {
+        self.find(IDLE).expect("it was looked for")
+    }
+
+    /// Index of the phase of what no rule knows.
+    pub fn other(&self) -> usize {
+        self.find(OTHER).expect("it was looked for")
+    }
+
+    /// The index of the phase of each stack of a recording, by kind of time and number of the
+    /// stack; number 0 is the unknown stack.
+    pub fn of(&self, recording: &Recording) -> Assigned {
+        let queue = self.find(QUEUE).expect("it was looked for");
+        let decide = |kind: RuleKind| -> Vec<usize> {
+            let frames: Vec<Option<usize>> = recording
+                .frames
+                .iter()
+                .map(|frame| self.decide(frame, kind))
+                .collect();
+            let mut of = vec![self.other(); recording.stacks.len() + 1];
+            for (number, &(caller, frame)) in recording.stacks.iter().enumerate() {
+                of[number + 1] = frames[frame as usize].unwrap_or(of[caller as usize]);
+            }
+            of
+        };
+        Assigned {
+            cpu: decide(RuleKind::Cpu),
+            wait: decide(RuleKind::Wait),
+            ready: queue,
+            idle: self.idle(),
+            for_others: WAITS_FOR_OTHERS.map(|name| self.find(name)),
+            wall_ns: recording.wall_ns,
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.phases.iter().position(|phase| phase.name == name)
+    }
+
+    /// The phase that the first rule that fits says.
+    fn decide(&self, frame: &Frame, kind: RuleKind) -> Option<usize> {
+        let fits = |patterns: &[String], text: &str| {
+            patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text))
+        };
+        self.rules
+            .iter()
+            .find(|(_, rule)| {
+                rule.kind.is_none_or(|of| of == kind)
+                    && fits(&rule.function, &frame.name)
+                    && fits(&rule.module, &frame.module)
+            })
+            .map(|(phase, _)| *phase)
+    }
+}
+
+/// Phases of the stacks of one recording.
+#[derive(Clone, Debug)]
+pub struct Assigned {
+    cpu: Vec<usize>,
+    wait: Vec<usize>,
+    ready: usize,
+    idle: usize,
+    /// Phases whose waits may be those of an idle thread.
+    for_others: [Option<usize>; WAITS_FOR_OTHERS.len()],
+    wall_ns: u64,
+}
+
+impl Assigned {
+    /// The index of the phase of a sample.
+    pub fn of(&self, sample: &Sample) -> usize {
+        let phase = self.phase(sample.kind, sample.stack);
+        let long = sample.count == 1 && sample.ns > self.wall_ns / 2;
+        match sample.kind {
+            Kind::Wait if long && self.for_others.contains(&Some(phase)) => self.idle,
+            _ => phase,
+        }
+    }
+
+    /// The index of the phase of a stack.
+    pub fn phase(&self, kind: Kind, stack: u32) -> usize {
+        match kind {
+            Kind::Cpu => self.cpu[stack as usize],
+            Kind::Wait => self.wait[stack as usize],
+            Kind::Ready => self.ready,
+        }
+    }
+}
+
+/// Whether `text` is what `pattern` says: `*` stands for any characters, all else for itself.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or("");
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::tests::recording;
+
+    #[test]
+    fn patterns() {
+        for (pattern, text, fits) in [
+            ("read", "read", true),
+            ("read", "reads", false),
+            ("read*", "reads", true),
+            ("*read", "pread", true),
+            ("*ea*", "pread", true),
+            ("a*b*c", "aXbYc", true),
+            ("a*b*c", "aXcYb", false),
+            ("ab*ba", "aba", false),
+            ("*", "", true),
+            ("", "", true),
+            ("", "a", false),
+        ] {
+            assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[track_caller]
+    fn phase(stack: &str, kind: Kind) -> String {
+        let rules = Rules::built_in();
+        let recording = recording(&[(stack, kind, 1)]);
+        let number = recording.samples[0].stack;
+        rules.phases()[rules.of(&recording).phase(kind, number)]
+            .name
+            .clone()
+    }
+
+    #[test]
+    fn the_innermost_function_that_is_known_decides() {
+        let copy = "main;read@libc.so.6;entry_SYSCALL_64_after_hwframe@[kernel];\
+                    vfs_read@[kernel];_copy_to_iter@[kernel];rep_movs_alternative@[kernel]";
+        assert_eq!(phase(copy, Kind::Cpu), "copy");
+        assert_eq!(
+            phase("main;EVP_EncryptUpdate@libcrypto.so.3", Kind::Cpu),
+            "cipher"
+        );
+        assert_eq!(
+            phase("main;libcrypto.so.3+0x1230@libcrypto.so.3", Kind::Cpu),
+            "cipher"
+        );
+        assert_eq!(phase("main;memcpy@libc.so.6", Kind::Cpu), "memory");
+        assert_eq!(phase("main;seal;unknown", Kind::Cpu), "other");
+        let wait = "main;do_syscall_64@[kernel];hrtimer_nanosleep@[kernel];\
+                    schedule@[kernel];__schedule@[kernel]";
+        assert_eq!(phase(wait, Kind::Wait), "timer");
+        let poll = "main;do_epoll_wait@[kernel];ep_poll@[kernel];\
+                    schedule_hrtimeout_range@[kernel];schedule@[kernel]";
+        assert_eq!(phase(poll, Kind::Wait), "peer");
+        assert_eq!(phase(wait, Kind::Ready), "queue");
+        assert_eq!(phase(wait, Kind::Cpu), "scheduling");
+    }
+
+    #[test]
+    fn rules_of_a_file_come_first() {
+        let rules = Rules::built_in()
+            .and(
+                "[[phase]]\nname='mine'\ntitle='Mine'\nadvice='None.'\n\
+                 [[rule]]\nphase='mine'\nfunction=['memcpy']\n",
+                "a test",
+            )
+            .unwrap();
+        let recording = recording(&[("main;memcpy@libc.so.6", Kind::Cpu, 1)]);
+        let phase = rules
+            .of(&recording)
+            .phase(Kind::Cpu, recording.samples[0].stack);
+        assert_eq!(rules.phases()[phase].name, "mine");
+    }
+
+    #[test]
+    fn wrong_rules_are_refused_by_name() {
+        for (text, word) in [
+            ("[[rule]]\nphase='nowhere'\nfunction=['x']", "'nowhere'"),
+            ("[[rule]]\nphase='copy'", "neither"),
+            ("[[rule]]\nphase='copy'\nfuction=['x']", "fuction"),
+            ("rubbish", "rubbish"),
+        ] {
+            let error = Rules::built_in()
+                .and(text, "mine.toml")
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.contains(word) && error.contains("mine.toml"),
+                "{error}"
+            );
+        }
+    }
+}

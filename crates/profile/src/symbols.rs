@@ -1,0 +1,219 @@
+//! Names of functions: from symbol tables and debugging information (also what was inlined, and
+//! files beside the program), and the kernel's own list.
+//!
+//! The C library of a distribution has no names of its copying functions. Those that the dynamic
+//! linker chose for this processor are known by their places. Functions without a name are called
+//! by their file and the place where they begin, which the unwinding tables tell.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use blazesym::symbolize::source::{Elf, Kernel, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+
+use crate::record::spaces::Place;
+use crate::recording::Frame;
+use crate::unwinding::Starts;
+
+/// The module of the kernel's functions.
+pub(crate) const KERNEL: &str = "[kernel]";
+
+/// Stacks of functions.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) stacks: Vec<(u32, u32)>,
+    /// For each stack of places its stack of functions, as its number and one.
+    pub(crate) numbers: Vec<u32>,
+    pub(crate) missing: Vec<String>,
+}
+
+/// Names all places and makes stacks of functions from stacks of places.
+pub(crate) fn resolve(places: &[Place], stacks: &[(u32, u32)], files: &[String]) -> Named {
+    let (functions, missing) = functions(places, files);
+    let mut named = Named {
+        missing,
+        ..Named::default()
+    };
+    let mut frames: HashMap<Frame, u32> = HashMap::new();
+    let mut known: HashMap<(u32, u32), u32> = HashMap::new();
+    for &(caller, place) in stacks {
+        let mut stack = match caller.checked_sub(1) {
+            Some(at) => named.numbers[at as usize],
+            None => 0,
+        };
+        for frame in &functions[place as usize] {
+            let next = named.frames.len() as u32;
+            let number = *frames.entry(frame.clone()).or_insert(next);
+            if number == next {
+                named.frames.push(frame.clone());
+            }
+            let next = named.stacks.len() as u32 + 1;
+            let entry = (stack, number);
+            stack = *known.entry(entry).or_insert(next);
+            if stack == next {
+                named.stacks.push(entry);
+            }
+        }
+        named.numbers.push(stack);
+    }
+    named
+}
+
+/// The functions of each place, the outermost first: more than one where some are inlined.
+fn functions(places: &[Place], files: &[String]) -> (Vec<Vec<Frame>>, Vec<String>) {
+    let symbolizer = Symbolizer::new();
+    let mut functions = vec![Vec::new(); places.len()];
+    let mut missing = Vec::new();
+    let mut kernel = Vec::new();
+    let mut by_file: Vec<Vec<(usize, u64)>> = vec![Vec::new(); files.len()];
+    for (number, place) in places.iter().enumerate() {
+        match *place {
+            Place::Kernel(address) => kernel.push((number, address)),
+            Place::File(file, offset) => by_file[file as usize].push((number, offset)),
+            Place::Nowhere => functions[number].push(Frame {
+                name: "code in no file".to_owned(),
+                module: "[anonymous]".to_owned(),
+            }),
+        }
+    }
+    if !kernel.is_empty() {
+        let addresses: Vec<u64> = kernel.iter().map(|(_, address)| *address).collect();
+        let source = Source::Kernel(Kernel::default());
+        let found = symbolizer.symbolize(&source, Input::AbsAddr(&addresses));
+        let found = found.unwrap_or_default();
+        let mut unknown = 0;
+        for (index, (number, address)) in kernel.iter().enumerate() {
+            functions[*number] = match found.get(index) {
+                Some(Symbolized::Sym(symbol)) => vec![Frame {
+                    name: symbol.name.to_string(),
+                    module: KERNEL.to_owned(),
+                }],
+                _ => {
+                    unknown += 1;
+                    vec![Frame {
+                        name: format!("{address:#x}"),
+                        module: KERNEL.to_owned(),
+                    }]
+                }
+            };
+        }
+        if unknown * 2 > kernel.len() {
+            missing.push(
+                "most functions of the kernel have no name: /proc/kallsyms shows none; run as \
+                 root, or 'sysctl kernel.kptr_restrict=0'"
+                    .to_owned(),
+            );
+        }
+    }
+    let chosen = crate::unwinding::chosen();
+    for (path, wanted) in files.iter().zip(by_file).filter(|(_, of)| !of.is_empty()) {
+        let module = Path::new(path)
+            .file_name()
+            .map_or_else(|| path.clone(), |name| name.to_string_lossy().into_owned());
+        let offsets: Vec<u64> = wanted.iter().map(|(_, offset)| *offset).collect();
+        let look = |debug_syms: bool| -> Vec<Symbolized<'_>> {
+            let mut elf = Elf::new(path);
+            elf.debug_syms = debug_syms;
+            let source = Source::Elf(elf);
+            // Where the file cannot be read, functions are named by their places.
+            let found = symbolizer.symbolize(&source, Input::FileOffset(&offsets));
+            found.unwrap_or_default()
+        };
+        let (found, exported) = match path.starts_with('/') {
+            // A file whose debugging information is elsewhere may have names of its own.
+            true => (look(true), look(false)),
+            false => (Vec::new(), Vec::new()),
+        };
+        let mut starts: Option<Starts> = None;
+        for (index, &(number, offset)) in wanted.iter().enumerate() {
+            let frame = |name: String| Frame {
+                name,
+                module: module.clone(),
+            };
+            let named = [found.get(index), exported.get(index)];
+            let named = named.into_iter().flatten().find_map(|found| match found {
+                Symbolized::Sym(symbol) => Some(symbol),
+                Symbolized::Unknown(_) => None,
+            });
+            functions[number] = match named {
+                Some(symbol) => {
+                    let inlined = symbol.inlined.iter().map(|inlined| &inlined.name);
+                    let names = std::iter::once(&symbol.name).chain(inlined);
+                    names.map(|name| frame(short(name))).collect()
+                }
+                _ => {
+                    let starts = starts.get_or_insert_with(|| Starts::read(Path::new(path)));
+                    let start = starts.before(offset);
+                    let name = start.and_then(|start| chosen.get(&(path.clone(), start)));
+                    vec![frame(match (name, start) {
+                        (Some(name), _) => (*name).to_owned(),
+                        (None, Some(start)) => format!("{module}+{start:#x}"),
+                        (None, None) => module.clone(),
+                    })]
+                }
+            };
+        }
+    }
+    (functions, missing)
+}
+
+/// A name without the parameters of generic functions, which fill whole screens.
+fn short(name: &str) -> String {
+    const LONGEST: usize = 120;
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Kind;
+
+    #[inline(never)]
+    fn a_function_with_a_name() -> u64 {
+        std::hint::black_box(7)
+    }
+
+    #[test]
+    fn functions_of_this_program_and_of_the_c_library_have_names() {
+        let _ = a_function_with_a_name();
+        let mut spaces = crate::record::spaces::Spaces::default();
+        let own = std::process::id();
+        spaces.read(own);
+        let place = |address: usize| spaces.place(own, address as u64);
+        let places = [
+            place(a_function_with_a_name as *const () as usize + 1),
+            Place::Nowhere,
+        ];
+        let named = resolve(&places, &[(0, 1), (1, 0)], &spaces.files);
+        let recording = crate::recording::Recording {
+            frames: named.frames,
+            stacks: named.stacks,
+            ..crate::recording::tests::recording(&[("x", Kind::Cpu, 1)])
+        };
+        let names: Vec<&str> = recording
+            .frames_of(named.numbers[1])
+            .map(|frame| frame.name.as_str())
+            .collect();
+        assert!(
+            names
+                .iter()
+                .any(|name| name.contains("a_function_with_a_name")),
+            "{names:?}"
+        );
+        assert_eq!(names.last(), Some(&"code in no file"));
+    }
+
+    #[test]
+    fn the_copy_that_this_processor_uses_has_its_name() {
+        let chosen = crate::unwinding::chosen();
+        assert!(chosen.values().any(|name| *name == "memcpy"), "{chosen:?}");
+        for ((path, start), name) in &chosen {
+            let starts = Starts::read(Path::new(path));
+            assert_eq!(starts.before(start + 3), Some(*start), "{name}");
+        }
+    }
+}

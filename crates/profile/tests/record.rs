@@ -1,0 +1,437 @@
+//! Recordings of real programs. They are skipped where the kernel refuses performance events.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cipherlane_profile::Error;
+use cipherlane_profile::diff::Diff;
+use cipherlane_profile::phases::Phases;
+use cipherlane_profile::record::{Options, RATE, Target, record};
+use cipherlane_profile::recording::{Kind, Recording, Unit};
+use cipherlane_profile::rules::Rules;
+
+fn options() -> Options {
+    Options {
+        children: false,
+        time: None,
+        rate: RATE,
+        work: None,
+    }
+}
+
+/// `None`, loudly, where this kernel or this user may not record the kernel's part.
+#[track_caller]
+fn recorded(target: &Target, options: &Options) -> Option<Recording> {
+    match record(target, options, &AtomicBool::new(false)) {
+        Ok(recording)
+            if recording
+                .missing
+                .iter()
+                .any(|text| text.contains("kernel's part")) =>
+        {
+            eprintln!("SKIPPED: {}", recording.missing.join("; "));
+            None
+        }
+        Ok(recording) => Some(recording),
+        Err(error @ (Error::Refused { .. } | Error::Unsupported { .. })) => {
+            eprintln!("SKIPPED: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn command(words: &[&str]) -> Target {
+    Target::Command(words.iter().map(OsString::from).collect())
+}
+
+/// Requests of the program below.
+const REQUESTS: u64 = 2000;
+/// Bytes of each.
+const SIZE: usize = 16 << 10;
+
+/// The program that the tests record: it enciphers, after a fashion, and does what is asked for
+/// besides. The calling test gives it its name in the environment.
+#[test]
+#[ignore = "a program for the other tests"]
+fn program() {
+    #[allow(clippy::disallowed_methods)]
+    let besides = std::env::var("BESIDES").unwrap_or_default();
+    let mut data = vec![1u8; SIZE];
+    let mut copy = vec![0u8; SIZE];
+    let lock = Mutex::new(());
+    let (done, begun) = (AtomicBool::new(false), AtomicBool::new(besides != "lock"));
+    std::thread::scope(|scope| {
+        if besides == "lock" {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let held = lock.lock().unwrap();
+                    begun.store(true, Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_micros(300));
+                    drop(held);
+                    // It lets go for long enough that the other one gets it.
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+            });
+        }
+        while !begun.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        for request in 0..REQUESTS {
+            encrypt_in_place(&mut data, request);
+            match besides.as_str() {
+                "sleep" => std::thread::sleep(Duration::from_micros(200)),
+                "copy" => {
+                    for _ in 0..60 {
+                        copy.copy_from_slice(std::hint::black_box(&data));
+                        std::hint::black_box(&mut copy);
+                    }
+                }
+                "lock" => drop(lock.lock().unwrap()),
+                "call" => {
+                    for _ in 0..200 {
+                        std::hint::black_box(std::os::unix::process::parent_id());
+                    }
+                }
+                _ => {}
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Its name is what the rules know it by.
+#[inline(never)]
+fn encrypt_in_place(data: &mut [u8], key: u64) {
+    for word in data.chunks_exact_mut(8) {
+        let mut state = u64::from_le_bytes(word.try_into().unwrap()) ^ key;
+        for _ in 0..4 {
+            state = state.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        }
+        word.copy_from_slice(&state.to_le_bytes());
+    }
+    std::hint::black_box(data);
+}
+
+fn run(besides: &str) -> Option<Recording> {
+    let own = std::env::current_exe().unwrap();
+    let target = Target::Command(vec![
+        "/usr/bin/env".into(),
+        format!("BESIDES={besides}").into(),
+        own.into(),
+        "--ignored".into(),
+        "--exact".into(),
+        "program".into(),
+        "--test-threads=1".into(),
+        "--quiet".into(),
+    ]);
+    let options = Options {
+        work: Some((REQUESTS * SIZE as u64, Unit::Byte)),
+        ..options()
+    };
+    let recording = recorded(&target, &options)?;
+    assert_eq!(recording.status, Some(0));
+    Some(recording)
+}
+
+#[test]
+fn what_makes_a_program_slower_is_named() {
+    let rules = Rules::built_in();
+    for (besides, phase) in [
+        ("sleep", "timer"),
+        ("copy", "memory"),
+        ("lock", "lock"),
+        ("call", "syscall"),
+    ] {
+        // Others on the machine may hide it once, but not every time.
+        let mut seen = Vec::new();
+        let named = (0..5).any(|_| {
+            let (Some(plain), Some(slower)) = (run("nothing"), run(besides)) else {
+                return true;
+            };
+            let diff = Diff::new(&plain, &slower, &rules);
+            let mut clear = diff.phases.iter().filter(|row| row.clear);
+            // Waiting for a processor comes on top; the lock's holder sleeps, which is seen too.
+            let named = match besides {
+                "lock" => clear.find(|row| row.phase == "lock"),
+                _ => clear.find(|row| row.phase != "queue"),
+            };
+            let is_it = named.is_some_and(|row| row.phase == phase && row.difference > 0.0);
+            seen.push(format!("{:?} {}", named, diff.verdict));
+            is_it && !diff.advice.is_empty()
+        });
+        assert!(named, "{besides}: {seen:#?}");
+    }
+}
+
+#[test]
+fn system_calls_are_counted_as_strace_counts_them() {
+    let words = [
+        "dd",
+        "if=/dev/zero",
+        "of=/dev/null",
+        "bs=64k",
+        "count=321",
+        "status=none",
+    ];
+    let Some(recording) = recorded(&command(&words), &options()) else {
+        return;
+    };
+    if recording.system_calls.is_empty() {
+        eprintln!("SKIPPED: {}", recording.missing.join("; "));
+        return;
+    }
+    let counted = |name: &str| {
+        let call = recording.system_calls.iter().find(|call| call.name == name);
+        call.map(|call| (call.count, call.exact))
+    };
+    assert!(counted("write").is_some_and(|(count, exact)| count >= 321 && exact));
+    let bytes = recording.work.as_ref().unwrap();
+    assert!(
+        bytes.amount >= 321 * 65536 && bytes.amount < 322 * 65536,
+        "{bytes:?}"
+    );
+    let Ok(strace) = Command::new("strace")
+        .args(["-c", "-o", "/dev/stdout"])
+        .args(words)
+        .output()
+    else {
+        eprintln!("SKIPPED: strace is not installed");
+        return;
+    };
+    let text = String::from_utf8_lossy(&strace.stdout);
+    let mut compared = 0;
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (Some(name), Some(Ok(count))) =
+            (fields.last(), fields.get(3).map(|c| c.parse::<u64>()))
+        else {
+            continue;
+        };
+        // The start of a program and its end are not the same under strace.
+        if [
+            "read", "write", "openat", "close", "munmap", "mprotect", "lseek",
+        ]
+        .contains(name)
+        {
+            let ours = counted(name).map(|(count, _)| count);
+            assert_eq!(ours, Some(count), "{name}\n{text}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 3, "{text}");
+}
+
+/// Shares of the innermost functions of the kernel, by two recorders of the same work.
+#[test]
+fn functions_of_the_kernel_have_the_shares_that_perf_finds() {
+    let words = [
+        "dd",
+        "if=/dev/zero",
+        "of=/dev/null",
+        "bs=1M",
+        "count=12000",
+        "status=none",
+    ];
+    let Some(recording) = recorded(&command(&words), &options()) else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("perf.data");
+    let perf = Command::new("perf")
+        .args(["record", "-q", "-e", "cpu-clock", "-F", "997", "-g", "-o"])
+        .arg(&data)
+        .args(words)
+        .output();
+    if !perf.is_ok_and(|perf| perf.status.success()) {
+        eprintln!("SKIPPED: perf record does not run here");
+        return;
+    }
+    let script = Command::new("perf")
+        .args(["script", "-i"])
+        .arg(&data)
+        .output()
+        .unwrap();
+    let script = String::from_utf8_lossy(&script.stdout).into_owned();
+    let mut text = Vec::new();
+    cipherlane_profile::script::write(&recording, &mut text).unwrap();
+    let ours = String::from_utf8(text).unwrap();
+    let (theirs, ours) = (leaves(&script, true), leaves(&ours, false));
+    let share = |of: &std::collections::HashMap<String, f64>, name: &str| {
+        of.get(name).copied().unwrap_or(0.0) / of.values().sum::<f64>()
+    };
+    let top = theirs.iter().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
+    let (theirs, ours) = (share(&theirs, top), share(&ours, top));
+    // Some hundred samples each: the standard deviation of a share is below 3 %.
+    assert!(
+        (theirs - ours).abs() < 0.12,
+        "{top}: perf {theirs:.3}, ours {ours:.3}"
+    );
+}
+
+/// Samples, or their nanoseconds, by the innermost function of each event.
+fn leaves(script: &str, count: bool) -> std::collections::HashMap<String, f64> {
+    let mut leaves = std::collections::HashMap::new();
+    let mut weight = None;
+    for line in script.lines() {
+        if line.starts_with(['\t', ' ']) && weight.is_some() {
+            let name = line.split_whitespace().nth(1).unwrap_or("");
+            let name = name.rsplit_once("+0x").map_or(name, |(name, _)| name);
+            *leaves.entry(name.to_owned()).or_insert(0.0) += weight.take().unwrap();
+        } else if line.contains("cpu-clock") {
+            let before = line.split(" cpu-clock").next().unwrap();
+            let period = before
+                .split_whitespace()
+                .last()
+                .and_then(|word| word.parse().ok());
+            weight = if count { Some(1.0) } else { period };
+        } else if !line.starts_with(['\t', ' ']) {
+            weight = None;
+        }
+    }
+    leaves
+}
+
+#[test]
+fn a_thousand_children_are_followed() {
+    let words = [
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 1000 ]; do /bin/true & i=$((i+1)); \
+                  [ $((i % 50)) -ne 0 ] || wait; done; wait",
+    ];
+    let with = Options {
+        children: true,
+        ..options()
+    };
+    let Some(recording) = recorded(&command(&words), &with) else {
+        return;
+    };
+    let processes: std::collections::HashSet<u32> =
+        recording.threads.iter().map(|thread| thread.pid).collect();
+    assert!(processes.len() > 500, "{} processes", processes.len());
+    assert!(Recording::parse(&recording.to_bytes()).is_ok());
+    let without = recorded(&command(&words), &options()).unwrap();
+    let processes: std::collections::HashSet<u32> =
+        without.threads.iter().map(|thread| thread.pid).collect();
+    assert_eq!(processes.len(), 1);
+}
+
+#[test]
+fn a_process_that_runs_is_recorded_until_it_ends_or_the_caller_stops() {
+    let mut child = Command::new("sh")
+        .args(["-c", "while :; do :; done"])
+        .spawn()
+        .unwrap();
+    let time = Options {
+        time: Some(Duration::from_millis(300)),
+        ..options()
+    };
+    let recording = recorded(&Target::Process(child.id()), &time);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if let Some(recording) = recording {
+        assert!(
+            recording
+                .samples
+                .iter()
+                .any(|sample| sample.kind == Kind::Cpu)
+        );
+        assert!(recording.what.contains("while"), "{}", recording.what);
+        assert_eq!(recording.status, None);
+    }
+    // It has ended and was waited for.
+    let gone = record(
+        &Target::Process(child.id()),
+        &options(),
+        &AtomicBool::new(false),
+    );
+    assert!(matches!(gone, Err(Error::NoProcess(pid)) if pid == child.id()));
+    let stop = AtomicBool::new(true);
+    let begin = Instant::now();
+    let stopped = record(&command(&["sleep", "3600"]), &options(), &stop);
+    // The command is ended with the recording; an hour would be too long for any test.
+    assert!(begin.elapsed() < Duration::from_secs(600));
+    if let Err(error) = stopped {
+        assert!(!matches!(error, Error::Start { .. }), "{error}");
+    }
+}
+
+/// Shares of processor time that no rule knows, for what this machine has.
+#[test]
+fn little_of_real_programs_is_unknown() {
+    let rules = Rules::built_in();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("data");
+    std::fs::write(&file, vec![1u8; 64 << 20]).unwrap();
+    let file = file.to_str().unwrap();
+    let seen = AtomicU64::new(0);
+    for (words, main) in [
+        (
+            vec![
+                "openssl",
+                "speed",
+                "-seconds",
+                "1",
+                "-bytes",
+                "16384",
+                "-evp",
+                "aes-256-ctr",
+            ],
+            "cipher",
+        ),
+        (
+            vec![
+                "openssl",
+                "enc",
+                "-aes-256-cbc",
+                "-K",
+                "00",
+                "-iv",
+                "00",
+                "-in",
+                file,
+                "-out",
+                "/dev/null",
+            ],
+            "cipher",
+        ),
+        (
+            vec![
+                "dd",
+                "if=/dev/zero",
+                "of=/dev/null",
+                "bs=256k",
+                "count=20000",
+                "status=none",
+            ],
+            "file",
+        ),
+    ] {
+        if !Path::new("/usr/bin").join(words[0]).exists() {
+            eprintln!("SKIPPED: {} is not installed", words[0]);
+            continue;
+        }
+        let Some(recording) = recorded(&command(&words), &options()) else {
+            return;
+        };
+        let phases = Phases::new(&recording, &rules);
+        let unknown = phases.unknown(&rules);
+        let samples: u64 = recording.samples.iter().map(|sample| sample.count).sum();
+        if samples < 1000 {
+            eprintln!("SKIPPED: {words:?} got {samples} samples; the machine is busy");
+            continue;
+        }
+        assert!(unknown <= 0.1, "{words:?}: {unknown}");
+        let most = (0..rules.phases().len())
+            .max_by(|a, b| phases.totals[*a].cpu.total_cmp(&phases.totals[*b].cpu))
+            .unwrap();
+        assert_eq!(rules.phases()[most].name, main, "{words:?}");
+        seen.fetch_add(1, Ordering::Relaxed);
+    }
+    eprintln!("{} programs recorded", seen.into_inner());
+}
