@@ -1,77 +1,76 @@
 //! The processor: instructions that are hidden from programs, its frequency, costly mitigations.
 
+use std::ops::RangeInclusive;
+
 use super::finding::{Finding, Outcome};
 use super::system::System;
 
-/// Processors by vendor, family and models, and what they have for encrypting (the makers'
-/// manuals, by the names of `/proc/cpuinfo`). Older ones first: the last that fits counts.
-const KNOWN: [(&str, u32, &[std::ops::RangeInclusive<u32>], &str, &[&str]); 6] = [
-    (
-        "AuthenticAMD",
-        23,
-        &[0..=255],
-        "Zen 1 or 2",
-        &["aes", "pclmulqdq", "avx2", "sha_ni"],
-    ),
-    (
-        "AuthenticAMD",
-        25,
-        &[0x00..=0x0f, 0x20..=0x5f],
-        "Zen 3",
-        &["aes", "pclmulqdq", "avx2", "sha_ni", "vaes", "vpclmulqdq"],
-    ),
-    (
-        "AuthenticAMD",
-        25,
-        &[0x10..=0x1f, 0x60..=0x7f, 0xa0..=0xaf],
-        "Zen 4",
-        &[
-            "aes",
-            "avx2",
-            "sha_ni",
-            "vaes",
-            "vpclmulqdq",
-            "avx512f",
-            "gfni",
-        ],
-    ),
-    (
-        "AuthenticAMD",
-        26,
-        &[0..=255],
-        "Zen 5",
-        &[
-            "aes",
-            "avx2",
-            "sha_ni",
-            "vaes",
-            "vpclmulqdq",
-            "avx512f",
-            "gfni",
-        ],
-    ),
-    (
-        "GenuineIntel",
-        6,
-        &[85..=85],
-        "Skylake or Cascade Lake",
-        &["aes", "avx2", "avx512f"],
-    ),
-    (
-        "GenuineIntel",
-        6,
-        &[106..=106, 108..=108, 143..=143, 173..=174, 207..=207],
-        "Ice Lake or later",
-        &[
-            "aes",
-            "avx2",
-            "sha_ni",
-            "vaes",
-            "vpclmulqdq",
-            "avx512f",
-            "gfni",
-        ],
-    ),
+/// A processor by what `/proc/cpuinfo` tells of it.
+struct Known {
+    vendor: &'static str,
+    family: u32,
+    models: &'static [RangeInclusive<u32>],
+    name: &'static str,
+    /// What it has for encrypting, by the names of `/proc/cpuinfo`.
+    features: &'static [&'static str],
+}
+
+/// From the makers' manuals.
+const KNOWN: [Known; 6] = [
+    Known {
+        vendor: "AuthenticAMD",
+        family: 23,
+        models: &[0..=255],
+        name: "Zen 1 or 2",
+        features: &["aes", "pclmulqdq", "avx2", "sha_ni"],
+    },
+    Known {
+        vendor: "AuthenticAMD",
+        family: 25,
+        models: &[0x00..=0x0f, 0x20..=0x5f],
+        name: "Zen 3",
+        features: &["aes", "pclmulqdq", "avx2", "sha_ni", "vaes", "vpclmulqdq"],
+    },
+    Known {
+        vendor: "AuthenticAMD",
+        family: 25,
+        models: &[0x10..=0x1f, 0x60..=0x7f, 0xa0..=0xaf],
+        name: "Zen 4",
+        features: WIDE,
+    },
+    Known {
+        vendor: "AuthenticAMD",
+        family: 26,
+        models: &[0..=255],
+        name: "Zen 5",
+        features: WIDE,
+    },
+    Known {
+        vendor: "GenuineIntel",
+        family: 6,
+        models: &[85..=85],
+        name: "Skylake or Cascade Lake",
+        features: &["aes", "pclmulqdq", "avx2", "avx512f"],
+    },
+    Known {
+        vendor: "GenuineIntel",
+        family: 6,
+        models: &[106..=106, 108..=108, 143..=143, 173..=174, 207..=207],
+        name: "Ice Lake or later",
+        features: WIDE,
+    },
+];
+
+/// AES and carry-less products in registers of 512 bits, and what goes with them.
+const WIDE: &[&str] = &[
+    "aes",
+    "pclmulqdq",
+    "avx2",
+    "sha_ni",
+    "vaes",
+    "vpclmulqdq",
+    "avx512f",
+    "gfni",
 ];
 
 /// Instructions that the processor has by its model, and that programs do not see.
@@ -86,12 +85,12 @@ pub(super) fn hidden(system: &System) -> Outcome {
     ) else {
         return Outcome::Unknown("/proc/cpuinfo does not tell vendor, family and model".to_owned());
     };
-    let known = KNOWN.iter().rev().find(|known| {
-        known.0 == vendor
-            && known.1 == family
-            && known.2.iter().any(|models| models.contains(&model))
+    let known = KNOWN.iter().find(|known| {
+        let models = &mut known.models.iter();
+        (known.vendor, known.family) == (vendor, family)
+            && models.any(|models| models.contains(&model))
     });
-    let Some((_, _, _, name, features)) = known else {
+    let Some(Known { name, features, .. }) = known else {
         return Outcome::Unknown(format!(
             "what {vendor} family {family} model {model} has is not known here"
         ));
