@@ -253,7 +253,8 @@ mod tests {
     fn the_phase_that_grew_is_named_with_advice() {
         let a = bytes(recording(&[CIPHER]), 1 << 30);
         let copy = ("main;read;_copy_to_iter@[kernel]", Kind::Cpu, 3_000_000);
-        let b = bytes(recording(&[CIPHER, copy]), 1 << 30);
+        let mut b = bytes(recording(&[CIPHER, copy]), 1 << 30);
+        b.wall_ns += 400 * copy.2;
         let diff = Diff::new(&a, &b, &Rules::built_in());
         assert_eq!(diff.unit, Unit::Byte);
         assert_eq!(diff.phases[0].phase, "copy");

@@ -120,7 +120,7 @@ pub(crate) struct Reader<'c> {
 }
 
 impl Reader<'_> {
-    /// Fills `bytes`. `false`: so many are not there.
+    /// Fills `bytes`. `false`: the chain has fewer.
     pub(crate) fn read(&mut self, mut bytes: &mut [u8]) -> bool {
         while !bytes.is_empty() {
             let Some(segment) = self.segments.first() else {

@@ -34,7 +34,7 @@ impl Counters {
         add(&self.kicks, 1);
     }
 
-    /// A batch of so many requests, served and refused.
+    /// A batch of this number of requests, served and refused.
     pub(crate) fn batch(&self, requests: usize) {
         let class = requests.max(1).ilog2() as usize;
         add(&self.batches[class.min(CLASSES - 1)], 1);

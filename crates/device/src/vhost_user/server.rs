@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ impl Shared {
     fn status(&self) -> Status {
         Status::of(
             &self.counters,
-            self.is_connected.load(Relaxed),
+            self.is_connected.load(Acquire),
             &self.framework,
         )
     }
@@ -313,7 +313,8 @@ impl<'s> Loop<'s> {
             None => tracing::info!("the front-end is gone"),
         }
         self.connection = None;
-        self.shared.is_connected.store(false, Relaxed);
         self.device.reset();
+        // Who sees this sees that all of the guest is gone.
+        self.shared.is_connected.store(false, Release);
     }
 }

@@ -1,8 +1,8 @@
 //! Makes samples of what happened: intern stacks, measure waits, add up what is alike.
 //!
 //! Time is cut into slices of ten milliseconds. What one thread did in one stack in one slice is
-//! one sample, so that a program that switches a hundred thousand times a second makes no larger
-//! a recording than another one.
+//! one sample, so that a program that switches a hundred thousand times per second makes
+//! no larger recording than another one.
 
 use std::collections::{BTreeMap, HashMap};
 
