@@ -18,8 +18,7 @@ use cipherlane_drivers::af_alg::{AfAlg, PREFIX, Settings};
 /// What `scripts/guest` ends with where there can be no guest.
 const NO_GUESTS: i32 = 125;
 
-/// Of what the guest has, one of each sort. The first is a device, those of `aesni` may finish
-/// later too, and those over `generic` are made once somebody asks for them.
+/// Of what the guest has, one of each sort. The first is a device, and those over `generic` are made once somebody asks for them.
 const SOME: [&str; 9] = [
     "virtio_crypto_aes_cbc",
     "cbc(aes-generic)",
