@@ -47,7 +47,6 @@ mod why;
 use std::process::ExitCode;
 
 use cipherlane_core::Config;
-use cipherlane_drivers::af_alg::AfAlg;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -132,11 +131,7 @@ fn run() -> Result<ExitCode, Failure> {
 /// The subcommands that use drivers.
 fn work(command: &Command, key: Option<Secret>, config: Config) -> Result<ExitCode, Failure> {
     match command {
-        Command::Drivers(args) => {
-            // A list has them all, and this command waits for nothing.
-            AfAlg::load();
-            drivers::run(args, &start(config)?)?;
-        }
+        Command::Drivers(args) => drivers::run(args, &start(config)?)?,
         Command::Why(args) => why::run(args, config)?,
         Command::Doctor(args) => doctor::run(args, &config)?,
         Command::Calibrate(args) => calibrate::run(args, config)?,

@@ -73,7 +73,6 @@ fn conform(drivers: Vec<AfAlg>) {
 }
 
 fn configured() -> Vec<AfAlg> {
-    AfAlg::load();
     let mut config = Config::default();
     for name in SOME {
         Settings::add(&mut config, name);

@@ -2,11 +2,11 @@
 //!
 //! `af_alg` asks for an algorithm by its name, as most programs do, and gets the implementation
 //! that the kernel prefers. `af_alg:NAME` is one implementation, by its name in `/proc/crypto`:
-//! `af_alg:virtio_crypto_aes_cbc`, `af_alg:cbc-aes-aesni`. There is a driver for each that the
-//! kernel lists, where the kernel has `AF_ALG`, and for each that is named, since a template over
-//! another implementation is listed only after somebody has asked for it:
-//! `af_alg:cbc(aes-generic)`. So `cipherlane speed` compares them with each other and with
-//! software, and `why` says why one is not used.
+//! `af_alg:virtio_crypto_aes_cbc`, `af_alg:cbc-aes-aesni`, or a template over another
+//! implementation, which is listed only after somebody has asked for it: `af_alg:cbc(aes-generic)`.
+//! There is a driver for each that is named; which there are, the notes of `af_alg` tell. So
+//! `cipherlane speed` compares them with each other and with software, and `why` says why one is
+//! not used.
 //!
 //! Two calls of the kernel and two copies are the price of each request. `AF_ALG` is deprecated:
 //! newer kernels mask devices and algorithms out of it. So `auto` does not choose it unless the
@@ -54,28 +54,10 @@ pub struct AfAlg {
 }
 
 impl AfAlg {
-    /// Loads the kernel's module, if that is how it has `AF_ALG`, so that
-    /// [`configured`](Self::configured) finds the implementations that the kernel lists.
-    pub fn load() {
-        // Whether there are such sockets is told by each driver.
-        let _ = Transformation::unbound();
-    }
-
-    /// The driver `af_alg`, one for each implementation that the kernel lists, and one for each
-    /// that the configuration names. Loads no module of the kernel.
+    /// The driver `af_alg`, and one for each implementation that the configuration names. Asks the
+    /// kernel for nothing yet.
     pub fn configured(config: &Config) -> Result<Vec<AfAlg>, Error> {
         let settings = Settings::new(config)?;
-        let mut wanted = settings.implementations;
-        if has_sockets() {
-            for row in rows::read() {
-                let is_known = Algorithm::all()
-                    .iter()
-                    .any(|algorithm| algorithm.name == row.algorithm);
-                if is_known && !wanted.contains(&row.driver) {
-                    wanted.push(row.driver);
-                }
-            }
-        }
         let timeout = Duration::from_millis(settings.timeout_ms);
         let driver = |name, wanted| AfAlg {
             name,
@@ -85,11 +67,8 @@ impl AfAlg {
             found: Mutex::default(),
         };
         let mut drivers = vec![driver("af_alg".to_owned(), None)];
-        drivers.extend(
-            wanted
-                .into_iter()
-                .map(|wanted| driver(format!("{PREFIX}{wanted}"), Some(wanted))),
-        );
+        let named = settings.implementations.into_iter();
+        drivers.extend(named.map(|wanted| driver(format!("{PREFIX}{wanted}"), Some(wanted))));
         Ok(drivers)
     }
 
@@ -136,12 +115,6 @@ impl AfAlg {
             _ => no_sockets(error),
         }
     }
-}
-
-/// Whether the kernel has sockets of the family now, without asking it to load them.
-fn has_sockets() -> bool {
-    let protocols = std::fs::read_to_string("/proc/net/protocols").unwrap_or_default();
-    protocols.lines().any(|line| line.starts_with("ALG "))
 }
 
 fn no_sockets(error: &io::Error) -> String {
@@ -217,12 +190,28 @@ impl Driver for AfAlg {
         }
     }
 
+    /// Who serves, and who else could: `af_alg:NAME` is one of these.
     fn notes(&self) -> Vec<String> {
+        if self.wanted.is_some() {
+            return Vec::new();
+        }
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = rows::read();
         let serves = |(algorithm, found): (&&str, &Result<Implementation, String>)| {
             let row = found.as_ref().ok()?;
-            let text = format!("{algorithm} by {} ({})", row.driver, row.module);
-            self.wanted.is_none().then_some(text)
+            let others: Vec<&str> = rows
+                .iter()
+                .filter(|other| other.algorithm == **algorithm && other.driver != row.driver)
+                .map(|other| other.driver.as_str())
+                .collect();
+            let others = match others.is_empty() {
+                true => String::new(),
+                false => format!(", before {}", others.join(", ")),
+            };
+            Some(format!(
+                "{algorithm} by {} ({}){others}",
+                row.driver, row.module
+            ))
         };
         found.iter().filter_map(serves).collect()
     }

@@ -13,7 +13,7 @@ pub const PREFIX: &str = "af_alg:";
 ///
 /// ```toml
 /// [drivers.af_alg]
-/// implementations = ["cbc(aes-generic)"]  # beside those that /proc/crypto lists
+/// implementations = ["virtio_crypto_aes_cbc", "cbc(aes-generic)"]  # each is a driver af_alg:NAME
 /// timeout_ms = 1000   # for an implementation that may finish later, such as a device
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
