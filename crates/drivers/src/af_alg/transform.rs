@@ -12,7 +12,7 @@ use super::socket::{Operation, Transformation};
 use super::way::{LONGEST_TAG, Way};
 use crate::foreign::{PerThread, give_back, wipe};
 
-/// Bytes at most in a request to what may be a device. The kernel itself sends no longer ones,
+/// Bytes at most in a request to what may be a device. IPsec and dm-crypt send no longer ones,
 /// and a stock driver of virtio-crypto was seen to wait for ever for one of 200 KiB.
 const LONGEST_OF_DEVICES: usize = 68 << 10;
 
@@ -129,7 +129,6 @@ impl Keyed {
     fn sockets<'o>(&self, own: &'o mut Own, tag_len: usize) -> io::Result<&'o mut Sockets> {
         if !own.process.is_current() {
             own.process = Process::current();
-            // The kernel's contexts stayed with the parent.
             own.by_tag.clear();
         }
         let found = own.by_tag.iter().position(|(len, _)| *len == tag_len);
@@ -314,7 +313,8 @@ impl Transform for Keyed {
     fn max_len(&self) -> usize {
         match self.way.kind {
             Kind::Mac => usize::MAX,
-            Kind::Cipher | Kind::Aead => self.most - 2 * LONGEST_TAG,
+            // A system may give sockets hardly any buffer.
+            Kind::Cipher | Kind::Aead => self.most.saturating_sub(2 * LONGEST_TAG),
         }
     }
 }
