@@ -388,6 +388,8 @@ impl<'a> Way<'a> {
         }
         if source == Source::Processor {
             builder
+                // The kernel writes records of mappings, of either form, for this flag alone.
+                .mmap(true)
                 .mmap2(true)
                 .comm(true)
                 .comm_exec(true)
