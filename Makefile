@@ -1,5 +1,8 @@
-# make build  the command and the provider for OpenSSL: target/release/cipherlane, cipherlane.so
+# make build  the command, the provider for OpenSSL and the library for C: target/release/cipherlane,
+#             cipherlane.so, libcipherlane.so
 # make provider  the provider alone
+# make c-library the library for C: target/release/libcipherlane.so, crates/capi/include/cipherlane.h
+# make install-c-library PREFIX=/usr/local    the same for all programs, with a file for pkg-config
 # make charon-plugin   the plugin by which strongSwan's charon drives the gateway
 # make run    build, then the main job: measure this machine, and encrypt a file with it
 # make test   every test; installs the Debian packages that they need, saying so
@@ -17,7 +20,7 @@
 # make test-as MACHINE
 #             every test as if on another machine: zen5 (or avx512), zen3, haswell, westmere, none
 
-.PHONY: run build provider charon-plugin test guest gateway-interop lint large-moves figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
+.PHONY: run build provider c-library install-c-library charon-plugin test guest gateway-interop lint large-moves figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
 
 CIPHERLANE := target/release/cipherlane
 # One core is dedicated to the cores driver where there are two or more.
@@ -30,7 +33,9 @@ NAME_PROVIDER = scripts/separate-symbols target/release/libcipherlane_provider.s
 BUILD = cargo build --release --workspace --bin cipherlane --lib
 # What users get has no symbols; they stand beside it in FILE.debug. cargo lays the program with
 # its symbols there again at its next build.
-SEPARATE = scripts/separate-symbols $(CIPHERLANE) && $(NAME_PROVIDER)
+SEPARATE = scripts/separate-symbols $(CIPHERLANE) && $(NAME_PROVIDER) && $(NAME_C_LIBRARY)
+C_LIBRARY := target/release/libcipherlane_capi.so
+NAME_C_LIBRARY = scripts/c-library $(C_LIBRARY)
 
 build:
 	scripts/needs build
@@ -42,6 +47,16 @@ provider:
 	cargo build --release -p cipherlane-provider
 	$(NAME_PROVIDER)
 	@echo "$(PROVIDER) is the provider; 'cipherlane openssl env' and 'install' find it there."
+
+c-library:
+	scripts/needs build
+	cargo build --release -p cipherlane-capi
+	$(NAME_C_LIBRARY)
+	@echo "Compile with: PKG_CONFIG_PATH=$(CURDIR)/target/release/pkgconfig pkg-config --cflags --libs cipherlane"
+
+PREFIX ?= /usr/local
+install-c-library: c-library
+	scripts/c-library $(C_LIBRARY) $(PREFIX)
 
 charon-plugin:
 	scripts/needs charon
@@ -143,7 +158,7 @@ lint:
 large-moves:
 	scripts/needs build lint
 	$(BUILD)
-	scripts/large-moves $(CIPHERLANE) target/release/libcipherlane_provider.so
+	scripts/large-moves $(CIPHERLANE) target/release/libcipherlane_provider.so $(C_LIBRARY)
 	$(SEPARATE)
 
 # Drawn from the results that bench/run left, so that picture and figures are of one run.

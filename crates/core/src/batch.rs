@@ -1,4 +1,5 @@
-//! Requests that own their memory, for callers that do not wait.
+//! Requests that own their memory, or have that of a caller in another language to themselves,
+//! for callers that do not wait.
 
 use zeroize::Zeroize;
 
@@ -75,6 +76,7 @@ impl Batch {
             match &mut request.payload {
                 Payload::Copy { input, output } => std::mem::swap(input, output),
                 Payload::Scatter { input, output } => std::mem::swap(input, output),
+                Payload::Raw(raw) => raw.reverse(),
                 Payload::InPlace(_) | Payload::ScatterInPlace(_) | Payload::Mac(_) => {}
             }
             request.status = Status::Pending;
@@ -131,6 +133,43 @@ pub enum Payload {
     },
     /// The message of a MAC; no output.
     Mac(Vec<u8>),
+    /// Memory of a caller in another language.
+    Raw(RawPayload),
+}
+
+/// Input and output that stay where a caller in another language has them.
+#[derive(Debug)]
+pub struct RawPayload {
+    input: *const u8,
+    output: *mut u8,
+    len: usize,
+}
+
+// SAFETY: input and output belong to the payload alone, as `new` demands; so the threads of a
+// driver may have them.
+unsafe impl Send for RawPayload {}
+// SAFETY: a shared payload gives nothing out but its length.
+unsafe impl Sync for RawPayload {}
+
+impl RawPayload {
+    /// `len` bytes of input and of output. Equal pointers mean in place; a null `output` means
+    /// that nothing is written (a MAC).
+    ///
+    /// # Safety
+    /// `input` is readable and `output`, unless null, readable and writable for `len` bytes, and
+    /// nobody else writes either or reads the output, until the payload is dropped: by whoever
+    /// has the [`Batch`], or by the session after a [`Ticket`](crate::Ticket) that was dropped
+    /// without its batch, which is at the latest when the session is closed.
+    pub unsafe fn new(input: *const u8, output: *mut u8, len: usize) -> Self {
+        RawPayload { input, output, len }
+    }
+
+    /// What was output is input now, and is overwritten.
+    fn reverse(&mut self) {
+        if !self.output.is_null() {
+            self.input = self.output;
+        }
+    }
 }
 
 impl OwnedRequest {
@@ -175,6 +214,7 @@ impl OwnedRequest {
             Payload::InPlace(data) | Payload::Mac(data) => data.len(),
             Payload::Copy { input, .. } => input.len(),
             Payload::ScatterInPlace(list) | Payload::Scatter { input: list, .. } => total(list),
+            Payload::Raw(raw) => raw.len,
         }
     }
 
@@ -188,7 +228,8 @@ impl OwnedRequest {
             Payload::InPlace(data) => data.len(),
             Payload::Copy { output, .. } => output.len(),
             Payload::ScatterInPlace(list) | Payload::Scatter { output: list, .. } => total(list),
-            Payload::Mac(_) => 0,
+            Payload::Raw(raw) if !raw.output.is_null() => raw.len,
+            Payload::Mac(_) | Payload::Raw(_) => 0,
         }
     }
 
@@ -208,6 +249,16 @@ impl OwnedRequest {
                 data.as_slice(),
                 std::ptr::slice_from_raw_parts_mut(std::ptr::null_mut(), 0),
             ),
+            Payload::Raw(raw) => {
+                let len = match raw.output.is_null() {
+                    true => 0,
+                    false => raw.len,
+                };
+                (
+                    std::ptr::slice_from_raw_parts(raw.input, raw.len),
+                    std::ptr::slice_from_raw_parts_mut(raw.output, len),
+                )
+            }
             Payload::ScatterInPlace(list) => {
                 self.flat = list.concat();
                 let region = std::ptr::from_mut(self.flat.as_mut_slice());
@@ -223,8 +274,8 @@ impl OwnedRequest {
                 )
             }
         };
-        // SAFETY: the regions are this request's own heap memory, exclusive and alive for
-        // as long as the caller promised; `Scatter` writes at most `flat.len()` bytes, since
+        // SAFETY: the regions are this request's own heap memory, or of a raw payload, exclusive
+        // and alive for as long as the caller promised; `Scatter` writes at most `flat.len()` bytes, since
         // a request whose output length differs from its input length is never run.
         unsafe {
             Request::from_raw(input.cast(), input.len(), output.cast(), output.len())

@@ -81,7 +81,7 @@ pub use cipherlane_kernels::job::Direction;
 pub use cipherlane_kernels::{environment, wipe_stack};
 
 pub use algorithm::{AadLengths, Algorithm, KeyLengths, Kind, KnownAnswer, Sample};
-pub use batch::{Batch, OwnedRequest, Payload};
+pub use batch::{Batch, OwnedRequest, Payload, RawPayload};
 pub use calibrate::CalibrationStep;
 pub use clock::{Clock, VirtualTime};
 pub use config::Config;

@@ -50,7 +50,7 @@ fn output(request: &OwnedRequest) -> Vec<u8> {
     match &request.payload {
         Payload::InPlace(data) | Payload::Copy { output: data, .. } => data.clone(),
         Payload::ScatterInPlace(list) | Payload::Scatter { output: list, .. } => list.concat(),
-        Payload::Mac(_) => Vec::new(),
+        Payload::Mac(_) | Payload::Raw(_) => Vec::new(),
     }
 }
 

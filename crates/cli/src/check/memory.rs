@@ -79,12 +79,15 @@ fn cut(data: &[u8], lengths: &[usize]) -> Vec<Vec<u8>> {
     segments
 }
 
+const OWN: &str = "the requests of a check own their memory";
+
 /// The output of a request, its segments joined; empty for a MAC.
 pub(crate) fn output(request: &OwnedRequest) -> Vec<u8> {
     match &request.payload {
         Payload::InPlace(output) | Payload::Copy { output, .. } => output.clone(),
         Payload::ScatterInPlace(output) | Payload::Scatter { output, .. } => output.concat(),
         Payload::Mac(_) => Vec::new(),
+        Payload::Raw(_) => unreachable!("{OWN}"),
     }
 }
 
@@ -125,6 +128,7 @@ impl<'a> Regions<'a> {
                 }
             }
             Payload::Mac(data) => Borrowed::Mac(data),
+            Payload::Raw(_) => unreachable!("{OWN}"),
         };
         Regions {
             payload,
@@ -163,7 +167,7 @@ mod tests {
                     Payload::ScatterInPlace(input) | Payload::Scatter { input, .. } => {
                         input.concat()
                     }
-                    Payload::Mac(_) => unreachable!("no shape of a cipher is a MAC"),
+                    Payload::Mac(_) | Payload::Raw(_) => unreachable!("no shape of a cipher"),
                 };
                 assert_eq!(input, data, "{shape:?}");
                 assert_eq!(

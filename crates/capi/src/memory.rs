@@ -1,0 +1,140 @@
+//! Pointers and lengths of a caller in C, checked as far as they can be.
+
+use std::ffi::{CStr, c_char};
+use std::ops::Range;
+
+use crate::status::Refusal;
+
+/// Bytes to read. Null is memory of no bytes.
+///
+/// # Safety
+/// `pointer` leads to `len` bytes that nobody writes for `'a`, or is null.
+#[inline]
+pub(crate) unsafe fn bytes<'a>(
+    name: &str,
+    pointer: *const u8,
+    len: usize,
+) -> Result<&'a [u8], Refusal> {
+    check(name, pointer, len)?;
+    Ok(match pointer.is_null() {
+        true => &[],
+        // SAFETY: the caller's promise; the length is one that memory can have.
+        false => unsafe { std::slice::from_raw_parts(pointer, len) },
+    })
+}
+
+/// Bytes to write.
+///
+/// # Safety
+/// `pointer` leads to `len` bytes that nobody else uses for `'a`, or is null.
+#[inline]
+pub(crate) unsafe fn bytes_mut<'a>(
+    name: &str,
+    pointer: *mut u8,
+    len: usize,
+) -> Result<&'a mut [u8], Refusal> {
+    check(name, pointer, len)?;
+    Ok(match pointer.is_null() {
+        true => &mut [],
+        // SAFETY: the caller's promise; the length is one that memory can have.
+        false => unsafe { std::slice::from_raw_parts_mut(pointer, len) },
+    })
+}
+
+/// Whether there can be such memory.
+#[inline]
+pub(crate) fn check(name: &str, pointer: *const u8, len: usize) -> Result<(), Refusal> {
+    if pointer.is_null() && len > 0 {
+        return Err(Refusal::Argument(format!(
+            "{name} is NULL, but has {len} bytes"
+        )));
+    }
+    let end = pointer.addr().checked_add(len);
+    if end.is_none() || isize::try_from(len).is_err() {
+        return Err(Refusal::Argument(format!(
+            "{name}: {len} bytes are more than memory has"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses memory that is written and used for something else as well.
+#[inline]
+pub(crate) fn apart(
+    (name, first): (&str, Range<usize>),
+    (other, second): (&str, Range<usize>),
+) -> Result<(), Refusal> {
+    let overlap = first.start < second.end && second.start < first.end;
+    match overlap && !first.is_empty() && !second.is_empty() {
+        false => Ok(()),
+        true => Err(Refusal::Argument(format!(
+            "{name} and {other} overlap; they must be apart"
+        ))),
+    }
+}
+
+/// The addresses of a region that [`check`] has passed.
+#[inline]
+pub(crate) fn region(pointer: *const u8, len: usize) -> Range<usize> {
+    pointer.addr()..pointer.addr() + len
+}
+
+/// A string.
+///
+/// # Safety
+/// `pointer` leads to a string that nobody writes for `'a`, or is null.
+pub(crate) unsafe fn text<'a>(name: &str, pointer: *const c_char) -> Result<&'a str, Refusal> {
+    if pointer.is_null() {
+        return Err(Refusal::Argument(format!("{name} is NULL")));
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().map_err(|_| {
+        Refusal::Argument(format!("{name} '{}' is no UTF-8", text.to_string_lossy()))
+    })
+}
+
+/// What a handle leads to.
+///
+/// # Safety
+/// `pointer` was given by this library and not freed since, or is null.
+#[inline]
+pub(crate) unsafe fn handle<'a, T>(name: &str, pointer: *const T) -> Result<&'a T, Refusal> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or_else(|| Refusal::Argument(format!("{name} is NULL")))
+}
+
+/// The place of an answer, which has nothing in it until the call has succeeded.
+///
+/// # Safety
+/// `pointer` leads to a place that nobody else uses for `'a`, or is null.
+pub(crate) unsafe fn place<'a, T>(
+    name: &str,
+    pointer: *mut *mut T,
+) -> Result<&'a mut *mut T, Refusal> {
+    if pointer.is_null() {
+        return Err(Refusal::Argument(format!("{name} is NULL")));
+    }
+    // SAFETY: the caller's promise; what was there is overwritten without being read.
+    unsafe {
+        pointer.write(std::ptr::null_mut());
+        Ok(&mut *pointer)
+    }
+}
+
+/// Gives a value to the caller, as a handle.
+pub(crate) fn give<T>(place: &mut *mut T, value: T) {
+    *place = Box::into_raw(Box::new(value));
+}
+
+/// Drops what a handle leads to; a panic while it is dropped ends here.
+///
+/// # Safety
+/// `pointer` was given by [`give`] and is not used again, or is null.
+pub(crate) unsafe fn free<T>(pointer: *mut T) {
+    if !pointer.is_null() {
+        // SAFETY: the caller's promise.
+        let value = unsafe { Box::from_raw(pointer) };
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(value)));
+    }
+}
