@@ -79,7 +79,10 @@ pub struct Algorithm {
 /// # Safety
 /// `algorithm` has a place or is null.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cipherlane_algorithm_at(number: usize, algorithm: *mut Algorithm) -> c_int {
+pub unsafe extern "C" fn cipherlane_algorithm_at(
+    number: usize,
+    algorithm: *mut Algorithm,
+) -> c_int {
     // Names as C has them.
     static NAMES: OnceLock<Vec<CString>> = OnceLock::new();
     answer(|| {

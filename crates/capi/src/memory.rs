@@ -89,9 +89,8 @@ pub(crate) unsafe fn text<'a>(name: &str, pointer: *const c_char) -> Result<&'a 
     }
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(pointer) };
-    text.to_str().map_err(|_| {
-        Refusal::Argument(format!("{name} '{}' is no UTF-8", text.to_string_lossy()))
-    })
+    text.to_str()
+        .map_err(|_| Refusal::Argument(format!("{name} '{}' is no UTF-8", text.to_string_lossy())))
 }
 
 /// What a handle leads to.

@@ -39,7 +39,8 @@ pub unsafe extern "C" fn cipherlane_nonces_next(
 ) -> c_int {
     answer(|| {
         // SAFETY: as promised.
-        let (nonces, nonce) = unsafe { (handle("nonces", nonces)?, bytes_mut("nonce", nonce, 12)?) };
+        let (nonces, nonce) =
+            unsafe { (handle("nonces", nonces)?, bytes_mut("nonce", nonce, 12)?) };
         nonce.copy_from_slice(&nonces.next()?);
         Ok(())
     })

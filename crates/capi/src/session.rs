@@ -137,8 +137,12 @@ pub unsafe extern "C" fn cipherlane_seal(
 ) -> c_int {
     answer(|| {
         // SAFETY: as promised. The nonce is copied before anything is written.
-        let (session, nonce) =
-            unsafe { (handle("session", session)?, bytes("nonce", nonce, nonce_len)?) };
+        let (session, nonce) = unsafe {
+            (
+                handle("session", session)?,
+                bytes("nonce", nonce, nonce_len)?,
+            )
+        };
         let nonce = copied(nonce);
         // SAFETY: as promised, and the regions are apart.
         let (aad, data, tag) = unsafe {
@@ -171,8 +175,12 @@ pub unsafe extern "C" fn cipherlane_open(
 ) -> c_int {
     answer(|| {
         // SAFETY: as promised. The nonce is copied before anything is written.
-        let (session, nonce) =
-            unsafe { (handle("session", session)?, bytes("nonce", nonce, nonce_len)?) };
+        let (session, nonce) = unsafe {
+            (
+                handle("session", session)?,
+                bytes("nonce", nonce, nonce_len)?,
+            )
+        };
         let nonce = copied(nonce);
         // SAFETY: as promised, and the regions are apart.
         let (aad, data, tag) = unsafe {

@@ -130,7 +130,11 @@ fn structures_have_one_layout() {
     .unwrap();
     let program = compiled(place.path(), source.to_str().unwrap(), &[]);
     let output = run(&mut Command::new(program));
-    let sizes = [size_of::<Algorithm>(), size_of::<Options>(), size_of::<Request>()];
+    let sizes = [
+        size_of::<Algorithm>(),
+        size_of::<Options>(),
+        size_of::<Request>(),
+    ];
     let sizes = sizes.map(|size| size.to_string()).join(" ");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), sizes);
 }
@@ -143,7 +147,15 @@ fn the_header_is_c_plus_plus_too() {
     }
     let header = Path::new(CRATE).join("include/cipherlane.h");
     run(Command::new("c++")
-        .args(["-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-pedantic"])
+        .args([
+            "-x",
+            "c++",
+            "-std=c++11",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-pedantic",
+        ])
         .arg("-fsyntax-only")
         .arg(header));
 }

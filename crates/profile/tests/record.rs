@@ -81,7 +81,11 @@ fn program() {
         while !begun.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
-        let requests = if besides == "end" { REQUESTS / 10 } else { REQUESTS };
+        let requests = if besides == "end" {
+            REQUESTS / 10
+        } else {
+            REQUESTS
+        };
         for request in 0..requests {
             encrypt_in_place(&mut data, request);
             match besides.as_str() {
