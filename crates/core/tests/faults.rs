@@ -3,7 +3,7 @@
 mod common;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cipherlane_core::{
     Algorithm, Config, Direction, Error, Framework, Health, Request, SelfTest, Status,
@@ -62,6 +62,31 @@ fn a_wrong_driver_is_not_admitted_and_stays_listed_with_its_reason() {
             row.algorithm
         );
     }
+}
+
+/// To ask a driver may load a library, or open a device that hangs.
+#[test]
+fn a_driver_that_auto_may_not_choose_is_asked_nothing_until_it_is_named() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let rogue = Rogue {
+        armed: Arc::new(AtomicBool::new(false)),
+        fault: Fault::None,
+        runs: runs.clone(),
+        automatic: false,
+    };
+    let framework = Framework::builder(Arc::new(Base)).driver(Arc::new(rogue));
+    let framework = framework.build().unwrap();
+    let session = |driver: Option<&str>| {
+        let builder = framework.session("ctr(aes)", &[1; 16]).unwrap();
+        match driver {
+            Some(name) => builder.driver(name).open().unwrap(),
+            None => builder.open().unwrap(),
+        }
+    };
+    session(None).apply(&[2; 16], &mut [3; 64]).unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), 0);
+    session(Some("rogue"));
+    assert!(runs.load(Ordering::Relaxed) > 0, "the self-test");
 }
 
 #[test]

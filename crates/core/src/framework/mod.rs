@@ -82,6 +82,23 @@ impl Framework {
             .collect()
     }
 
+    /// Whether `auto` may choose a driver, as far as the settings say. The others are asked
+    /// nothing before a user names or lists them: their libraries are not loaded, and their
+    /// devices not opened.
+    fn is_candidate(&self, index: usize) -> bool {
+        let driver = &self.shared.entries[index].driver;
+        match &self.shared.config.force {
+            _ if index == BASE => true,
+            Some(forced) => forced == driver.name(),
+            None => driver.automatic() || self.wanted(driver.name()),
+        }
+    }
+
+    /// Whether `auto` may choose a driver for an algorithm.
+    fn is_usable(&self, index: usize, algorithm: &'static Algorithm) -> bool {
+        self.is_candidate(index) && self.not_used(index, algorithm).is_none()
+    }
+
     /// Why `auto` does not use a driver for an algorithm; `None` if it may.
     pub(crate) fn not_used(&self, index: usize, algorithm: &'static Algorithm) -> Option<String> {
         let entry = &self.shared.entries[index];
@@ -98,7 +115,7 @@ impl Framework {
             Health::Working => {}
             health => return Some(health.to_string()),
         }
-        (index != BASE && !entry.driver.automatic() && !self.wanted(name)).then(|| {
+        (!self.is_candidate(index)).then(|| {
             format!("not chosen by 'auto' unless the setting auto = [\"{name}\"] allows it")
         })
     }
@@ -159,14 +176,17 @@ impl Framework {
         let usable: Vec<bool> = (0..self.shared.entries.len())
             .map(|index| {
                 let driver = &self.shared.entries[index].driver;
-                self.not_used(index, algorithm).is_none() && driver.takes_key(algorithm, key_len)
+                self.is_usable(index, algorithm) && driver.takes_key(algorithm, key_len)
             })
             .collect();
-        let facts = self.shared.entries.iter().map(|entry| DriverFacts {
+        let entries = self.shared.entries.iter().enumerate();
+        let facts = entries.map(|(index, entry)| DriverFacts {
             patience: entry.driver.patience().as_nanos() as u64,
-            first_sight: entry
-                .admit(algorithm, &self.shared.clock)
-                .unwrap_or_default(),
+            first_sight: match self.is_candidate(index) {
+                true => entry.admit(algorithm, &self.shared.clock),
+                false => Ok(None),
+            }
+            .unwrap_or_default(),
         });
         let dispatch = Dispatch::new(facts.collect());
         for (index, entry) in self.shared.entries.iter().enumerate() {
@@ -199,9 +219,8 @@ impl Framework {
         let driver = &self.shared.entries[index].driver;
         for (&(algorithm, key_len), dispatch) in self.dispatches().iter() {
             let algorithm = Algorithm::all()[algorithm];
-            let allowed = allowed
-                && self.not_used(index, algorithm).is_none()
-                && driver.takes_key(algorithm, key_len);
+            let allowed =
+                allowed && self.is_usable(index, algorithm) && driver.takes_key(algorithm, key_len);
             dispatch.set_eligible(index, allowed);
         }
     }
