@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use cipherlane::drivers::software::Software;
-use cipherlane::{Algorithm, Config, Driver, Error, Framework, Transform};
+use cipherlane::{Algorithm, Config, Driver, Error, Framework, Transform, Unavailable};
 
 /// An engine that is imagined: software does its work.
 struct Engine(Software);
@@ -24,10 +24,12 @@ impl Driver for Engine {
         200
     }
 
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
         match algorithm.name {
             "ctr(aes)" => Ok(()),
-            _ => Err("the engine knows ctr(aes) only".to_owned()),
+            _ => Err(Unavailable::NotOffered(
+                "the engine knows ctr(aes) only".to_owned(),
+            )),
         }
     }
 
@@ -35,7 +37,7 @@ impl Driver for Engine {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         self.0.transform(algorithm, key)
     }
 }

@@ -7,7 +7,7 @@ use crate::dispatch::model::{COUNTS, Cost, SIZES};
 use crate::dispatch::{BASE, Mode, Models};
 use crate::request::Request;
 use crate::selftest::Random;
-use crate::{Algorithm, Clock, Direction, Error, Framework, Kind, Transform};
+use crate::{Algorithm, Clock, Direction, Error, Framework, Kind, Transform, Unavailable};
 
 /// Most bytes in one measured batch; larger nodes follow the slope.
 const LARGEST: usize = 4 << 20;
@@ -76,10 +76,10 @@ impl Framework {
         budget: Duration,
     ) -> Result<Models, Error> {
         let name = self.shared.entries[index].driver.name();
-        let unusable = |reason| Error::DriverUnusable {
+        let unusable = |reason: Unavailable| Error::DriverUnusable {
             driver: name.to_owned(),
             algorithm: algorithm.name,
-            reason,
+            reason: reason.to_string(),
         };
         let mut random = Random(key_len as u64);
         let key = random.bytes(key_len);

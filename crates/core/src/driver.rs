@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use inout::InOutBuf;
 
-use crate::{Algorithm, Direction, Flight, Request};
+use crate::{Algorithm, Direction, Flight, Request, Unavailable};
 
 /// A way to get cryptography done: this core, other cores, a kernel, a device.
 pub trait Driver: Send + Sync {
@@ -19,14 +19,13 @@ pub trait Driver: Send + Sync {
     /// override: measured cost decides.
     fn priority(&self) -> i32;
 
-    /// Whether it can be used on this machine, as by default; `Err` says why not, in words
-    /// for the user.
-    fn probe(&self) -> Result<(), String> {
+    /// Whether it can be used on this machine, as by default; `Err` says why not.
+    fn probe(&self) -> Result<(), Unavailable> {
         Ok(())
     }
 
     /// Whether it offers an algorithm, by default every one; `Err` says why not.
-    fn offers(&self, _: &Algorithm) -> Result<(), String> {
+    fn offers(&self, _: &Algorithm) -> Result<(), Unavailable> {
         Ok(())
     }
 
@@ -41,7 +40,7 @@ pub trait Driver: Send + Sync {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String>;
+    ) -> Result<Box<dyn Transform>, Unavailable>;
 
     /// What stands in the way of a request that comes now.
     #[inline]

@@ -3,7 +3,7 @@
 
 use crate::algorithm::{Algorithm, Kind, KnownAnswer, Sample};
 use crate::request::{Request, Status};
-use crate::{Clock, Direction, Driver, Transform};
+use crate::{Clock, Direction, Driver, Transform, Unavailable};
 
 /// Payload sizes of the differential run: around blocks, lanes and a packet.
 const SIZES: [usize; 9] = [0, 1, 15, 16, 17, 63, 64, 257, 1400];
@@ -14,8 +14,35 @@ const LARGE: usize = (640 << 10) + 27;
 /// Bytes of a small request.
 const SMALL: usize = 64;
 
-/// So many small requests together.
+/// Small requests in a batch.
 const SOME: usize = 8;
+
+/// Why a self-test did not pass.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The driver took no key.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// It was wrong; in words, with the case.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl From<String> for Failure {
+    fn from(problem: String) -> Self {
+        Failure::Wrong(problem)
+    }
+}
+
+impl Failure {
+    /// The same with the case that it happened in.
+    fn within(self, case: impl std::fmt::Display) -> Self {
+        match self {
+            Failure::Wrong(problem) => Failure::Wrong(format!("self-test: {case}: {problem}")),
+            unavailable => unavailable,
+        }
+    }
+}
 
 /// What a device was seen to take, in nanoseconds: for a batch, for each request in it, and
 /// for each byte.
@@ -39,11 +66,11 @@ pub(crate) fn first_sight(
     driver: &dyn Driver,
     algorithm: &'static Algorithm,
     clock: &Clock,
-) -> Result<FirstSight, String> {
+) -> Result<FirstSight, Failure> {
     let mut random = Random(0xf125);
     let mut lengths = algorithm.key_lengths().into_iter();
     let taken = lengths.find(|&len| driver.takes_key(algorithm, len));
-    let key = random.bytes(taken.ok_or("it takes none of the usual key lengths")?);
+    let key = random.bytes(taken.ok_or_else(no_usual_key)?);
     let transform = driver.transform(algorithm, &key)?;
     let iv = algorithm.fit_iv(random.bytes(algorithm.iv_len));
     let aad = random.bytes(algorithm.aad.fit(8));
@@ -84,7 +111,7 @@ pub(crate) fn first_sight(
             Ok(long) => break long,
             // It may have no room for one so large.
             Err(_) if large > 4 * SMALL => large /= 2,
-            Err(reason) => return Err(reason),
+            Err(problem) => return Err(problem.into()),
         }
     };
     let request = (some - one).max(0.0) / (SOME - 1) as f32;
@@ -96,24 +123,27 @@ pub(crate) fn first_sight(
 }
 
 /// Whether there is a key length that a driver can be tested with.
-pub(crate) fn takes_a_key(driver: &dyn Driver, algorithm: &Algorithm) -> Result<(), String> {
+pub(crate) fn takes_a_key(driver: &dyn Driver, algorithm: &Algorithm) -> Result<(), Unavailable> {
     let mut lengths = algorithm.key_lengths().into_iter();
     match lengths.any(|key_len| driver.takes_key(algorithm, key_len)) {
         true => Ok(()),
-        false => Err("it takes none of the usual key lengths".to_owned()),
+        false => Err(no_usual_key()),
     }
 }
 
+fn no_usual_key() -> Unavailable {
+    Unavailable::KeyRefused("it takes none of the usual key lengths".to_owned())
+}
+
 /// Runs the self-test. `Err` names the case that failed, for the user.
-pub(crate) fn run(driver: &dyn Driver, algorithm: &'static Algorithm) -> Result<(), String> {
+pub(crate) fn run(driver: &dyn Driver, algorithm: &'static Algorithm) -> Result<(), Failure> {
     let taken = |key_len: &usize| driver.takes_key(algorithm, *key_len);
     takes_a_key(driver, algorithm)?;
     for answer in algorithm.known_answers {
         if !taken(&(answer.key.len() / 2)) {
             continue;
         }
-        known_answer(driver, algorithm, answer)
-            .map_err(|problem| format!("self-test: {}: {problem}", answer.source))?;
+        known_answer(driver, algorithm, answer).map_err(|failure| failure.within(answer.source))?;
         // Miri, which interprets every instruction, is for the paths and not for the arithmetic.
         if cfg!(miri) {
             return Ok(());
@@ -123,11 +153,8 @@ pub(crate) fn run(driver: &dyn Driver, algorithm: &'static Algorithm) -> Result<
         if !taken(&key_len) {
             continue;
         }
-        differential(driver, algorithm, key_len, 0x5eed + i as u64).map_err(|problem| {
-            format!(
-                "self-test: {} key bits: {problem}",
-                algorithm.key_bits(key_len)
-            )
+        differential(driver, algorithm, key_len, 0x5eed + i as u64).map_err(|failure| {
+            failure.within(format_args!("{} key bits", algorithm.key_bits(key_len)))
         })?;
     }
     Ok(())
@@ -146,7 +173,7 @@ fn known_answer(
     driver: &dyn Driver,
     algorithm: &'static Algorithm,
     answer: &KnownAnswer,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let transform = driver.transform(algorithm, &hex(answer.key))?;
     let case = Case {
         iv: hex(answer.iv),
@@ -156,7 +183,7 @@ fn known_answer(
         tag: hex(answer.tag),
     };
     check(&*transform, algorithm, &case)?;
-    notices_corruption(&*transform, algorithm, &case)
+    Ok(notices_corruption(&*transform, algorithm, &case)?)
 }
 
 /// Both directions, in place and out of place.
@@ -260,7 +287,7 @@ fn differential(
     algorithm: &'static Algorithm,
     key_len: usize,
     seed: u64,
-) -> Result<(), String> {
+) -> Result<(), Failure> {
     let mut random = Random(seed);
     let key = random.bytes(key_len);
     let transform = driver.transform(algorithm, &key)?;
@@ -294,7 +321,7 @@ fn differential(
         check(&*transform, algorithm, case)?;
     }
     batch(&*transform, algorithm, &cases)?;
-    large(&*transform, algorithm, &key, &mut random)
+    Ok(large(&*transform, algorithm, &key, &mut random)?)
 }
 
 /// A request large enough to be cut into pieces, against the kernel, which the reference

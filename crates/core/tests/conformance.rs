@@ -5,7 +5,9 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use cipherlane_core::conformance::{Report, check, check_with};
-use cipherlane_core::{Algorithm, Direction, Driver, Flight, Request, Status, Transform};
+use cipherlane_core::{
+    Algorithm, Direction, Driver, Flight, Request, Status, Transform, Unavailable,
+};
 
 /// What is wrong with a [`Broken`] driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,18 +63,18 @@ impl Driver for Broken {
         1
     }
 
-    fn probe(&self) -> Result<(), String> {
+    fn probe(&self) -> Result<(), Unavailable> {
         match self.flaw {
-            Flaw::Absent => Err("no such device".to_owned()),
+            Flaw::Absent => Err(Unavailable::Absent("no such device".to_owned())),
             _ => Ok(()),
         }
     }
 
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
         match ["ctr(aes)", "gcm(aes)"].contains(&algorithm.name) && self.flaw != Flaw::OffersNothing
         {
             true => Ok(()),
-            false => Err("not offered".to_owned()),
+            false => Err(Unavailable::NotOffered("not offered".to_owned())),
         }
     }
 
@@ -84,9 +86,9 @@ impl Driver for Broken {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         if self.flaw == Flaw::RefusesKeys {
-            return Err("no room for a key".to_owned());
+            return Err(Unavailable::NoRoom("no room for a key".to_owned()));
         }
         let kernel: Kernel = Arc::from((algorithm.software)(key));
         *self.last.lock().unwrap() = Some(kernel.clone());

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cipherlane_core::{
-    Algorithm, Config, Direction, Error, Framework, Health, Request, SelfTest, Status,
+    Algorithm, Config, Direction, Driver, Error, Framework, Health, Request, SelfTest, Status,
+    Transform, Unavailable,
 };
 use common::{Base, Fault, Rogue, with_rogue};
 
@@ -87,6 +88,44 @@ fn a_driver_that_auto_may_not_choose_is_asked_nothing_until_it_is_named() {
     assert_eq!(runs.load(Ordering::Relaxed), 0);
     session(Some("rogue"));
     assert!(runs.load(Ordering::Relaxed) > 0, "the self-test");
+}
+
+/// A device whose keys are all in use when it is to be tested is not set aside for good.
+#[test]
+fn a_driver_without_room_for_the_self_test_is_tested_another_time() {
+    struct Crowded(AtomicBool);
+    impl Driver for Crowded {
+        fn name(&self) -> &str {
+            "crowded"
+        }
+        fn version(&self) -> String {
+            String::new()
+        }
+        fn priority(&self) -> i32 {
+            1
+        }
+        fn transform(
+            &self,
+            algorithm: &'static Algorithm,
+            key: &[u8],
+        ) -> Result<Box<dyn Transform>, Unavailable> {
+            match self.0.load(Ordering::Relaxed) {
+                true => Err(Unavailable::NoRoom("all its keys are in use".to_owned())),
+                false => Ok((algorithm.software)(key)),
+            }
+        }
+    }
+    let crowded = Arc::new(Crowded(AtomicBool::new(true)));
+    let framework = Framework::builder(Arc::new(Base)).driver(crowded.clone());
+    let framework = framework.build().unwrap();
+    let named = || {
+        let session = framework.session("ctr(aes)", &[1; 16]).unwrap();
+        session.driver("crowded").open()
+    };
+    let refused = named().unwrap_err().to_string();
+    assert!(refused.contains("all its keys are in use"), "{refused}");
+    crowded.0.store(false, Ordering::Relaxed);
+    named().unwrap();
 }
 
 #[test]

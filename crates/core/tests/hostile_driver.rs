@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use cipherlane_core::{
     Algorithm, Batch, Direction, Driver, Flight, Framework, OwnedRequest, Payload, PieceState,
-    Request, Session, Status, Transform,
+    Request, Session, Status, Transform, Unavailable,
 };
 use common::{AEAD, AEAD_KEY, Base};
 
@@ -91,7 +91,7 @@ impl Driver for Hostile {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         Ok(Box::new(HostileTransform {
             trick: self.trick,
             kernel: (algorithm.software)(key),

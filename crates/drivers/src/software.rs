@@ -1,6 +1,6 @@
 //! The `software` driver: the kernels, on the caller's core.
 
-use cipherlane_core::{Algorithm, Driver, Transform};
+use cipherlane_core::{Algorithm, Driver, Transform, Unavailable};
 
 /// Runs every algorithm on the caller's core: the yardstick for all other drivers, and the
 /// refuge when one of them fails.
@@ -24,7 +24,7 @@ impl Driver for Software {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         Ok((algorithm.software)(key))
     }
 }

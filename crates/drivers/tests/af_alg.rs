@@ -60,7 +60,7 @@ fn conform(drivers: Vec<AfAlg>) {
     for driver in drivers {
         let driver: Arc<dyn Driver> = Arc::new(driver);
         if let Err(reason) = driver.probe() {
-            return skip::skip(driver.name(), &reason);
+            return skip::skip(driver.name(), &reason.to_string());
         }
         let offered = Algorithm::all()
             .iter()

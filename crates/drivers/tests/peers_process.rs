@@ -32,7 +32,7 @@ fn present() -> Vec<Arc<dyn Driver>> {
     drivers.retain(|driver| match driver.probe() {
         Ok(()) => true,
         Err(reason) => {
-            skip(driver.name(), &reason);
+            skip(driver.name(), &reason.to_string());
             false
         }
     });

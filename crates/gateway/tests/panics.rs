@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-use cipherlane_core::{Algorithm, Direction, Driver, Framework, Request, Transform};
+use cipherlane_core::{Algorithm, Direction, Driver, Framework, Request, Transform, Unavailable};
 use support::{namespaces, start, within};
 
 /// Calls that will panic.
@@ -35,7 +35,7 @@ impl Driver for Clumsy {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         Ok(Box::new(ClumsyTransform((algorithm.software)(key))))
     }
 }

@@ -27,7 +27,7 @@
 //!
 //! ```
 //! use std::sync::{Arc, Mutex};
-//! use cipherlane_core::{conformance, Algorithm, Direction, Driver, Request, Status, Transform};
+//! use cipherlane_core::{conformance, Algorithm, Direction, Driver, Request, Status, Transform, Unavailable};
 //!
 //! /// The engine: one at a time, and at most 4096 bytes.
 //! struct Engine(Box<dyn Transform>);
@@ -55,14 +55,14 @@
 //!     }
 //!
 //!     // Is the engine there? `Err` is told to the user.
-//!     fn probe(&self) -> Result<(), String> {
+//!     fn probe(&self) -> Result<(), Unavailable> {
 //!         Ok(())
 //!     }
 //!
-//!     fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+//!     fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
 //!         match algorithm.name {
 //!             "ctr(aes)" => Ok(()),
-//!             _ => Err("the engine knows ctr(aes) only".to_owned()),
+//!             _ => Err(Unavailable::NotOffered("the engine knows ctr(aes) only".to_owned())),
 //!         }
 //!     }
 //!
@@ -71,7 +71,7 @@
 //!         &self,
 //!         algorithm: &'static Algorithm,
 //!         key: &[u8],
-//!     ) -> Result<Box<dyn Transform>, String> {
+//!     ) -> Result<Box<dyn Transform>, Unavailable> {
 //!         let engine = Engine((algorithm.software)(key));
 //!         Ok(Box::new(Keyed { engine: Mutex::new(engine) }))
 //!     }
@@ -213,9 +213,9 @@ pub fn check_with(driver: &Arc<dyn Driver>, mut progress: impl FnMut(&str)) -> R
             continue;
         }
         report.algorithms.push(algorithm.name);
-        if let Err(problem) = selftest::run(&**driver, algorithm) {
+        if let Err(failure) = selftest::run(&**driver, algorithm) {
             let bits = algorithm.key_bits(algorithm.key_lengths()[0]);
-            fail(Some((algorithm.name, bits)), problem);
+            fail(Some((algorithm.name, bits)), failure.to_string());
         }
         for key_len in algorithm.key_lengths() {
             if !driver.takes_key(algorithm, key_len) {

@@ -9,6 +9,7 @@ use crate::algorithm::{Algorithm, Kind};
 use crate::selftest::Random;
 use crate::{
     Batch, Config, Direction, Driver, Framework, OwnedRequest, Payload, Session, Ticket, Transform,
+    Unavailable,
 };
 
 /// Requests of the batches that are submitted one after the other.
@@ -38,7 +39,7 @@ impl Driver for Kernels {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         Ok((algorithm.software)(key))
     }
 }

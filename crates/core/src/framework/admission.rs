@@ -1,14 +1,14 @@
 //! A driver in the registry, and its admission: by a self-test per algorithm, at first need.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::dispatch::ledger;
 use crate::dispatch::queue::Queue;
 use crate::health::{Breaker, Health};
 use crate::selftest::{self, FirstSight};
 use crate::verify::{self, Sampler};
-use crate::{Algorithm, Clock, Config, Driver};
+use crate::{Algorithm, Clock, Config, Driver, Unavailable};
 
 /// A driver in the registry.
 pub(crate) struct RegisteredDriver {
@@ -21,6 +21,8 @@ pub(crate) struct RegisteredDriver {
     barred: Option<NotAdmitted>,
     /// Self-tests, run at first need, by algorithm.
     admissions: Vec<OnceLock<Result<Option<FirstSight>, NotAdmitted>>>,
+    /// Held by the self-test that runs.
+    testing: Mutex<()>,
 }
 
 /// Why a driver may not serve an algorithm.
@@ -28,12 +30,10 @@ pub(crate) struct RegisteredDriver {
 pub(crate) enum NotAdmitted {
     /// The user disabled the whole driver.
     Disabled,
-    /// The driver cannot be used on this machine.
-    Absent(String),
     /// The driver gave a wrong result.
     Quarantined(Health),
-    /// The driver does not offer the algorithm.
-    NotOffered(String),
+    /// The driver says so itself.
+    Unavailable(Unavailable),
     /// The self-test failed.
     SelfTest(String),
 }
@@ -43,9 +43,8 @@ impl fmt::Display for NotAdmitted {
         match self {
             NotAdmitted::Disabled => f.write_str("disabled by the user"),
             NotAdmitted::Quarantined(health) => health.fmt(f),
-            NotAdmitted::Absent(reason)
-            | NotAdmitted::NotOffered(reason)
-            | NotAdmitted::SelfTest(reason) => f.write_str(reason),
+            NotAdmitted::Unavailable(reason) => reason.fmt(f),
+            NotAdmitted::SelfTest(reason) => f.write_str(reason),
         }
     }
 }
@@ -56,7 +55,7 @@ impl RegisteredDriver {
         let disabled = config.disable.iter().any(|name| name == driver.name());
         let barred = match disabled {
             true => Some(NotAdmitted::Disabled),
-            false => driver.probe().err().map(NotAdmitted::Absent),
+            false => driver.probe().err().map(NotAdmitted::Unavailable),
         };
         let admissions = Algorithm::all().iter().map(|_| OnceLock::new()).collect();
         RegisteredDriver {
@@ -66,6 +65,7 @@ impl RegisteredDriver {
             sampler: Sampler::new(config.verify.unwrap_or(verify::DEFAULT_INTERVAL)),
             barred,
             admissions,
+            testing: Mutex::default(),
         }
     }
 
@@ -98,18 +98,48 @@ impl RegisteredDriver {
             return Err(NotAdmitted::Quarantined(self.breaker.health()));
         }
         let admission = &self.admissions[algorithm.index()];
-        admission
-            .get_or_init(|| {
-                let offered = (self.driver.offers(algorithm))
-                    .and_then(|()| selftest::takes_a_key(&*self.driver, algorithm));
-                offered.map_err(NotAdmitted::NotOffered)?;
-                selftest::run(&*self.driver, algorithm)
-                    .and_then(|()| match self.driver.patience().is_zero() {
-                        true => Ok(None),
-                        false => selftest::first_sight(&*self.driver, algorithm, clock).map(Some),
-                    })
-                    .map_err(NotAdmitted::SelfTest)
-            })
-            .clone()
+        if let Some(known) = admission.get() {
+            return known.clone();
+        }
+        let _testing = self.testing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = admission.get() {
+            return known.clone();
+        }
+        let tested = self.test(algorithm, clock);
+        // There may be room another time.
+        if let Err(NotAdmitted::Unavailable(Unavailable::NoRoom(_))) = &tested {
+            return tested;
+        }
+        admission.get_or_init(|| tested).clone()
+    }
+
+    fn test(
+        &self,
+        algorithm: &'static Algorithm,
+        clock: &Clock,
+    ) -> Result<Option<FirstSight>, NotAdmitted> {
+        let driver = &*self.driver;
+        driver.offers(algorithm)?;
+        selftest::takes_a_key(driver, algorithm)?;
+        selftest::run(driver, algorithm)?;
+        match driver.patience().is_zero() {
+            true => Ok(None),
+            false => Ok(Some(selftest::first_sight(driver, algorithm, clock)?)),
+        }
+    }
+}
+
+impl From<Unavailable> for NotAdmitted {
+    fn from(reason: Unavailable) -> Self {
+        NotAdmitted::Unavailable(reason)
+    }
+}
+
+impl From<selftest::Failure> for NotAdmitted {
+    fn from(failure: selftest::Failure) -> Self {
+        match failure {
+            selftest::Failure::Unavailable(reason) => NotAdmitted::Unavailable(reason),
+            selftest::Failure::Wrong(problem) => NotAdmitted::SelfTest(problem),
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use cipherlane_core::{
-    Algorithm, Direction, Driver, Flight, Framework, Request, Status, Transform,
+    Algorithm, Direction, Driver, Flight, Framework, Request, Status, Transform, Unavailable,
 };
 
 /// The kernels on the caller's core.
@@ -30,7 +30,7 @@ impl Driver for Base {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         Ok((algorithm.software)(key))
     }
 }
@@ -121,7 +121,7 @@ impl Driver for Rogue {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         Ok(Box::new(RogueTransform {
             kernel: (algorithm.software)(key),
             armed: self.armed.clone(),

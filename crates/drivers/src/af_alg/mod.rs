@@ -34,7 +34,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cipherlane_core::{Algorithm, Config, Driver, Error, Transform};
+use cipherlane_core::{Algorithm, Config, Driver, Error, Transform, Unavailable};
 
 use self::rows::Implementation;
 pub use self::settings::{PREFIX, Settings, VARIABLE};
@@ -50,7 +50,7 @@ pub struct AfAlg {
     timeout: Duration,
     crews: Arc<Crews>,
     /// What the kernel has answered, by algorithm.
-    found: Mutex<BTreeMap<&'static str, Result<Implementation, String>>>,
+    found: Mutex<BTreeMap<&'static str, Result<Implementation, Unavailable>>>,
 }
 
 impl AfAlg {
@@ -73,22 +73,22 @@ impl AfAlg {
     }
 
     /// The implementation that serves an algorithm here.
-    fn find(&self, algorithm: &Algorithm) -> Result<Implementation, String> {
+    fn find(&self, algorithm: &Algorithm) -> Result<Implementation, Unavailable> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = || self.ask(algorithm);
         found.entry(algorithm.name).or_insert_with(asked).clone()
     }
 
     /// Asks the kernel, which may make the implementation or load its module then.
-    fn ask(&self, algorithm: &Algorithm) -> Result<Implementation, String> {
-        let way = Way::of(algorithm).ok_or("Linux has no algorithm of this name")?;
+    fn ask(&self, algorithm: &Algorithm) -> Result<Implementation, Unavailable> {
+        let way = Way::of(algorithm).ok_or_else(unknown_to_linux)?;
         let name = self.wanted.as_deref().unwrap_or(algorithm.name);
         // A name that is listed already belongs to one algorithm.
         if self.wanted.is_some()
             && let Some(row) = rows::read().iter().find(|row| row.driver == name)
             && row.algorithm != algorithm.name
         {
-            return Err(format!("it is an implementation of {}", row.algorithm));
+            return Err(of_another(row));
         }
         Transformation::bind(way.socket_type, name).map_err(|error| self.refused(name, &error))?;
         let rows = rows::read();
@@ -98,27 +98,35 @@ impl AfAlg {
         };
         match row {
             Some(row) if row.algorithm == algorithm.name => Ok(row.clone()),
-            Some(row) => Err(format!("it is an implementation of {}", row.algorithm)),
-            None => Err(format!(
+            Some(row) => Err(of_another(row)),
+            None => Err(Unavailable::Failed(format!(
                 "the kernel took '{name}' and does not list it in /proc/crypto: its self-test \
                  has not passed"
-            )),
+            ))),
         }
     }
 
-    fn refused(&self, name: &str, error: &io::Error) -> String {
+    fn refused(&self, name: &str, error: &io::Error) -> Unavailable {
         match error.raw_os_error() {
-            Some(libc::ENOENT) => format!(
+            Some(libc::ENOENT) => Unavailable::NotOffered(format!(
                 "the kernel has no '{name}' for programs; look at /proc/crypto, and load its \
                  module if it is one"
-            ),
+            )),
             _ => no_sockets(error),
         }
     }
 }
 
-fn no_sockets(error: &io::Error) -> String {
-    match error.raw_os_error() {
+fn unknown_to_linux() -> Unavailable {
+    Unavailable::NotOffered("Linux has no algorithm of this name".to_owned())
+}
+
+fn of_another(row: &Implementation) -> Unavailable {
+    Unavailable::NotOffered(format!("it is an implementation of {}", row.algorithm))
+}
+
+fn no_sockets(error: &io::Error) -> Unavailable {
+    Unavailable::Absent(match error.raw_os_error() {
         Some(libc::EAFNOSUPPORT) => "this kernel has no sockets of AF_ALG; load the modules \
              af_alg, algif_skcipher, algif_aead and algif_hash, or use a kernel that has them"
             .to_owned(),
@@ -127,7 +135,7 @@ fn no_sockets(error: &io::Error) -> String {
              profile; allow them there"
         ),
         _ => format!("a socket of AF_ALG cannot be made: {error}"),
-    }
+    })
 }
 
 impl Driver for AfAlg {
@@ -150,13 +158,13 @@ impl Driver for AfAlg {
         row.map_or(0, |row| row.priority)
     }
 
-    fn probe(&self) -> Result<(), String> {
+    fn probe(&self) -> Result<(), Unavailable> {
         Transformation::unbound()
             .map(drop)
             .map_err(|error| no_sockets(&error))
     }
 
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
         self.find(algorithm).map(drop)
     }
 
@@ -164,9 +172,9 @@ impl Driver for AfAlg {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         let found = self.find(algorithm)?;
-        let way = Way::of(algorithm).ok_or("Linux has no algorithm of this name")?;
+        let way = Way::of(algorithm).ok_or_else(unknown_to_linux)?;
         let tag_len = algorithm.tags.last().copied().unwrap_or_default();
         let later = found.is_asynchronous.then(|| Later {
             patience: self.timeout,
@@ -175,7 +183,9 @@ impl Driver for AfAlg {
         let keyed = Keyed::new(way, &found.driver, key, tag_len, later);
         let keyed = keyed.map_err(|error| {
             let (len, driver) = (key.len(), &found.driver);
-            format!("the kernel's {driver} refuses a key of {len} bytes: {error}")
+            Unavailable::KeyRefused(format!(
+                "the kernel's {driver} refuses a key of {len} bytes: {error}"
+            ))
         })?;
         Ok(Box::new(keyed))
     }
@@ -197,7 +207,7 @@ impl Driver for AfAlg {
         }
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let rows = rows::read();
-        let serves = |(algorithm, found): (&&str, &Result<Implementation, String>)| {
+        let serves = |(algorithm, found): (&&str, &Result<Implementation, Unavailable>)| {
             let row = found.as_ref().ok()?;
             let others: Vec<&str> = rows
                 .iter()

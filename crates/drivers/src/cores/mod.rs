@@ -58,7 +58,9 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use cipherlane_core::{Algorithm, Config, Direction, Driver, Error, Load, Request, Transform};
+use cipherlane_core::{
+    Algorithm, Config, Direction, Driver, Error, Load, Request, Transform, Unavailable,
+};
 
 use self::crew::Crew;
 #[doc(hidden)]
@@ -139,12 +141,12 @@ impl Driver for Cores {
         200
     }
 
-    fn probe(&self) -> Result<(), String> {
+    fn probe(&self) -> Result<(), Unavailable> {
         match self.crew.settings.cores.is_empty() {
-            true => Err(format!(
+            true => Err(Unavailable::Absent(format!(
                 "no cores are dedicated to it; name some with --cores 1-3, {VARIABLE}=1-3, or \
                  cores = \"1-3\" under [drivers.cores]"
-            )),
+            ))),
             false => Ok(()),
         }
     }
@@ -153,7 +155,7 @@ impl Driver for Cores {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         let kernel = Arc::new((algorithm.software)(key));
         Ok(Box::new(transform::Shared::new(self.crew.clone(), kernel)))
     }

@@ -58,7 +58,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cipherlane_core::{Algorithm, Config, Driver, Error, Load, Transform, VirtualTime};
+use cipherlane_core::{
+    Algorithm, Config, Driver, Error, Load, Transform, Unavailable, VirtualTime,
+};
 
 use self::engine::Engine;
 use self::model::{Controls, Model};
@@ -224,6 +226,13 @@ pub fn layout(settings: &Settings, device: &model::Settings) -> Layout {
     }
 }
 
+impl Dma {
+    fn engine(&self) -> Result<&Arc<Engine>, Unavailable> {
+        let engine = self.engine.as_ref();
+        engine.map_err(|reason| Unavailable::Absent(reason.clone()))
+    }
+}
+
 impl Driver for Dma {
     fn name(&self) -> &str {
         &self.name
@@ -237,24 +246,20 @@ impl Driver for Dma {
         300
     }
 
-    fn probe(&self) -> Result<(), String> {
-        let arena = self
-            .engine
-            .as_ref()
-            .map_err(String::clone)?
-            .transport
-            .arena();
+    fn probe(&self) -> Result<(), Unavailable> {
+        let arena = self.engine()?.transport.arena();
         match arena.wide_register(Register::MAGIC).load(Ordering::Relaxed) {
             MAGIC => Ok(()),
-            other => Err(format!(
+            other => Err(Unavailable::Failed(format!(
                 "the device says {other:#018x} where a device of this kind says {MAGIC:#018x}"
-            )),
+            ))),
         }
     }
 
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
-        let engine = self.engine.as_ref().map_err(String::clone)?;
-        engine.device.offers(algorithm)?;
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
+        let engine = self.engine()?;
+        let offers = engine.device.offers(algorithm);
+        offers.map_err(Unavailable::NotOffered)?;
         let arena = engine.transport.arena();
         let features = arena
             .wide_register(Register::FEATURES)
@@ -262,7 +267,9 @@ impl Driver for Dma {
         let number = algorithm_number(algorithm.name);
         match number.is_some_and(|number| features & 1 << number != 0) {
             true => Ok(()),
-            false => Err("the device's feature register does not offer it".to_owned()),
+            false => Err(Unavailable::NotOffered(
+                "the device's feature register does not offer it".to_owned(),
+            )),
         }
     }
 
@@ -278,17 +285,19 @@ impl Driver for Dma {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
-        let engine = self.engine.as_ref().map_err(String::clone)?;
+    ) -> Result<Box<dyn Transform>, Unavailable> {
+        let engine = self.engine()?;
         if !self.takes_key(algorithm, key.len()) {
             let taken = &engine.device.key_bits;
-            return Err(format!("the device takes keys of {taken:?} bits"));
+            return Err(Unavailable::KeyRefused(format!(
+                "the device takes keys of {taken:?} bits"
+            )));
         }
         let most = engine.device.rules.sessions;
         if engine.keys.load(Ordering::Relaxed) >= most {
-            return Err(format!(
+            return Err(Unavailable::NoRoom(format!(
                 "the device holds {most} keys and has no room for more"
-            ));
+            )));
         }
         let keyed = transform::Keyed::new(engine.clone(), algorithm, key);
         Ok(Box::new(keyed))

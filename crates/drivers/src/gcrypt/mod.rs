@@ -23,7 +23,7 @@ use std::ffi::c_int;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use cipherlane_core::{Algorithm, Config, Driver, Error, Transform};
+use cipherlane_core::{Algorithm, Config, Driver, Error, Transform, Unavailable};
 use zeroize::Zeroizing;
 
 use crate::foreign::{Authenc, Combination, Half, Hash, Hashing, Keyed, Plain, Sealing, Wanted};
@@ -87,11 +87,17 @@ impl Gcrypt {
         WANTED.environment(config);
     }
 
-    fn loaded(&self) -> Result<&Arc<LibGcrypt>, String> {
+    fn loaded(&self) -> Result<&Arc<LibGcrypt>, Unavailable> {
         let open = || LibGcrypt::open(self.file.as_ref()).map(Arc::new);
         let loaded = self.loaded.get_or_init(open);
-        loaded.as_ref().map_err(String::clone)
+        loaded
+            .as_ref()
+            .map_err(|reason| Unavailable::Absent(reason.clone()))
     }
+}
+
+fn not_offered(library: &LibGcrypt, algorithm: &Algorithm) -> Unavailable {
+    Unavailable::NotOffered(format!("{} has no {}", library.version, algorithm.name))
 }
 
 impl Driver for Gcrypt {
@@ -108,15 +114,15 @@ impl Driver for Gcrypt {
         85
     }
 
-    fn probe(&self) -> Result<(), String> {
+    fn probe(&self) -> Result<(), Unavailable> {
         self.loaded().map(|_| ())
     }
 
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
         let library = self.loaded()?;
         match Way::of(algorithm.name) {
             Some(_) => Ok(()),
-            None => Err(format!("{} has no {}", library.version, algorithm.name)),
+            None => Err(not_offered(library, algorithm)),
         }
     }
 
@@ -124,11 +130,13 @@ impl Driver for Gcrypt {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         let library = self.loaded()?;
         let refused = |_| {
             let (version, name, len) = (&library.version, algorithm.name, key.len());
-            format!("{version} refuses a key of {len} bytes for {name}; it may be in FIPS mode")
+            Unavailable::KeyRefused(format!(
+                "{version} refuses a key of {len} bytes for {name}; it may be in FIPS mode"
+            ))
         };
         let cipher =
             |mode, key: &[u8]| Keyed::<Cipher>::new((library.clone(), mode), key).map_err(refused);
@@ -164,7 +172,7 @@ impl Driver for Gcrypt {
                     framing,
                 })
             }
-            None => return Err(format!("{} has no {}", library.version, algorithm.name)),
+            None => return Err(not_offered(library, algorithm)),
         })
     }
 

@@ -29,7 +29,7 @@ mod sessions;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use cipherlane_core::{Algorithm, Config, Driver, Error, Transform};
+use cipherlane_core::{Algorithm, Config, Driver, Error, Transform, Unavailable};
 use zeroize::Zeroizing;
 
 use crate::foreign::{Combination, Half, Hash, Refused, Wanted};
@@ -91,10 +91,12 @@ impl IpsecMb {
         WANTED.environment(config);
     }
 
-    fn loaded(&self) -> Result<&Arc<LibIpsecMb>, String> {
+    fn loaded(&self) -> Result<&Arc<LibIpsecMb>, Unavailable> {
         let open = || LibIpsecMb::open(self.file.as_ref(), self.architecture).map(Arc::new);
         let loaded = self.loaded.get_or_init(open);
-        loaded.as_ref().map_err(String::clone)
+        loaded
+            .as_ref()
+            .map_err(|reason| Unavailable::Absent(reason.clone()))
     }
 }
 
@@ -115,15 +117,15 @@ impl Driver for IpsecMb {
         80
     }
 
-    fn probe(&self) -> Result<(), String> {
+    fn probe(&self) -> Result<(), Unavailable> {
         self.loaded().map(|_| ())
     }
 
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
         let library = self.loaded()?;
         match OFFERED.contains(&algorithm.name) || combination(algorithm.name).is_some() {
             true => Ok(()),
-            false => Err(format!("{} has no {}", library.version, algorithm.name)),
+            false => Err(not_offered(&library.version, algorithm.name)),
         }
     }
 
@@ -131,12 +133,12 @@ impl Driver for IpsecMb {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         let library = self.loaded()?.clone();
         let version = library.version.clone();
         let refused = |Refused| {
             let (name, len) = (algorithm.name, key.len());
-            format!("{version} refuses a key of {len} bytes for {name}")
+            Unavailable::KeyRefused(format!("{version} refuses a key of {len} bytes for {name}"))
         };
         let made: Result<Box<dyn Transform>, Refused> = match algorithm.name {
             "ecb(aes)" => cipher(library, Mode::Ecb, key),
@@ -152,7 +154,7 @@ impl Driver for IpsecMb {
             "hmac(sha512)" => hmac(library, HmacHash::Sha512, key),
             name => match combination(name) {
                 Some(combination) => authenc(library, combination, key),
-                None => return Err(format!("{version} has no {name}")),
+                None => return Err(not_offered(&version, name)),
             },
         };
         made.map_err(refused)
@@ -162,6 +164,10 @@ impl Driver for IpsecMb {
     fn automatic(&self) -> bool {
         false
     }
+}
+
+fn not_offered(version: &str, name: &str) -> Unavailable {
+    Unavailable::NotOffered(format!("{version} has no {name}"))
 }
 
 type Made = Result<Box<dyn Transform>, Refused>;

@@ -28,7 +28,7 @@ use std::ffi::CStr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use cipherlane_core::{Algorithm, Config, Driver, Error, Transform};
+use cipherlane_core::{Algorithm, Config, Driver, Error, Transform, Unavailable};
 use zeroize::Zeroizing;
 
 use crate::foreign::{
@@ -72,8 +72,8 @@ pub struct OpenSsl {
 /// The library and what was fetched of it.
 struct Loaded {
     version: String,
-    ciphers: HashMap<&'static str, Result<Arc<Cipher>, String>>,
-    hmac: Result<Arc<Hmac>, String>,
+    ciphers: HashMap<&'static str, Result<Arc<Cipher>, Unavailable>>,
+    hmac: Result<Arc<Hmac>, Unavailable>,
 }
 
 impl OpenSsl {
@@ -91,9 +91,11 @@ impl OpenSsl {
         WANTED.environment(config);
     }
 
-    fn loaded(&self) -> Result<&Loaded, String> {
+    fn loaded(&self) -> Result<&Loaded, Unavailable> {
         let loaded = self.loaded.get_or_init(|| Loaded::open(self.file.as_ref()));
-        loaded.as_ref().map_err(String::clone)
+        loaded
+            .as_ref()
+            .map_err(|reason| Unavailable::Absent(reason.clone()))
     }
 }
 
@@ -101,20 +103,26 @@ impl Loaded {
     fn open(file: Option<&PathBuf>) -> Result<Self, String> {
         let library = Arc::new(LibCrypto::open(file)?);
         let names = CIPHERS.iter().flat_map(|(_, names)| *names);
+        let cipher = |name| library.cipher(name).map(Arc::new);
+        let hmac = library.hmac().map(Arc::new);
         Ok(Loaded {
             version: library.version.clone(),
             ciphers: names
-                .map(|&name| (name, library.cipher(name).map(Arc::new)))
+                .map(|&name| (name, cipher(name).map_err(Unavailable::NotOffered)))
                 .collect(),
-            hmac: library.hmac().map(Arc::new),
+            hmac: hmac.map_err(Unavailable::NotOffered),
         })
     }
 
-    fn cipher(&self, name: &str) -> Result<Arc<Cipher>, String> {
+    fn cipher(&self, name: &str) -> Result<Arc<Cipher>, Unavailable> {
         match self.ciphers.get(name) {
             Some(cipher) => cipher.clone(),
-            None => Err(format!("{} has no {name}", self.version)),
+            None => Err(self.lacks(name)),
         }
+    }
+
+    fn lacks(&self, name: &str) -> Unavailable {
+        Unavailable::NotOffered(format!("{} has no {name}", self.version))
     }
 
     /// A key in one of the ciphers of `algorithm`: the `choice`th.
@@ -123,23 +131,27 @@ impl Loaded {
         algorithm: &str,
         choice: usize,
         key: &[u8],
-    ) -> Result<Keyed<CipherContext>, String> {
+    ) -> Result<Keyed<CipherContext>, Unavailable> {
         let names = CIPHERS.iter().find(|(name, _)| *name == algorithm);
         let name = names.map_or(algorithm, |(_, names)| names[choice]);
         Keyed::new(self.cipher(name)?, key).map_err(|_| self.refused(name, key))
     }
 
-    fn keyed_hmac(&self, digest: &'static CStr, key: &[u8]) -> Result<Keyed<HmacContext>, String> {
+    fn keyed_hmac(
+        &self,
+        digest: &'static CStr,
+        key: &[u8],
+    ) -> Result<Keyed<HmacContext>, Unavailable> {
         let hmac = self.hmac.clone()?;
         Keyed::new(HmacOf { hmac, digest }, key).map_err(|_| self.refused("HMAC", key))
     }
 
-    fn refused(&self, name: &str, key: &[u8]) -> String {
-        format!(
-            "{} refuses a key of {} bytes for {name}",
-            self.version,
-            key.len()
-        )
+    fn refused(&self, name: &str, key: &[u8]) -> Unavailable {
+        let len = key.len();
+        Unavailable::KeyRefused(format!(
+            "{} refuses a key of {len} bytes for {name}",
+            self.version
+        ))
     }
 }
 
@@ -174,11 +186,11 @@ impl Driver for OpenSsl {
         90
     }
 
-    fn probe(&self) -> Result<(), String> {
+    fn probe(&self) -> Result<(), Unavailable> {
         self.loaded().map(|_| ())
     }
 
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
         let loaded = self.loaded()?;
         let combination = Combination::of(algorithm.name);
         let is_mac = ["hmac(sha256)", "hmac(sha512)"].contains(&algorithm.name);
@@ -191,7 +203,7 @@ impl Driver for OpenSsl {
                 .iter()
                 .try_for_each(|name| loaded.cipher(name).map(|_| ())),
             None if is_mac => Ok(()),
-            None => Err(format!("{} has no {}", loaded.version, algorithm.name)),
+            None => Err(loaded.lacks(algorithm.name)),
         }
     }
 
@@ -199,7 +211,7 @@ impl Driver for OpenSsl {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         let loaded = self.loaded()?;
         let name = algorithm.name;
         Ok(match name {
@@ -243,8 +255,7 @@ impl Driver for OpenSsl {
             "hmac(sha256)" => Box::new(Hashing(loaded.keyed_hmac(c"SHA256", key)?)),
             "hmac(sha512)" => Box::new(Hashing(loaded.keyed_hmac(c"SHA512", key)?)),
             _ => {
-                let combination = Combination::of(name)
-                    .ok_or_else(|| format!("{} has no {name}", loaded.version))?;
+                let combination = Combination::of(name).ok_or_else(|| loaded.lacks(name))?;
                 let digest = match combination.hash {
                     Hash::Sha256 => c"SHA256",
                     Hash::Sha512 => c"SHA512",

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use cipherlane_core::{
-    Algorithm, Direction, Driver, Flight, Load, Request, Status, Transform, VirtualTime,
+    Algorithm, Direction, Driver, Flight, Load, Request, Status, Transform, Unavailable,
+    VirtualTime,
 };
 
 /// Nanoseconds as a time.
@@ -84,7 +85,7 @@ impl Driver for Software {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         Ok(Box::new(SoftwareTransform {
             world: self.world.clone(),
             price: self.price,
@@ -283,7 +284,7 @@ impl Driver for Dma {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         Ok(Box::new(DmaTransform {
             device: self.0.clone(),
             kernel: (algorithm.software)(key),

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use cipherlane_core::{
-    Algorithm, Config, Direction, Driver, Framework, Load, Request, Status, Transform, VirtualTime,
+    Algorithm, Config, Direction, Driver, Framework, Load, Request, Status, Transform, Unavailable,
+    VirtualTime,
 };
 
 use crate::callers::{ALGORITHM, KEY};
@@ -184,7 +185,7 @@ impl Driver for Cores {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         Ok(Box::new(SharedTransform {
             workers: self.0.clone(),
             kernel: (algorithm.software)(key),

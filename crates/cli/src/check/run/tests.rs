@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cipherlane_core::{Config, Driver, Transform};
+use cipherlane_core::{Config, Driver, Transform, Unavailable};
 
 use super::*;
 use crate::check::command::judged;
@@ -55,10 +55,10 @@ impl Driver for TestDriver {
         1
     }
 
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
         match (self.fault, algorithm.name) {
             (Fault::None, _) | (_, "cbc(aes)" | "gcm(aes)") => Ok(()),
-            _ => Err("only cbc and gcm here".to_owned()),
+            _ => Err(Unavailable::NotOffered("only cbc and gcm here".to_owned())),
         }
     }
 
@@ -66,7 +66,7 @@ impl Driver for TestDriver {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         Ok(Box::new(Faulty {
             inner: (algorithm.software)(key),
             fault: self.fault,
