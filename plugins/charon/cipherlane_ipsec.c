@@ -85,7 +85,10 @@ static void disconnect(private_t *this)
 	}
 }
 
-/* Another gateway has no SA of ours: it is given our policies, and charon makes its SAs anew. */
+/*
+ * A gateway that was started again has none of this daemon's SAs: it is given the policies, and
+ * charon makes the SAs anew.
+ */
 static bool restore(private_t *this)
 {
 	gateway_reader_t reader;

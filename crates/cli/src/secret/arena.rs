@@ -45,8 +45,8 @@ static TAKEN: Mutex<Taken> = Mutex::new(Taken {
 struct Taken {
     /// A bit a unit.
     map: [u64; LEN / UNIT / BITS],
-    /// So many free units in a row were looked for and not found, and none has become free since:
-    /// ten thousand tunnels allocate a million times where everything is taken.
+    /// This number of free units in a row was looked for in vain, and no unit has become free
+    /// since: ten thousand tunnels allocate a million times where everything is taken.
     too_many: usize,
 }
 

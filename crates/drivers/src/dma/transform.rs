@@ -11,8 +11,8 @@ use super::parcel::Parcel;
 use super::slot::Group;
 use super::wait::Batch;
 
-/// So often a request that finds no room, though nobody uses any, is tried again: others may
-/// have come and gone meanwhile.
+/// How often a request is tried again that finds no room although nobody uses any: others may
+/// have used the room meanwhile.
 const TRIES: u32 = 8;
 
 /// A key in use by a session.

@@ -220,8 +220,8 @@ mod tests {
 
     const ALONE: u64 = 50_000;
 
-    /// So many calls, with what each takes by its number and way: the shared ones, and the
-    /// time of all.
+    /// Makes calls, each of which takes the time that `time` gives for its number and way. Returns
+    /// the number of shared calls, and the time of all calls.
     fn run(entry: &mut Entry, calls: u64, time: impl Fn(u64, Way) -> u64) -> (u64, u64) {
         let (mut shared, mut sum) = (0, 0);
         for call in 0..calls {

@@ -124,7 +124,7 @@ fn turn(race: &mut Race, side: Side, count: u64) -> Result<f64, String> {
     Ok((clock::thread_cpu() - start).as_secs_f64())
 }
 
-/// So many messages that a turn of the default provider is long enough.
+/// The number of messages with which a turn of the default provider is long enough.
 fn count(race: &mut Race) -> Result<u64, String> {
     let mut count = 1;
     loop {

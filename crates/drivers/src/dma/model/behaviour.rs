@@ -45,7 +45,7 @@ pub struct Change {
 pub struct Fault {
     /// What goes wrong.
     pub kind: FaultKind,
-    /// So many requests are served well before.
+    /// The number of requests that are served well before.
     #[serde(default)]
     pub after: u64,
     /// Then this number of them is struck.
