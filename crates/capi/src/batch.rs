@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use arrayvec::ArrayVec;
 use cipherlane::{Batch, Direction, Error, OwnedRequest, Payload, RawPayload, Session};
 
-use crate::memory::{check, give, handle, place};
+use crate::memory::{array, give, handle, place};
 use crate::request::{Request, direction, status};
 use crate::status::{Refusal, Status, answer};
 
@@ -82,13 +82,11 @@ fn run(
 /// # Safety
 /// `requests` leads to `count` requests that nobody else uses for `'a`, or is null.
 unsafe fn listed<'a>(requests: *mut Request, count: usize) -> Result<&'a mut [Request], Refusal> {
-    let bytes = count.saturating_mul(size_of::<Request>());
-    check("requests", requests.cast(), bytes)?;
-    if count == 0 {
-        return Err(Refusal::Framework(Error::EmptyBatch));
+    // SAFETY: as promised.
+    let requests = unsafe { array("requests", requests, count) }?;
+    if requests.is_empty() {
+        return Err(Error::EmptyBatch.into());
     }
-    // SAFETY: as promised; it is not null, and memory can have as many.
-    let requests = unsafe { std::slice::from_raw_parts_mut(requests, count) };
     for request in requests.iter_mut() {
         request.set(Status::Pending);
     }

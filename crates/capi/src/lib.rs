@@ -1,10 +1,12 @@
-//! The C library: what `include/cipherlane.h` declares, which is its documentation.
+//! The C library: what `include/cipherlane.h` and `include/cipherlane_esp.h` declare, which are its
+//! documentation.
 //!
 //! | file | functions |
 //! |---|---|
 //! | `framework.rs` | `cipherlane_framework_*`, `cipherlane_algorithm_at`, `cipherlane_why` |
 //! | `session.rs` | `cipherlane_session_*`, and the calls of one message |
 //! | `request.rs`, `batch.rs` | `cipherlane_process`, `cipherlane_submit`, `cipherlane_ticket_*` |
+//! | `esp/` | `cipherlane_outbound_sa_*`, `cipherlane_inbound_sa_*` |
 //! | `nonces.rs` | `cipherlane_nonces_*` |
 //! | `status.rs` | what calls answer, and `cipherlane_error_text` |
 //! | `memory.rs` | pointers and lengths of the caller's, checked |
@@ -15,6 +17,7 @@
 //! [`Status::Internal`](status::Status::Internal).
 
 mod batch;
+pub mod esp;
 mod framework;
 mod memory;
 mod nonces;

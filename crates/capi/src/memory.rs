@@ -79,6 +79,56 @@ pub(crate) fn region(pointer: *const u8, len: usize) -> Range<usize> {
     pointer.addr()..pointer.addr() + len
 }
 
+/// A caller's array, of which one that has elements is not null.
+///
+/// # Safety
+/// `pointer` leads to `count` elements that nobody else uses for `'a`, or is null.
+#[inline]
+pub(crate) unsafe fn array<'a, T>(
+    name: &str,
+    pointer: *mut T,
+    count: usize,
+) -> Result<&'a mut [T], Refusal> {
+    check(name, pointer.cast(), count.saturating_mul(size_of::<T>()))?;
+    Ok(match pointer.is_null() {
+        true => &mut [],
+        // SAFETY: as promised; memory can have as many.
+        false => unsafe { std::slice::from_raw_parts_mut(pointer, count) },
+    })
+}
+
+/// Copies a structure that begins with its size into `known`, which has the defaults. The
+/// caller's may be of another version: what it lacks stays, and what is unknown here must be 0.
+///
+/// # Safety
+/// `pointer` leads to as many bytes as its first word says; every pattern of bytes is a value of
+/// `T`, which begins with its size.
+pub(crate) unsafe fn sized<T>(name: &str, pointer: *const T, known: &mut T) -> Result<(), Refusal> {
+    // Far more than any version has.
+    const MOST: usize = 4096;
+    // SAFETY: the first word is there at any rate.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if !(size_of::<usize>()..=MOST).contains(&size) {
+        return Err(Refusal::Argument(format!(
+            "a struct {name} of {size} bytes: set 'size' to sizeof(struct {name})"
+        )));
+    }
+    // SAFETY: as promised.
+    let given = unsafe { bytes(name, pointer.cast(), size) }?;
+    let shared = size.min(size_of::<T>());
+    if given[shared..].iter().any(|&byte| byte != 0) {
+        return Err(Refusal::Argument(format!(
+            "a struct {name} with more than this version knows; use a later libcipherlane"
+        )));
+    }
+    // SAFETY: both have as many bytes, and lie apart.
+    unsafe {
+        let own = std::ptr::from_mut(known).cast::<u8>();
+        own.copy_from_nonoverlapping(given.as_ptr(), shared);
+    }
+    Ok(())
+}
+
 /// A string.
 ///
 /// # Safety

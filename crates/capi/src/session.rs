@@ -4,7 +4,9 @@ use std::ffi::{c_char, c_int};
 
 use cipherlane::{Framework, Goal, Session};
 
-use crate::memory::{apart, bytes, bytes_mut, free, give, handle, place, region, text};
+use crate::memory::{
+    apart, bytes, bytes_mut, check, free, give, handle, place, region, sized, text,
+};
 use crate::status::{Refusal, answer};
 
 /// `struct cipherlane_options`.
@@ -33,27 +35,8 @@ impl Options {
         if pointer.is_null() {
             return Ok(options);
         }
-        // SAFETY: the first word is there at any rate.
-        let size = unsafe { (&raw const (*pointer).size).read() };
-        let most = 4096;
-        if size < size_of::<usize>() || size > most {
-            return Err(Refusal::Argument(format!(
-                "options of {size} bytes: set 'size' to sizeof(struct cipherlane_options)"
-            )));
-        }
-        // SAFETY: as promised.
-        let given = unsafe { bytes("options", pointer.cast(), size) }?;
-        let known = size.min(size_of::<Options>());
-        if given[known..].iter().any(|&byte| byte != 0) {
-            return Err(Refusal::Argument(
-                "options that this version does not have; use a later libcipherlane".to_owned(),
-            ));
-        }
-        // SAFETY: every pattern of bytes is a value of these fields.
-        unsafe {
-            let own = (&raw mut options).cast::<u8>();
-            own.copy_from_nonoverlapping(given.as_ptr(), known);
-        }
+        // SAFETY: as promised; every pattern of bytes is a value of these fields.
+        unsafe { sized("cipherlane_options", pointer, &mut options) }?;
         Ok(options)
     }
 }
@@ -259,7 +242,7 @@ pub unsafe extern "C" fn cipherlane_mac(
         // SAFETY: as promised, and the regions are apart.
         let (message, tag) = unsafe {
             let read = bytes("message", message, len)?;
-            crate::memory::check("tag", tag, tag_len)?;
+            check("tag", tag, tag_len)?;
             apart(
                 ("tag", region(tag, tag_len)),
                 ("message", region(message, len)),
@@ -326,7 +309,6 @@ fn authenticated(
     (data, len): (*mut u8, usize),
     (tag, tag_len): (*const u8, usize),
 ) -> Result<(), Refusal> {
-    use crate::memory::check;
     check("aad", aad, aad_len)?;
     check("data", data, len)?;
     check("tag", tag, tag_len)?;

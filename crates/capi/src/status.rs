@@ -35,6 +35,8 @@ pub enum Status {
 pub(crate) enum Refusal {
     /// By the framework.
     Framework(Error),
+    /// By an SA.
+    Esp(cipherlane_esp::Error),
     /// By this library.
     Argument(String),
     /// Not finished: no error, and no words.
@@ -44,6 +46,15 @@ pub(crate) enum Refusal {
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Refusal::Framework(error)
+    }
+}
+
+impl From<cipherlane_esp::Error> for Refusal {
+    fn from(error: cipherlane_esp::Error) -> Self {
+        match error {
+            cipherlane_esp::Error::Session(error) => Refusal::Framework(error),
+            error => Refusal::Esp(error),
+        }
     }
 }
 
@@ -65,7 +76,8 @@ impl Refusal {
     fn status(&self) -> Status {
         match self {
             Refusal::Framework(error) => error.into(),
-            Refusal::Argument(_) => Status::Invalid,
+            Refusal::Esp(cipherlane_esp::Error::Random(_)) => Status::Unavailable,
+            Refusal::Esp(_) | Refusal::Argument(_) => Status::Invalid,
             Refusal::Pending => Status::Pending,
         }
     }
@@ -75,6 +87,7 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Refusal::Framework(error) => error.fmt(f),
+            Refusal::Esp(error) => error.fmt(f),
             Refusal::Argument(text) => f.write_str(text),
             Refusal::Pending => f.write_str("the work is not finished yet"),
         }

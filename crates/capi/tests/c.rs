@@ -17,6 +17,12 @@ const STRICT: [&str; 6] = [
     "-pedantic",
 ];
 
+const HEADERS: [&str; 2] = ["cipherlane.h", "cipherlane_esp.h"];
+
+fn header(name: &str) -> PathBuf {
+    Path::new(CRATE).join("include").join(name)
+}
+
 /// The shared library as cargo builds it for these tests.
 fn library() -> PathBuf {
     let library = std::env::current_exe()
@@ -86,6 +92,11 @@ fn threads_share_a_session_and_a_child_has_its_own() {
 }
 
 #[test]
+fn packets_are_what_rfc_4106_says() {
+    runs("tests/programs/esp.c", &["-lcrypto"]);
+}
+
+#[test]
 fn the_example_runs() {
     let told = runs("examples/seal.c", &[]);
     assert!(told.contains("attack at dawn"), "{told}");
@@ -95,7 +106,8 @@ fn the_example_runs() {
 /// A function that one of the two lacks would be found by a user's linker.
 #[test]
 fn the_library_has_what_the_header_declares_and_nothing_else() {
-    let header = std::fs::read_to_string(Path::new(CRATE).join("include/cipherlane.h")).unwrap();
+    let headers = HEADERS.map(|name| std::fs::read_to_string(header(name)).unwrap());
+    let header = headers.concat();
     let mut declared: Vec<&str> = header
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .filter(|word| word.starts_with("cipherlane_"))
@@ -118,25 +130,26 @@ fn the_library_has_what_the_header_declares_and_nothing_else() {
 /// C and Rust lay the structures out alike.
 #[test]
 fn structures_have_one_layout() {
-    use cipherlane_capi::{Algorithm, Options, Request};
+    use cipherlane_capi::{Algorithm, Options, Request, esp};
     let place = place();
     let source = place.path().join("layout.c");
-    std::fs::write(
-        &source,
-        "#include <stdio.h>\n#include <cipherlane.h>\n\
-         int main(void) { printf(\"%zu %zu %zu\", sizeof(struct cipherlane_algorithm),\n\
-         sizeof(struct cipherlane_options), sizeof(struct cipherlane_request)); return 0; }\n",
-    )
-    .unwrap();
-    let program = compiled(place.path(), source.to_str().unwrap(), &[]);
-    let output = run(&mut Command::new(program));
-    let sizes = [
-        size_of::<Algorithm>(),
-        size_of::<Options>(),
-        size_of::<Request>(),
+    let structures = [
+        ("algorithm", size_of::<Algorithm>()),
+        ("options", size_of::<Options>()),
+        ("request", size_of::<Request>()),
+        ("sa_parameters", size_of::<esp::Parameters>()),
+        ("packet", size_of::<esp::Packet>()),
+        ("esp_statistics", size_of::<esp::Statistics>()),
     ];
-    let sizes = sizes.map(|size| size.to_string()).join(" ");
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), sizes);
+    let checks: String = structures
+        .iter()
+        .map(|(name, size)| {
+            format!("typedef char {name}[sizeof(struct cipherlane_{name}) == {size} ? 1 : -1];\n")
+        })
+        .collect();
+    let text = format!("#include <cipherlane_esp.h>\n{checks}int main(void) {{ return 0; }}\n");
+    std::fs::write(&source, text).unwrap();
+    compiled(place.path(), source.to_str().unwrap(), &[]);
 }
 
 #[test]
@@ -145,17 +158,11 @@ fn the_header_is_c_plus_plus_too() {
         eprintln!("SKIPPED: there is no compiler for C++");
         return;
     }
-    let header = Path::new(CRATE).join("include/cipherlane.h");
-    run(Command::new("c++")
-        .args([
-            "-x",
-            "c++",
-            "-std=c++11",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-pedantic",
-        ])
-        .arg("-fsyntax-only")
-        .arg(header));
+    for name in HEADERS {
+        run(Command::new("c++")
+            .args(["-x", "c++", "-std=c++11"])
+            .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"])
+            .arg(format!("-I{CRATE}/include"))
+            .arg(header(name)));
+    }
 }

@@ -5,6 +5,7 @@
 //! | [`Packet`] (`packet`) | a buffer of the caller's with head and tail room, and what became of it |
 //! | [`Verdict`], [`Refusal`], [`Malformed`] (`verdict`) | the results per packet |
 //! | [`SaParameters`], [`Transform`], [`Keys`] (`parameters`) | what IKE or a file says of an SA |
+//! | [`Transform::NAMED`] (`names`) | transforms by the names of configurations |
 //! | [`OutboundSa`] (`outbound`, `sequence`) | seals: numbers, frames, protects |
 //! | [`InboundSa`] (`inbound`) | opens: parses, checks, opens, accepts once |
 //! | `trailer` | padding, pad length, next header; lengths of tunnelled packets |
@@ -44,6 +45,7 @@ mod forgeries;
 pub mod headers;
 mod inbound;
 mod lifetime;
+mod names;
 pub mod order;
 mod outbound;
 mod packet;

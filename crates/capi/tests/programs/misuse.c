@@ -51,7 +51,7 @@ static void of_sessions(void)
 	options.known.size = sizeof(options);
 	options.later[3] = 1;
 	REFUSED(cipherlane_session_open(framework, "gcm(aes)", data, 16, &options.known, &session),
-		CIPHERLANE_INVALID, "options that this version does not have");
+		CIPHERLANE_INVALID, "more than this version knows");
 	options.later[3] = 0;
 	OK(cipherlane_session_open(framework, "gcm(aes)", data, 16, &options.known, &session));
 	OK(cipherlane_seal(session, nonce, 12, NULL, 0, NULL, 0, tag, 12));
