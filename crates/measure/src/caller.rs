@@ -133,6 +133,7 @@ impl<'p, 'c> Shared<'p, 'c> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Caller, Aborted> {
         let _guard = self.rendezvous.abort_on_panic();
+        self.watcher.joins();
         let mut lives = Vec::with_capacity(self.candidates.len());
         let mut round_time = Duration::ZERO;
         for candidate in self.candidates {

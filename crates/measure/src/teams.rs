@@ -210,6 +210,7 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
     /// The whole block of one member; the first phase does not count.
     fn take<M: Member>(&self, number: usize, member: &mut M) -> Result<Share, Aborted> {
         let _guard = self.rendezvous.abort_on_panic();
+        self.watcher.joins();
         let mut share = Share::default();
         let mut phase = 0;
         while self.done.load(Ordering::Relaxed) < self.team.members {

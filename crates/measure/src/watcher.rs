@@ -7,6 +7,9 @@ pub trait Watcher: Sync {
     fn begins(&self, number: usize);
     /// It has ended.
     fn ended(&self);
+    /// The calling thread is one of those whose time the measurement is about. Said by every caller
+    /// thread and member before its first work.
+    fn joins(&self);
 }
 
 /// Nobody wants to know.
@@ -17,6 +20,8 @@ impl Watcher for Unwatched {
     fn begins(&self, _: usize) {}
 
     fn ended(&self) {}
+
+    fn joins(&self) {}
 }
 
 #[cfg(test)]
@@ -48,5 +53,7 @@ pub(crate) mod tests {
         fn ended(&self) {
             assert!(std::mem::take(&mut self.0.lock().unwrap().1));
         }
+
+        fn joins(&self) {}
     }
 }

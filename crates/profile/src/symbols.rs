@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use blazesym::symbolize::source::{Elf, Kernel, Source};
-use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
 
 use crate::record::spaces::Place;
 use crate::recording::Frame;
@@ -131,15 +131,13 @@ fn functions(places: &[Place], files: &[String]) -> (Vec<Vec<Frame>>, Vec<String
                 name,
                 module: module.clone(),
             };
-            let named = [found.get(index), exported.get(index)];
-            let named = named.into_iter().flatten().find_map(|found| match found {
-                Symbolized::Sym(symbol) => Some(symbol),
-                Symbolized::Unknown(_) => None,
-            });
-            functions[number] = match named {
+            let [debugged, listed] = [found.get(index), exported.get(index)].map(known);
+            functions[number] = match debugged.or(listed) {
                 Some(symbol) => {
+                    // Debugging information has names without the modules that they are in.
+                    let whole = listed.filter(|listed| listed.addr == symbol.addr);
                     let inlined = symbol.inlined.iter().map(|inlined| &inlined.name);
-                    let names = std::iter::once(&symbol.name).chain(inlined);
+                    let names = std::iter::once(&whole.unwrap_or(symbol).name).chain(inlined);
                     names.map(|name| frame(short(name))).collect()
                 }
                 _ => {
@@ -156,6 +154,14 @@ fn functions(places: &[Place], files: &[String]) -> (Vec<Vec<Frame>>, Vec<String
         }
     }
     (functions, missing)
+}
+
+/// What was found, if anything was.
+fn known<'s>(found: Option<&'s Symbolized<'s>>) -> Option<&'s Sym<'s>> {
+    match found {
+        Some(Symbolized::Sym(symbol)) => Some(symbol),
+        _ => None,
+    }
 }
 
 /// A name without the parameters of generic functions, which fill whole screens.
@@ -205,6 +211,13 @@ mod tests {
             "{names:?}"
         );
         assert_eq!(names.last(), Some(&"code in no file"));
+        // The module of the function is in the name: rules are about modules.
+        assert!(
+            names
+                .iter()
+                .any(|name| name.starts_with("cipherlane_profile::symbols::tests")),
+            "{names:?}"
+        );
     }
 
     #[test]

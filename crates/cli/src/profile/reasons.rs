@@ -183,6 +183,10 @@ impl Watcher for Watched<'_> {
     fn ended(&self) {
         self.turns.end();
     }
+
+    fn joins(&self) {
+        self.turns.join();
+    }
 }
 
 impl Pair {

@@ -1,13 +1,13 @@
 //! Records work that is done by turns, such as that of drivers that are measured side by side: one
 //! recording for each of those who take turns.
 //!
-//! The program that measures says whose turn it is. What happens between turns is left out, and so
-//! is who waits beyond an end of a turn: a helper thread that has nothing to do then.
+//! The program that measures says whose turn it is. What happens between turns is left out. Of
+//! helper threads the processor time counts and no wait: most of the time they wait for work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use cipherlane_measure::machine::Machine;
@@ -44,6 +44,8 @@ pub struct Turns {
 struct Shared {
     /// Turns that the recorder has not seen yet: since when, and whose.
     told: Mutex<Vec<(u64, Option<u32>)>>,
+    /// Threads whose waits count.
+    workers: Mutex<BTreeSet<u32>>,
     over: AtomicBool,
 }
 
@@ -84,6 +86,12 @@ impl Turns {
         self.shared.tell(None);
     }
 
+    /// The calling thread does the work: its waits count.
+    pub fn join(&self) {
+        let mut workers = lock(&self.shared.workers);
+        workers.insert(gettid().as_raw_nonzero().get() as u32);
+    }
+
     /// Ends the recording: what was recorded of each, by number. Those without a sample are left
     /// out.
     pub fn finish(self) -> Result<BTreeMap<u32, Recording>, Error> {
@@ -97,16 +105,20 @@ impl Turns {
 
 impl Shared {
     fn tell(&self, whose: Option<u32>) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.told);
         // Under the lock: the recorder has seen all turns until the time that it reads there.
         told.push((monotonic(), whose));
     }
 
     /// The turns that were told, and the time until which there are no others.
     fn seen(&self) -> (u64, Vec<(u64, Option<u32>)>) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.told);
         (monotonic(), std::mem::take(&mut told))
     }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The life of the recorder.
@@ -127,7 +139,8 @@ fn run(
     session.events.disable();
     drain(&mut session, shared);
     session.collector.turn(monotonic(), None);
-    Ok(session.into_parts())
+    let workers = lock(&shared.workers);
+    Ok(session.into_parts(&workers))
 }
 
 fn open(whose: Whose, own: u32, caller: u32) -> Result<Session, Error> {
@@ -165,15 +178,22 @@ fn drain(session: &mut Session, shared: &Shared) {
 }
 
 impl Session {
-    fn into_parts(mut self) -> BTreeMap<u32, Recording> {
+    fn into_parts(mut self, workers: &BTreeSet<u32>) -> BTreeMap<u32, Recording> {
         let parts = self.collector.turns.take().unwrap_or_default().parts;
         let ended = Ended::new(self);
+        let counts = |sample: &Sample| {
+            let thread = ended.collector.threads.get(sample.thread as usize);
+            sample.kind == Kind::Cpu || thread.is_some_and(|of| workers.contains(&of.tid))
+        };
         let machine = Machine::detect();
         let parts = parts
             .into_iter()
             .filter(|(_, part)| !part.samples.is_empty());
         parts
-            .map(|(number, part)| (number, ended.recording(part, &machine)))
+            .map(|(number, mut part)| {
+                part.samples.retain(counts);
+                (number, ended.recording(part, &machine))
+            })
             .collect()
     }
 }
