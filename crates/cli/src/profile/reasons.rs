@@ -246,3 +246,79 @@ impl Reasons {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn kept(name: &str) -> Recording {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("../profile/tests/recordings")
+            .join(format!("{name}.json"));
+        let mut recording = Recording::open(&path).unwrap();
+        recording.work = Some(Work {
+            amount: 1000,
+            unit: Unit::Operation,
+            source: "a test".to_owned(),
+        });
+        recording
+    }
+
+    fn pair(least: f64) -> Pair {
+        Pair {
+            case: "gcm(aes), encrypt".to_owned(),
+            place: "64 bytes".to_owned(),
+            each: "request",
+            slower: ("b".to_owned(), 1),
+            faster: ("a".to_owned(), 0),
+            times: (least, least + 0.5),
+            comparison: "Why b is 2 times slower than a at 64 bytes".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_reason_names_the_phase_and_says_what_to_do() {
+        let rules = Rules::built_in();
+        let reason = pair(2.0).reason(&kept("openssl-speed"), &kept("wireguard-go"), &rules);
+        let reason = reason.unwrap();
+        assert!(
+            reason
+                .sentence
+                .starts_with("Why b is 2 times slower than a at 64 bytes: '")
+                && reason.sentence.contains(" per request instead of "),
+            "{}",
+            reason.sentence
+        );
+        assert!(reason.sentence.contains(&format!("'{}'", reason.title)));
+        let again = pair(2.0).reason(&kept("openssl-speed"), &kept("wireguard-go"), &rules);
+        let reasons = Reasons {
+            event: "cpu-clock".to_owned(),
+            lost: 0,
+            missing: Vec::new(),
+            reasons: vec![reason, again.unwrap()],
+        };
+        let text = reasons.text();
+        assert_eq!(text.matches("gcm(aes), encrypt").count(), 1, "{text}");
+        let advice = format!("{}: ", reasons.reasons[0].title);
+        assert_eq!(text.matches(&advice).count(), 1, "{text}");
+    }
+
+    #[test]
+    fn nothing_is_said_inside_the_noise() {
+        let rules = Rules::built_in();
+        let same = pair(2.0).reason(&kept("pipe"), &kept("pipe"), &rules);
+        assert!(same.is_none());
+        let Ok(mut profiler) = Profiler::of_this_process() else {
+            eprintln!("SKIPPED: performance events are refused here");
+            return;
+        };
+        profiler.ask(pair(1.01));
+        assert!(profiler.pairs.is_empty());
+        profiler.ask(pair(1.1));
+        assert_eq!(profiler.pairs.len(), 1);
+        // Of what had no turn nothing is known.
+        assert!(profiler.finish().unwrap().reasons.is_empty());
+    }
+}
