@@ -160,7 +160,7 @@ pub(crate) fn calibrate_lengths(
 fn save(framework: &Framework, config: &Config) -> Result<(), Failure> {
     let Some(path) = &config.profile else {
         return Err(Failure::Runtime(
-            "nothing is kept: there is no home directory; give --profile FILE".to_owned(),
+            "nothing is kept: there is no home directory; give --costs FILE".to_owned(),
         ));
     };
     framework.save_profile().map_err(|error| match error {

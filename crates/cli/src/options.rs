@@ -36,7 +36,7 @@ pub(crate) struct Options {
     goal: Option<Goal>,
     /// Keep learned costs in this file [default: ~/.cache/cipherlane/profile.json]
     #[arg(long, global = true, value_name = "FILE")]
-    profile: Option<PathBuf>,
+    costs: Option<PathBuf>,
     /// Weight and colour in text; NO_COLOR=1 says never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
@@ -79,7 +79,7 @@ impl Options {
         config.disable.extend(self.disable.iter().cloned());
         config.auto.extend(self.auto.iter().cloned());
         config.goal = self.goal.unwrap_or(config.goal);
-        config.profile = self.profile.clone().or(config.profile_path());
+        config.profile = self.costs.clone().or(config.profile_path());
         leave_dedicated_cores(&config);
         Ok(config)
     }

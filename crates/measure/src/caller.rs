@@ -16,6 +16,7 @@ use crate::rendezvous::{Aborted, Rendezvous};
 use crate::run::ResourceUse;
 use crate::stats::FEWEST_PAIRS;
 use crate::subject::{Candidate, Failure, Subject};
+use crate::watcher::Watcher;
 
 /// The share of the time that timing single operations may cost.
 const SAMPLING_SHARE: f64 = 0.01;
@@ -34,6 +35,7 @@ const RUN_IN_PART: u32 = 20;
 pub(crate) struct Shared<'p, 'c> {
     plan: &'p Plan,
     candidates: &'p [Candidate<'c>],
+    watcher: &'p dyn Watcher,
     rendezvous: Rendezvous,
     rounds: AtomicUsize,
     failure: Mutex<Option<Error>>,
@@ -92,10 +94,15 @@ impl From<Aborted> for Stop {
 }
 
 impl<'p, 'c> Shared<'p, 'c> {
-    pub(crate) fn new(plan: &'p Plan, candidates: &'p [Candidate<'c>]) -> Self {
+    pub(crate) fn new(
+        plan: &'p Plan,
+        candidates: &'p [Candidate<'c>],
+        watcher: &'p dyn Watcher,
+    ) -> Self {
         Self {
             plan,
             candidates,
+            watcher,
             rendezvous: Rendezvous::new(plan.threads),
             rounds: AtomicUsize::new(0),
             failure: Mutex::new(None),
@@ -126,6 +133,7 @@ impl<'p, 'c> Shared<'p, 'c> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Caller, Aborted> {
         let _guard = self.rendezvous.abort_on_panic();
+        self.watcher.joins();
         let mut lives = Vec::with_capacity(self.candidates.len());
         let mut round_time = Duration::ZERO;
         for candidate in self.candidates {
@@ -152,7 +160,7 @@ impl<'p, 'c> Shared<'p, 'c> {
             let mut of_round = vec![Share::default(); lives.len()];
             for index in random.order(lives.len()) {
                 of_round[index] = self
-                    .block(thread, &mut lives[index])
+                    .block(thread, index, &mut lives[index])
                     .map_err(|stop| self.stop(thread, &self.candidates[index], stop))?;
             }
             shares.push(of_round);
@@ -205,7 +213,7 @@ impl<'p, 'c> Shared<'p, 'c> {
         Ok((live, Duration::from_secs_f64(cost)))
     }
 
-    fn block(&self, thread: usize, live: &mut Live<'c>) -> Result<Share, Stop> {
+    fn block(&self, thread: usize, index: usize, live: &mut Live<'c>) -> Result<Share, Stop> {
         let leads = thread == 0;
         self.rendezvous.wait()?;
         let steal = leads.then(counters::steal).flatten();
@@ -214,7 +222,13 @@ impl<'p, 'c> Shared<'p, 'c> {
 
         let process = leads.then(|| Snapshot::now(Scope::Process));
         let own = Lost::now();
+        if leads {
+            self.watcher.begins(index);
+        }
         let (operations, elapsed) = live.run_for(self.plan.block, self.read_cost)?;
+        if leads {
+            self.watcher.ended();
+        }
         let lost = Lost::now().since(&own);
         let done = Snapshot::now(Scope::Thread);
         self.rendezvous.spin()?;
@@ -287,6 +301,7 @@ fn sampling_cost() -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watcher::Unwatched;
 
     fn live<'c>(
         shared: &Shared<'_, 'c>,
@@ -304,7 +319,7 @@ mod tests {
     #[test]
     fn every_operation_is_counted_and_one_in_a_stride_is_timed() {
         let plan = Plan::default();
-        let shared = Shared::new(&plan, &[]);
+        let shared = Shared::new(&plan, &[], &Unwatched);
         let mut done = 0;
         let mut live = live(
             &shared,
@@ -329,7 +344,7 @@ mod tests {
         let plan = Plan::default();
         let stride = |work: fn(u64) -> Result<(), Failure>| {
             let candidates = [Candidate::new("one", move |_| Ok(work))];
-            let shared = Shared::new(&plan, &candidates);
+            let shared = Shared::new(&plan, &candidates, &Unwatched);
             let Ok((live, _)) = shared.warm_up(0, &candidates[0]) else {
                 panic!("the subject does not fail");
             };

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::latency::Latency;
 use crate::run::{Block, Measurement, Run};
 use crate::subject::Candidate;
+use crate::watcher::{Unwatched, Watcher};
 
 /// The most caller threads a plan may ask for.
 pub const MOST_THREADS: usize = 1024;
@@ -74,6 +75,22 @@ pub struct Progress {
 pub fn measure(
     plan: &Plan,
     candidates: &[Candidate<'_>],
+    progress: impl FnMut(Progress),
+) -> Result<Measurement, Error> {
+    measure_watched(plan, candidates, &Unwatched, progress)
+}
+
+/// The same, and `watcher` is told whose blocks begin and end.
+///
+/// # Errors
+/// As [`measure`].
+///
+/// # Panics
+/// As [`measure`].
+pub fn measure_watched(
+    plan: &Plan,
+    candidates: &[Candidate<'_>],
+    watcher: &dyn Watcher,
     mut progress: impl FnMut(Progress),
 ) -> Result<Measurement, Error> {
     if candidates.is_empty() {
@@ -82,7 +99,7 @@ pub fn measure(
     if plan.threads == 0 || plan.threads > MOST_THREADS {
         return Err(Error::Threads(plan.threads));
     }
-    let shared = Shared::new(plan, candidates);
+    let shared = Shared::new(plan, candidates, watcher);
     let mut callers = Vec::with_capacity(plan.threads);
     std::thread::scope(|scope| {
         let mut threads = Vec::with_capacity(plan.threads - 1);
@@ -153,6 +170,7 @@ fn join(candidates: &[Candidate<'_>], callers: &[Caller]) -> Measurement {
 
 #[cfg(test)]
 mod tests {
+    use crate::watcher::tests::Turns;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Instant;
@@ -245,6 +263,21 @@ mod tests {
             6,
             "every candidate after every other: {steps:?}"
         );
+    }
+
+    #[test]
+    fn a_watcher_is_told_of_every_block() {
+        let candidates = ["a", "b"].map(|name| {
+            let work = |_| Ok(spin(Duration::from_micros(50)));
+            Candidate::new(name, work)
+        });
+        let watched = Turns::default();
+        let measured = measure_watched(&plan(2), &candidates, &watched, |_| ()).unwrap();
+        let told = watched.told();
+        for number in [0, 1] {
+            let of = told.iter().filter(|told| **told == number).count();
+            assert_eq!(of, measured.runs[number].blocks.len());
+        }
     }
 
     #[test]

@@ -82,6 +82,7 @@ pub mod stats;
 pub mod subject;
 pub mod teams;
 pub mod units;
+pub mod watcher;
 
 mod caller;
 mod disturbance;

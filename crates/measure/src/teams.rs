@@ -21,6 +21,7 @@ use crate::rendezvous::{Aborted, Rendezvous};
 use crate::run::{Block, Measurement, ResourceUse, Run};
 use crate::stats::FEWEST_PAIRS;
 use crate::subject::Failure;
+use crate::watcher::Watcher;
 
 /// The shortest block.
 const MIN_BLOCK: Duration = Duration::from_micros(1);
@@ -74,7 +75,7 @@ impl Plan {
 
 /// Measures teams against each other. `renew` is called before every phase, before anybody
 /// prepares. `goes_on` is asked after every round, and where it says no the rounds so far are all
-/// there is.
+/// there is. `watcher` is told whose phases begin and end.
 ///
 /// # Errors
 /// If there is no team, a team is empty or larger than `members`, or a member fails.
@@ -86,6 +87,7 @@ pub fn measure<M: Member>(
     teams: &[Team],
     members: &mut [M],
     renew: impl Fn() -> Result<(), Failure> + Sync,
+    watcher: &dyn Watcher,
     mut goes_on: impl FnMut(usize) -> bool,
 ) -> Result<Measurement, Error> {
     if teams.is_empty() {
@@ -108,7 +110,8 @@ pub fn measure<M: Member>(
         .collect();
     for round in 1..=plan.rounds() {
         for index in random.order(teams.len()) {
-            let block = Turn::new(index, &teams[index], plan.block.max(MIN_BLOCK), &renew)
+            let block = plan.block.max(MIN_BLOCK);
+            let block = Turn::new(index, &teams[index], block, &renew, watcher)
                 .run(&mut members[..teams[index].members])?;
             runs[index].blocks.push(block);
         }
@@ -125,6 +128,7 @@ struct Turn<'t, R> {
     team: &'t Team,
     time: Duration,
     renew: &'t R,
+    watcher: &'t dyn Watcher,
     rendezvous: Rendezvous,
     /// Members that have worked for as long as they should.
     done: AtomicUsize,
@@ -141,12 +145,19 @@ struct Share {
 }
 
 impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
-    fn new(index: usize, team: &'t Team, time: Duration, renew: &'t R) -> Self {
+    fn new(
+        index: usize,
+        team: &'t Team,
+        time: Duration,
+        renew: &'t R,
+        watcher: &'t dyn Watcher,
+    ) -> Self {
         Turn {
             index,
             team,
             time,
             renew,
+            watcher,
             rendezvous: Rendezvous::new(team.members),
             done: AtomicUsize::new(0),
             failure: Mutex::new(None),
@@ -199,6 +210,7 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
     /// The whole block of one member; the first phase does not count.
     fn take<M: Member>(&self, number: usize, member: &mut M) -> Result<Share, Aborted> {
         let _guard = self.rendezvous.abort_on_panic();
+        self.watcher.joins();
         let mut share = Share::default();
         let mut phase = 0;
         while self.done.load(Ordering::Relaxed) < self.team.members {
@@ -214,9 +226,17 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
             std::thread::yield_now();
             let own = Lost::now();
             self.rendezvous.spin()?;
+            // The first phase does not count.
+            let watched = number == 0 && phase > 0;
+            if watched {
+                self.watcher.begins(self.index);
+            }
             let start = Instant::now();
             member.work(self.index);
             let elapsed = start.elapsed();
+            if watched {
+                self.watcher.ended();
+            }
             let lost = Lost::now().since(&own);
             let operations = member.check().map_err(|source| self.fail(number, source))?;
             if phase > 0 {
@@ -252,6 +272,8 @@ impl<'t, R: Fn() -> Result<(), Failure> + Sync> Turn<'t, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::watcher::Unwatched;
+    use crate::watcher::tests::Turns;
 
     /// Counts what is asked of it, and fails on its nth preparation.
     struct Counter<'c> {
@@ -312,11 +334,18 @@ mod tests {
             renewals.fetch_add(1, Ordering::Relaxed);
             Ok(())
         };
-        let mut rounds = 0;
-        let measured = measure(&plan(), &teams(), &mut members(&works), renew, |round| {
-            rounds = round;
-            true
-        })
+        let (mut rounds, watched) = (0, Turns::default());
+        let measured = measure(
+            &plan(),
+            &teams(),
+            &mut members(&works),
+            renew,
+            &watched,
+            |round| {
+                rounds = round;
+                true
+            },
+        )
         .unwrap();
         assert_eq!(rounds, plan().rounds());
         for run in &measured.runs {
@@ -330,6 +359,11 @@ mod tests {
         assert_eq!(renewals.into_inner() as u64, one + three);
         assert_eq!(works.into_inner() as u64, one + 3 * three);
         assert!(measured.ratio("3", "1").is_some());
+        // Of all phases but the first one of each block it is told whose they are.
+        let told = watched.told();
+        let of = |team: usize| told.iter().filter(|told| **told == team).count() as u64;
+        assert_eq!(of(0), measured.runs[0].operations() / 3);
+        assert_eq!(of(1), measured.runs[1].operations() / 9);
     }
 
     #[test]
@@ -340,6 +374,7 @@ mod tests {
             &teams(),
             &mut members(&works),
             || Ok(()),
+            &Unwatched,
             |_| false,
         );
         assert_eq!(measured.unwrap().runs[1].blocks.len(), 1);
@@ -350,14 +385,32 @@ mod tests {
         let works = AtomicUsize::new(0);
         let mut members = members(&works);
         members[2].fails_at = Some(5);
-        let error = measure(&plan(), &teams(), &mut members, || Ok(()), |_| true).unwrap_err();
+        let error = measure(
+            &plan(),
+            &teams(),
+            &mut members,
+            || Ok(()),
+            &Unwatched,
+            |_| true,
+        )
+        .unwrap_err();
         let error = error.to_string();
         assert!(error.contains('3') && error.contains("worn out"), "{error}");
         let empty = [Team {
             name: "none".into(),
             members: 0,
         }];
-        assert!(measure(&plan(), &empty, &mut members, || Ok(()), |_| true).is_err());
-        assert!(measure(&plan(), &[], &mut members, || Ok(()), |_| true).is_err());
+        assert!(
+            measure(
+                &plan(),
+                &empty,
+                &mut members,
+                || Ok(()),
+                &Unwatched,
+                |_| true
+            )
+            .is_err()
+        );
+        assert!(measure(&plan(), &[], &mut members, || Ok(()), &Unwatched, |_| true).is_err());
     }
 }

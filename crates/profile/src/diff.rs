@@ -66,6 +66,17 @@ pub struct Row {
     pub clear: bool,
 }
 
+/// Why B takes longer than A.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    /// The phase that grew most, by its name in text.
+    pub title: String,
+    /// That phase and the next ones with their times: the end of a sentence.
+    pub text: String,
+    /// What to do about the first one.
+    pub advice: String,
+}
+
 /// Nanoseconds per unit of all phases together.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Totals {
@@ -149,6 +160,12 @@ impl Diff {
             advice,
             warnings,
         }
+    }
+
+    /// Why B takes longer than A; `None` where no phase has grown beyond the noise. `each` is what
+    /// a unit is called, such as 'request'.
+    pub fn reason(&self, each: &str, rules: &Rules) -> Option<Reason> {
+        verdict::reason(&self.phases, each, rules)
     }
 }
 
@@ -268,6 +285,16 @@ mod tests {
         let back = Diff::new(&b, &a, &Rules::built_in());
         assert!(back.verdict.contains("faster"), "{}", back.verdict);
         assert!(back.advice.is_empty());
+        let reason = diff.reason("request", &Rules::built_in()).unwrap();
+        assert!(
+            reason
+                .text
+                .starts_with("'Copy between program and kernel' takes 1.1")
+                && reason.text.contains(" per request instead of nothing (+"),
+            "{reason:?}"
+        );
+        assert!(reason.advice.contains("cipherlane plan"));
+        assert_eq!(back.reason("request", &Rules::built_in()), None);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! - [`record`]: samples of a command, a process or the machine, by the kernel's performance
 //!   events: processor time with stacks, waits with the stacks they began in, system calls
 //! - [`recording`]: what a recording has, and its file
-//! - `symbols`, `unwinding`: names of functions
+//! - [`go`]: names of functions of programs in Go
+//! - `symbols`, `unwinding`, `elf`: names of functions
 //! - [`rules`]: which phase a stack belongs to (`rules.toml`), and advice
 //! - [`phases`]: time by phase, in blocks
 //! - [`diff`]: two recordings compared, with intervals
@@ -17,6 +18,7 @@
 #![deny(unsafe_code)]
 
 pub mod diff;
+pub mod go;
 pub mod page;
 pub mod phases;
 pub mod record;
@@ -24,6 +26,7 @@ pub mod recording;
 pub mod rules;
 pub mod script;
 
+mod elf;
 mod error;
 mod symbols;
 mod unwinding;

@@ -3,14 +3,15 @@
 //!
 //! The C library of a distribution has no names of its copying functions. Those that the dynamic
 //! linker chose for this processor are known by their places. Functions without a name are called
-//! by their file and the place where they begin, which the unwinding tables tell.
+//! by their file and the place where they begin, which the unwinding tables tell; programs in Go have a table of their own.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use blazesym::symbolize::source::{Elf, Kernel, Source};
-use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
 
+use crate::go::Functions;
 use crate::record::spaces::Place;
 use crate::recording::Frame;
 use crate::unwinding::Starts;
@@ -125,24 +126,31 @@ fn functions(places: &[Place], files: &[String]) -> (Vec<Vec<Frame>>, Vec<String
             true => (look(true), look(false)),
             false => (Vec::new(), Vec::new()),
         };
+        let bytes = contents(Path::new(path));
+        let go = Functions::parse(&bytes).unwrap_or_default();
         let mut starts: Option<Starts> = None;
         for (index, &(number, offset)) in wanted.iter().enumerate() {
             let frame = |name: String| Frame {
                 name,
                 module: module.clone(),
             };
-            let named = [found.get(index), exported.get(index)];
-            let named = named.into_iter().flatten().find_map(|found| match found {
-                Symbolized::Sym(symbol) => Some(symbol),
-                Symbolized::Unknown(_) => None,
-            });
-            functions[number] = match named {
-                Some(symbol) => {
+            let [debugged, listed] = [found.get(index), exported.get(index)].map(known);
+            // Programs in Go keep their own list when they are stripped.
+            let in_go = go.at(offset);
+            let is_same = |symbol: &&Sym<'_>| {
+                in_go.is_none_or(|(start, _)| symbol.offset as u64 == offset - start)
+            };
+            let symbol = debugged.or(listed).filter(is_same);
+            functions[number] = match (symbol, in_go) {
+                (None, Some((_, name))) => vec![frame(short(name))],
+                (Some(symbol), _) => {
+                    // Debugging information has names without the modules that they are in.
+                    let whole = listed.filter(|listed| listed.addr == symbol.addr);
                     let inlined = symbol.inlined.iter().map(|inlined| &inlined.name);
-                    let names = std::iter::once(&symbol.name).chain(inlined);
+                    let names = std::iter::once(&whole.unwrap_or(symbol).name).chain(inlined);
                     names.map(|name| frame(short(name))).collect()
                 }
-                _ => {
+                (None, None) => {
                     let starts = starts.get_or_insert_with(|| Starts::read(Path::new(path)));
                     let start = starts.before(offset);
                     let name = start.and_then(|start| chosen.get(&(path.clone(), start)));
@@ -156,6 +164,21 @@ fn functions(places: &[Place], files: &[String]) -> (Vec<Vec<Frame>>, Vec<String
         }
     }
     (functions, missing)
+}
+
+/// A regular file; nothing where it is none or cannot be read.
+fn contents(path: &Path) -> Vec<u8> {
+    let is_file = std::fs::metadata(path).is_ok_and(|of| of.is_file());
+    let read = is_file.then(|| std::fs::read(path).ok());
+    read.flatten().unwrap_or_default()
+}
+
+/// What was found, if anything was.
+fn known<'s>(found: Option<&'s Symbolized<'s>>) -> Option<&'s Sym<'s>> {
+    match found {
+        Some(Symbolized::Sym(symbol)) => Some(symbol),
+        _ => None,
+    }
 }
 
 /// A name without the parameters of generic functions, which fill whole screens.
@@ -205,6 +228,13 @@ mod tests {
             "{names:?}"
         );
         assert_eq!(names.last(), Some(&"code in no file"));
+        // The module of the function is in the name: rules are about modules.
+        assert!(
+            names
+                .iter()
+                .any(|name| name.starts_with("cipherlane_profile::symbols::tests")),
+            "{names:?}"
+        );
     }
 
     #[test]

@@ -60,9 +60,15 @@ pub(crate) struct EspPerfArgs {
     /// Also write packets sealed with the first transform as a capture, and print the line of Wireshark's ESP key table (esp_sa) that decrypts them
     #[arg(long, value_name = "FILE")]
     pub(super) write_pcap: Option<PathBuf>,
-    /// Seconds of work for each number of threads and of packets per call
-    #[arg(long, value_name = "S", default_value_t = 0.25)]
-    pub(super) seconds: f64,
+    /// Seconds of work for each number of threads and of packets per call [default: 0.25, with
+    /// --profile 1]
+    #[arg(long, value_name = "S")]
+    pub(super) seconds: Option<f64>,
+    /// Record the threads meanwhile, and say by phase of the work why few packets per call are
+    /// slower than many, and why several threads do not do several times as much as one;
+    /// docs/profile.md explains the phases
+    #[arg(long)]
+    pub(super) profile: bool,
     /// Print JSON instead of the table, or write it into a file: --json=FILE
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(super) json: Option<PathBuf>,
@@ -101,6 +107,9 @@ impl Direction {
     }
 }
 
+const SECONDS: f64 = 0.25;
+/// While threads are recorded: enough for samples of each.
+const PROFILED_SECONDS: f64 = 1.0;
 /// Blocks into which the time of a cell is cut, unless that makes them too long.
 const BLOCKS: f64 = 12.0;
 /// The longest block.
@@ -126,10 +135,13 @@ impl Asked {
             [] => powers_of_two(std::thread::available_parallelism().map_or(1, usize::from)),
             given => given.to_vec(),
         };
-        if !(0.001..=3600.0).contains(&args.seconds) {
+        let seconds = args.seconds.unwrap_or(match args.profile {
+            true => PROFILED_SECONDS,
+            false => SECONDS,
+        });
+        if !(0.001..=3600.0).contains(&seconds) {
             return Err(Failure::Usage(format!(
-                "--seconds {}: give 0.001 to 3600 seconds for each cell",
-                args.seconds
+                "--seconds {seconds}: give 0.001 to 3600 seconds for each cell"
             )));
         }
         let traffics = match &args.pcap {
@@ -155,8 +167,8 @@ impl Asked {
             threads: with_one("--threads", &threads, MOST_THREADS)?,
             multipackets: with_one("--multipacket", &args.multipacket, RUN)?,
             traffics,
-            time: Duration::from_secs_f64(args.seconds),
-            block: Duration::from_secs_f64(args.seconds / BLOCKS).min(BLOCK),
+            time: Duration::from_secs_f64(seconds),
+            block: Duration::from_secs_f64(seconds / BLOCKS).min(BLOCK),
         })
     }
 }

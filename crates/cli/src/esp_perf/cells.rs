@@ -9,12 +9,16 @@ use serde::Serialize;
 use super::arguments::{Asked, Direction};
 use super::traffic::Traffic;
 use super::transforms::Entry;
+use crate::profile::reasons::Reasons;
 
 /// All results on one machine.
 #[derive(Debug, Serialize)]
 pub(super) struct Results {
     pub(super) machine: Machine,
     pub(super) cells: Vec<Cell>,
+    /// Why some are slower than others, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) profile: Option<Reasons>,
 }
 
 /// One transform, direction, number of threads, packets per call, and size.

@@ -6,6 +6,7 @@
 //! | `transforms`, `traffic` | transforms by name; packets of a size, a mix, a capture |
 //! | `lane` | a thread's packets, put back before every pass, and the SA of all threads |
 //! | `sealed` | sealed packets as a capture, and Wireshark's key table |
+//! | `reasoning` | `--profile`: why some are slower than others |
 //! | `cells` | the results, as JSON and CSV have them |
 //! | `table`, `charts`, `outputs` | what is printed; SVG and HTML; files |
 
@@ -14,6 +15,7 @@ mod cells;
 mod charts;
 mod lane;
 mod outputs;
+mod reasoning;
 mod sealed;
 mod table;
 mod traffic;
@@ -29,6 +31,7 @@ use cipherlane_measure::machine::Machine;
 use cipherlane_measure::others::Watch;
 use cipherlane_measure::run::Measurement;
 use cipherlane_measure::teams::{Plan, Team, measure};
+use cipherlane_measure::watcher::{Unwatched, Watcher};
 use indicatif::{ProgressBar, ProgressStyle};
 
 pub(crate) use self::arguments::EspPerfArgs;
@@ -36,11 +39,13 @@ use self::arguments::{Asked, Direction};
 use self::cells::{Results, cells, name};
 use self::lane::{Association, Lane, WINDOW};
 use self::outputs::Outputs;
+use self::reasoning::Group;
 use self::traffic::Traffic;
 use self::transforms::Entry;
 use crate::failure::Failure;
 use crate::options::start;
 use crate::output;
+use crate::profile::reasons::{Profiler, Reasons};
 
 /// What a shell says of a program that Ctrl-C ended.
 const INTERRUPTED: u8 = 128 + signal_hook::consts::SIGINT as u8;
@@ -58,16 +63,19 @@ pub(crate) fn run(args: &EspPerfArgs, config: Config) -> Result<ExitCode, Failur
         signal_hook::flag::register(signal, interrupted.clone()).map_err(failed)?;
     }
     let watch = Watch::start();
-    let cells = measure_all(&asked, &framework, &interrupted)?;
+    let mut profiler = args.profile.then(Profiler::of_this_process).transpose()?;
+    let cells = measure_all(&asked, &framework, profiler.as_mut(), &interrupted)?;
     let results = Results {
         machine: Machine {
             others: watch.finish(),
             ..output::machine()
         },
         cells,
+        profile: profiler.map(Profiler::finish).transpose()?,
     };
     if !outputs.take_stdout() {
-        output::show(&table::text(&results))?;
+        let reasons = results.profile.as_ref().map(Reasons::text);
+        output::show(&(table::text(&results) + &reasons.unwrap_or_default()))?;
     }
     outputs.write(&results)?;
     if let Some(path) = &args.write_pcap {
@@ -90,6 +98,7 @@ pub(crate) fn run(args: &EspPerfArgs, config: Config) -> Result<ExitCode, Failur
 fn measure_all(
     asked: &Asked,
     framework: &Framework,
+    mut profiler: Option<&mut Profiler>,
     interrupted: &AtomicBool,
 ) -> Result<Vec<cells::Cell>, Failure> {
     let plan = Plan {
@@ -114,8 +123,20 @@ fn measure_all(
                     bar.inc(1);
                     !interrupted.load(Ordering::Relaxed)
                 };
-                let measured =
-                    measure_group(asked, &plan, framework, entry, direction, traffic, goes_on)?;
+                let group = (entry, direction, traffic);
+                let teams = asked.threads.len() * asked.multipackets.len();
+                let first = profiler
+                    .as_mut()
+                    .map_or(0, |profiler| profiler.numbers(teams));
+                let watched = profiler.as_ref().map(|profiler| profiler.watch(first));
+                let watcher: &dyn Watcher = match &watched {
+                    Some(watched) => watched,
+                    None => &Unwatched,
+                };
+                let measured = measure_group(asked, &plan, framework, group, watcher, goes_on)?;
+                if let Some(profiler) = &mut profiler {
+                    Group::new(asked, entry, direction, traffic, &measured, first).ask(profiler);
+                }
                 all.extend(cells(asked, entry, direction, traffic, &measured));
             }
         }
@@ -129,9 +150,8 @@ fn measure_group(
     asked: &Asked,
     plan: &Plan,
     framework: &Framework,
-    entry: &Entry,
-    direction: Direction,
-    traffic: &Traffic,
+    (entry, direction, traffic): (&Entry, Direction, &Traffic),
+    watcher: &dyn Watcher,
     goes_on: impl FnMut(usize) -> bool,
 ) -> Result<Measurement, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
@@ -161,8 +181,15 @@ fn measure_group(
     if direction == Direction::Open {
         seal_across(&sealer, &mut lanes).map_err(|verdict| failed(&verdict))?;
     }
-    measure(plan, &teams, &mut lanes, || association.renew(), goes_on)
-        .map_err(|error| failed(&error))
+    measure(
+        plan,
+        &teams,
+        &mut lanes,
+        || association.renew(),
+        watcher,
+        goes_on,
+    )
+    .map_err(|error| failed(&error))
 }
 
 /// A team for each number of threads and of packets per call, and the latter by team.

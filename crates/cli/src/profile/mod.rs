@@ -6,9 +6,11 @@
 //! | `recording` | records, until the command ends or the user interrupts |
 //! | `summary` | one recording as text and JSON |
 //! | `compare` | two recordings as text and JSON |
+//! | `reasons` | `--profile` of the commands that measure |
 
 mod arguments;
 mod compare;
+pub(crate) mod reasons;
 mod recording;
 mod summary;
 

@@ -53,7 +53,7 @@ pub(crate) struct SpeedArgs {
     /// Bits of the key [default: the least that the algorithm takes]
     #[arg(long, value_name = "BITS")]
     pub(super) keybits: Option<u32>,
-    /// Seconds for each cell and driver [default: 0.25]
+    /// Seconds for each cell and driver [default: 0.25, with --profile 1]
     #[arg(long, value_name = "S")]
     pub(super) seconds: Option<f64>,
     /// Milliseconds of a block, after which the next driver has its turn; shorter ones are less
@@ -64,6 +64,10 @@ pub(crate) struct SpeedArgs {
     /// Take what the options leave open from this TOML file, such as bench/auto-matrix.toml
     #[arg(long, value_name = "FILE")]
     pub(super) definition: Option<PathBuf>,
+    /// Record the drivers while they take turns, and say of each that is slower than the fastest
+    /// one why, by phase of the work; docs/profile.md explains the phases
+    #[arg(long)]
+    pub(super) profile: bool,
     /// Print latency, processor time, context switches and page faults of every cell too, as is
     /// done anyhow where one of the drivers is a device (dma:NAME)
     #[arg(long, short)]

@@ -35,6 +35,9 @@ const SHORT: [&str; 5] = [
 const SHORT_DRIVERS: [&str; 3] = [BASE, "cores", "openssl"];
 const SHORT_SIZES: [usize; 3] = [64, 1400, 16384];
 const SHORT_SECONDS: f64 = 6.0;
+/// The same while drivers are recorded: enough for samples of each.
+const PROFILED_SHORT_SECONDS: f64 = 24.0;
+const PROFILED_SECONDS: f64 = 1.0;
 /// Short enough that others leave some blocks alone on a busy machine.
 const SHORT_BLOCK: Duration = Duration::from_millis(2);
 /// Blocks into which the time of a cell and driver is cut, unless that makes them too long.
@@ -109,10 +112,18 @@ impl Asked {
         let threads = 1..=MOST_THREADS;
         let short_seconds = || {
             let cells = choices.len() * drivers.len() * SHORT_SIZES.len();
-            SHORT_SECONDS / cells.max(1) as f64
+            let seconds = match args.profile {
+                true => PROFILED_SHORT_SECONDS,
+                false => SHORT_SECONDS,
+            };
+            seconds / cells.max(1) as f64
         };
         let seconds = args.seconds.or(definition.seconds);
-        let seconds = seconds.unwrap_or_else(|| if short { short_seconds() } else { SECONDS });
+        let seconds = seconds.unwrap_or_else(|| match (short, args.profile) {
+            (true, _) => short_seconds(),
+            (false, true) => PROFILED_SECONDS,
+            (false, false) => SECONDS,
+        });
         if !(0.001..=3600.0).contains(&seconds) {
             return Err(Failure::Usage(format!(
                 "--seconds {seconds}: give 0.001 to 3600 seconds for each cell and driver"

@@ -49,7 +49,7 @@ pub(super) fn learn(framework: &Framework, config: &Config, asked: &Asked) -> Re
     );
     calibrate_lengths(framework, &unknown)?;
     if config.profile.is_none() {
-        eprintln!("cipherlane: what was learned is not kept: give --profile FILE");
+        eprintln!("cipherlane: what was learned is not kept: give --costs FILE");
     } else if let Err(error) = framework.save_profile() {
         eprintln!("cipherlane: warning: what was learned is not kept: {error}");
     }

@@ -8,6 +8,7 @@
 //! | `memory` | a caller's memory, which all drivers use in turn |
 //! | `auto` | what `auto` has to know first, and whether it kept its promise |
 //! | `table`, `short`, `unit` | what is printed, or the short answer; GB/s, cycles, nanoseconds |
+//! | `reasoning` | `--profile`: why drivers are slower than the fastest one |
 //! | `outputs`, `markdown` | JSON, CSV, HTML and Markdown |
 
 mod arguments;
@@ -17,6 +18,7 @@ mod lineup;
 mod markdown;
 mod memory;
 pub(crate) mod outputs;
+mod reasoning;
 mod short;
 mod submitting;
 mod table;
@@ -29,7 +31,7 @@ use std::time::Duration;
 
 use cipherlane_core::{Config, Framework, Health};
 use cipherlane_drivers::{af_alg, dma};
-use cipherlane_measure::interleave::{Plan, measure};
+use cipherlane_measure::interleave::{Plan, Progress};
 use cipherlane_measure::machine::Machine;
 use cipherlane_measure::others::Watch;
 use cipherlane_measure::recorder::Recorder;
@@ -43,6 +45,7 @@ use self::auto::Promise;
 use self::lineup::Lineup;
 pub(crate) use self::lineup::key;
 use self::outputs::Outputs;
+use self::reasoning::Reasoning;
 pub(crate) use self::submitting::Submitting;
 pub(crate) use self::waiting::Waiting;
 use self::work::Cell;
@@ -50,6 +53,7 @@ pub(crate) use self::work::Work;
 use crate::failure::Failure;
 use crate::options::start_learning;
 use crate::output;
+use crate::profile::reasons::Reasons;
 
 /// The longest warm-up of a driver in a cell.
 const WARM_UP: Duration = Duration::from_millis(30);
@@ -94,6 +98,7 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
         in_words(duration),
     );
 
+    let mut reasons = Reasoning::start(args.profile)?;
     let watch = Watch::start();
     let mut recorder = Recorder::new(lineup.base.clone());
     let mut failed = BTreeMap::new();
@@ -110,15 +115,17 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
                 let case = cell.case();
                 bar.set_message(format!("{}, {}", case.title(), cell.size));
                 let candidates = candidates(cell, index, &lineup);
-                let mut measured = measure(&plan(&asked, cell), &candidates, |at| {
+                let progress = |at: Progress| {
                     bar.set_position((1000 * index + 1000 * at.round / at.rounds.max(1)) as u64);
-                })
-                .map_err(|error| Failure::Runtime(error.to_string()))?;
+                };
+                let mut measured =
+                    reasons.measure(&plan(&asked, cell), cell, &candidates, progress)?;
                 if asked.short {
                     measured.leave_out_disturbed();
                 }
                 leave_out_failed(&framework, &mut measured, &mut failed)?;
                 recorder.add(&case, cell.size as u64, &measured);
+                reasons.ask(cell, &measured);
                 promise.add(cell, &measured);
                 Ok(())
             });
@@ -135,13 +142,16 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
              {health}"
         );
     }
+    let reasons = reasons.finish()?;
     if !outputs.take_stdout() {
-        output::show(&match asked.short {
+        let mut text = match asked.short {
             true => short::text(&record, asked.unit),
             false => table::text(&record, &asked, &promise),
-        })?;
+        };
+        text += &reasons.as_ref().map(Reasons::text).unwrap_or_default();
+        output::show(&text)?;
     }
-    outputs.write(&record, &asked)
+    outputs.write(&record, reasons.as_ref(), &asked)
 }
 
 fn plan(asked: &Asked, cell: &Cell) -> Plan {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cipherlane_measure::record::Record;
 use cipherlane_measure::report;
+use serde::Serialize;
 
 use super::arguments::SpeedArgs;
 use super::asked::Asked;
@@ -12,11 +13,21 @@ use super::markdown;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output;
+use crate::profile::reasons::Reasons;
 
 /// Where results go besides the table.
 #[derive(Debug)]
 pub(super) struct Outputs {
     outputs: Vec<(Format, PathBuf)>,
+}
+
+/// The record, and why drivers are slower where that was asked for.
+#[derive(Debug, Serialize)]
+struct Results<'r> {
+    #[serde(flatten)]
+    record: &'r Record,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'r Reasons>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +68,20 @@ impl Outputs {
         self.outputs.iter().any(|(_, path)| is_stdout(path))
     }
 
-    pub(super) fn write(&self, record: &Record, asked: &Asked) -> Result<(), Failure> {
+    pub(super) fn write(
+        &self,
+        record: &Record,
+        profile: Option<&Reasons>,
+        asked: &Asked,
+    ) -> Result<(), Failure> {
         for (format, path) in &self.outputs {
             let failed = |error: io::Error| Failure::path("write", path, &error);
             let mut bytes = Vec::new();
             match format {
-                Format::Json => bytes = output::to_json("speed", record).into_bytes(),
+                Format::Json => {
+                    let results = Results { record, profile };
+                    bytes = output::to_json("speed", &results).into_bytes();
+                }
                 Format::Csv => record.write_csv(&mut bytes).map_err(failed)?,
                 Format::Html => bytes = report::html(record, &asked.title).into_bytes(),
                 Format::Markdown => {

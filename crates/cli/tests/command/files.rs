@@ -31,7 +31,7 @@ fn enc(place: &Place, out: &Path) -> Command {
 
 fn calibrate(place: &Place, profile: &str) -> Command {
     place.cipherlane(&format!(
-        "--profile {profile} calibrate ecb(aes) --seconds 0.02"
+        "--costs {profile} calibrate ecb(aes) --seconds 0.02"
     ))
 }
 
@@ -104,7 +104,7 @@ fn a_device_stays_a_device() {
     let line = format!("esp-perf {options} --write-pcap null");
     run(&mut place.cipherlane(&line), 0);
     run(&mut calibrate(&place, "null"), 0);
-    run(&mut place.cipherlane("--profile null why ecb(aes) 64"), 0);
+    run(&mut place.cipherlane("--costs null why ecb(aes) 64"), 0);
     assert!(
         std::fs::metadata(&null)
             .unwrap()

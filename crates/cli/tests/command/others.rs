@@ -181,7 +181,7 @@ fn a_device_is_kept_out_until_it_is_paid_for_and_both_commands_say_so() {
 fn a_damaged_profile_is_reported_and_harms_nothing() {
     let place = Place::new();
     place.write("p.json", "{\"format\": 1, \"proc");
-    let output = run(&mut place.cipherlane("--profile p.json drivers"), 0);
+    let output = run(&mut place.cipherlane("--costs p.json drivers"), 0);
     let warning = String::from_utf8(output.stderr).unwrap();
     assert!(
         warning.contains("p.json") && warning.contains("calibrate"),
@@ -189,11 +189,11 @@ fn a_damaged_profile_is_reported_and_harms_nothing() {
     );
     assert_eq!(place.names(), ["p.json"]);
     run(
-        &mut place.cipherlane("--profile p.json calibrate ecb(aes) --seconds 0.02"),
+        &mut place.cipherlane("--costs p.json calibrate ecb(aes) --seconds 0.02"),
         0,
     );
     assert_eq!(place.names(), ["p.damaged", "p.json"]);
-    let output = run(&mut place.cipherlane("--profile p.json drivers"), 0);
+    let output = run(&mut place.cipherlane("--costs p.json drivers"), 0);
     assert!(output.stderr.is_empty());
 }
 
@@ -322,10 +322,7 @@ fn files_that_never_end_are_refused_by_name() {
         }
     }
     let profile = |file: &str| {
-        let output = run(
-            &mut confined(&place, &format!("--profile {file} drivers")),
-            0,
-        );
+        let output = run(&mut confined(&place, &format!("--costs {file} drivers")), 0);
         String::from_utf8(output.stderr).unwrap()
     };
     let warning = profile("long.toml");

@@ -2,6 +2,9 @@
 //! in `crates/profile`.
 
 use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
 
 use crate::place::{Place, run, text};
 use crate::schema::judge;
@@ -79,6 +82,104 @@ fn what_cannot_be_is_refused_in_words() {
         let refused = run(&mut place.cipherlane(&format!("profile {line}")), status);
         let said = text(&refused.stderr);
         assert!(said.contains(word), "{line}: {said}");
+    }
+}
+
+/// What a command printed as JSON with --profile; `None`, loudly, where nothing may be recorded.
+#[track_caller]
+fn profiled(schema: &str, command: &mut Command) -> Option<Value> {
+    let output = command.output().unwrap();
+    let said = text(&output.stderr);
+    if !output.status.success() && said.contains("perf_event_paranoid") {
+        eprintln!("SKIPPED: {said}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    judge(schema, &output.stdout);
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(printed["profile"]["event"].is_string(), "{printed}");
+    Some(printed)
+}
+
+/// The model of a device takes thousands of times as long as software for small requests: that is
+/// so on every machine, however busy.
+#[test]
+fn speed_says_why_a_driver_is_slower() {
+    let place = Place::new();
+    let line = "speed ctr(aes) --drivers software,dma:am335x --sizes 64 --batch 1 --seconds 0.3 \
+                --profile";
+    let Some(printed) = profiled("speed", &mut place.cipherlane(&format!("{line} --json"))) else {
+        return;
+    };
+    assert_eq!(printed["cells"].as_array().unwrap().len(), 2);
+    let [reason] = &printed["profile"]["reasons"].as_array().unwrap()[..] else {
+        panic!("{printed}");
+    };
+    assert_eq!(reason["slower"], "dma:am335x");
+    assert_eq!(reason["faster"], "software");
+    assert_eq!(
+        (&reason["place"], &reason["each"]),
+        (&"64 bytes".into(), &"request".into())
+    );
+    assert!(reason["times"].as_f64().unwrap() > 2.0, "{reason}");
+    let sentence = reason["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("Why dma:am335x is "), "{sentence}");
+    let grown = reason["phases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|phase| phase["clear"] == true && phase["difference"].as_f64().unwrap() > 0.0);
+    let title = grown.unwrap()["title"].as_str().unwrap();
+    assert!(
+        sentence.contains(&format!(": '{title}' takes ")),
+        "{sentence}"
+    );
+    // The kernels are those of the table: it is one process, with one set of instructions.
+    let mut denied = place.cipherlane(&format!("{line} --json"));
+    let denied = denied.env("CIPHERLANE_CPU_DISABLE", "avx2,vaes,vpclmulqdq,avx512,gfni");
+    let denied = profiled("speed", denied).unwrap();
+    let used = denied["machine"]["instructions"].to_string();
+    assert!(!used.contains("avx512") && !used.contains("vaes"), "{used}");
+    let shown = text(&run(&mut place.cipherlane(line), 0).stdout);
+    let prose = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        prose.contains("Why dma:am335x is ") && prose.contains("software"),
+        "{shown}"
+    );
+    assert!(
+        shown.lines().all(|line| line.chars().count() <= 80),
+        "{shown}"
+    );
+}
+
+#[test]
+fn speed_without_profile_records_nothing() {
+    let place = Place::new();
+    let line = "speed ecb(aes) --drivers software --sizes 64 --batch 1 --seconds 0.01 --json";
+    let printed: Value =
+        serde_json::from_slice(&run(&mut place.cipherlane(line), 0).stdout).unwrap();
+    assert!(printed.get("profile").is_none(), "{printed}");
+}
+
+#[test]
+fn esp_perf_says_why_single_packets_are_slower() {
+    let place = Place::new();
+    let line = "esp-perf --transform cbc-sha256 --direction seal --size 64 --threads 2 \
+                --multipacket 64 --seconds 0.5 --profile --json";
+    let Some(printed) = profiled("esp-perf", &mut place.cipherlane(line)) else {
+        return;
+    };
+    assert_eq!(printed["cells"].as_array().unwrap().len(), 4);
+    for reason in printed["profile"]["reasons"].as_array().unwrap() {
+        assert_eq!(
+            (&reason["case"], &reason["each"]),
+            (&"cbc-sha256, seal".into(), &"packet".into())
+        );
+        assert!(
+            reason["sentence"].as_str().unwrap().starts_with("Why "),
+            "{reason}"
+        );
+        assert_ne!(reason["slower"], reason["faster"]);
     }
 }
 

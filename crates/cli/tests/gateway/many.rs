@@ -79,14 +79,64 @@ fn ten_thousand_tunnels_start_and_carry() {
     assert!(rig.end(Host::A, Signal::TERM));
 }
 
-#[test]
-fn the_bench_of_many_tunnels_has_its_form() {
-    if rig().is_none() {
-        return;
-    }
-    if Command::new("iperf3").arg("-v").output().is_err() {
+/// Whether the bench can run here; where it cannot, that is said.
+fn can_bench() -> bool {
+    let is_here = rig().is_some();
+    let has_iperf = Command::new("iperf3").arg("-v").output().is_ok();
+    if is_here && !has_iperf {
         let message = "SKIPPED, gateway bench is NOT tested: iperf3 is not here\n";
         std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
+    }
+    is_here && has_iperf
+}
+
+/// The bare pair of devices does nothing for a packet that the gateway does not do, too: that the
+/// gateway is slower than it, and by packets, ciphers or system calls, is so on every machine.
+#[test]
+fn the_bench_says_why_the_gateway_is_slower_than_nothing() {
+    if !can_bench() {
+        return;
+    }
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_cipherlane"));
+    bench.args([
+        "gateway",
+        "bench",
+        "--peers",
+        "cipherlane,bare",
+        "--tests",
+        "tcp",
+    ]);
+    bench.args(["--rounds", "1", "--seconds", "3", "--profile", "--json"]);
+    let output = bench.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && said.contains("perf_event_paranoid") {
+        let message = format!("SKIPPED, --profile of gateway bench is NOT tested: {said}\n");
+        std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    crate::schema::judge("gateway-bench", &output.stdout);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["cells"].as_array().unwrap().len(), 2);
+    for reason in report["profile"]["reasons"].as_array().unwrap() {
+        assert_eq!(reason["case"], "TCP, 1 stream");
+        assert_eq!(reason["each"], "KB");
+        // The gateway's processes are there: nothing else enciphers.
+        let phases = reason["phases"].as_array().unwrap();
+        let cipher = phases.iter().find(|phase| phase["phase"] == "cipher");
+        let cipher = cipher.unwrap_or_else(|| panic!("{reason}"));
+        let of = |name: &str| cipher[name].as_f64().unwrap();
+        let (own, bare) = match reason["slower"].as_str().unwrap().starts_with("cipherlane") {
+            true => (of("b"), of("a")),
+            false => (of("a"), of("b")),
+        };
+        assert!(own > bare, "{reason}");
+    }
+}
+
+#[test]
+fn the_bench_of_many_tunnels_has_its_form() {
+    if !can_bench() {
         return;
     }
     let mut bench = Command::new(env!("CARGO_BIN_EXE_cipherlane"));

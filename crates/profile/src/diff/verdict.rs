@@ -1,6 +1,6 @@
 //! The difference in words, and what makes it doubtful.
 
-use super::{Row, Totals};
+use super::{Reason, Row, Totals};
 use crate::recording::{Recording, Unit};
 use crate::rules::Rules;
 
@@ -70,6 +70,35 @@ pub(super) fn verdict(
         })
         .collect();
     (text, advice)
+}
+
+/// Why B takes longer: the phases that grew, the largest first.
+pub(super) fn reason(rows: &[Row], each: &str, rules: &Rules) -> Option<Reason> {
+    let mut grown = rows.iter().filter(|row| row.clear && row.difference > 0.0);
+    let first = grown.next()?;
+    let mut text = format!(
+        "'{}' takes {} per {each} instead of {} ({})",
+        first.title,
+        amount(first.b),
+        amount(first.a),
+        change(first)
+    );
+    let others: Vec<String> = grown
+        .take(NAMED - 1)
+        .map(|row| format!("'{}' ({})", row.title, change(row)))
+        .collect();
+    if !others.is_empty() {
+        text += &format!(", then {}", others.join(" and "));
+    }
+    let phase = rules
+        .phases()
+        .iter()
+        .find(|phase| phase.name == first.phase)?;
+    Some(Reason {
+        title: phase.title.clone(),
+        text,
+        advice: phase.advice.clone(),
+    })
 }
 
 /// What makes the comparison of two recordings doubtful; two machines first.

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::records::{Happened, KERNEL, MARK, USER, What};
 use super::spaces::{Place, Spaces};
+use super::turns::{self, Parts};
 use crate::recording::{Kind, Sample, Thread};
 
 /// Nanoseconds of a slice.
@@ -33,6 +34,12 @@ pub(super) struct Collector {
     stack_numbers: HashMap<(u32, u32), u32>,
     thread_numbers: HashMap<u32, u32>,
     states: HashMap<u32, State>,
+    /// Where samples go by turns.
+    pub(super) turns: Option<Parts>,
+    /// The process whose threads are left out.
+    pub(super) left_out: Option<u32>,
+    /// Sum of the periods of all samples of processor time, also of those that are left out.
+    pub(super) ran: u64,
     slice: u64,
     pending: BTreeMap<(u32, Kind, u32), (u64, u64)>,
 }
@@ -63,6 +70,16 @@ impl Collector {
             tid,
             what,
         } = happened;
+        if let What::Ran { period, .. } = what {
+            self.ran = self.ran.saturating_add(period);
+        }
+        let of_thread = matches!(
+            what,
+            What::Ran { .. } | What::Stack { .. } | What::Out { .. } | What::In
+        );
+        if of_thread && self.left_out == Some(pid) {
+            return;
+        }
         match what {
             What::Ran { period, chain } => {
                 let stack = self.stack(pid, &chain);
@@ -120,6 +137,7 @@ impl Collector {
                 self.states.remove(&tid);
             }
             What::Lost { samples } => self.lost += samples,
+            What::Turn { of } => self.turn(time, of),
         }
     }
 
@@ -137,6 +155,10 @@ impl Collector {
             return;
         };
         let (Some((since, kind)), stack) = (state.out.take(), state.stack) else {
+            return;
+        };
+        // Who waits beyond a turn's ends has nothing to do with the work of the turn.
+        let Some(since) = turns::within(self.turns.as_ref(), since, kind) else {
             return;
         };
         let thread = self.thread(pid, tid);
@@ -159,6 +181,9 @@ impl Collector {
     /// Adds to what the slice has of the kind already. A wait belongs to the slice it began in,
     /// which may have passed: then it stands alone.
     fn sample(&mut self, time: u64, kind: Kind, thread: u32, stack: u32, ns: u64) {
+        if self.turns.as_ref().is_some_and(|turns| turns.now.is_none()) {
+            return;
+        }
         let begin = *self.begin.get_or_insert(time);
         let slice = time.saturating_sub(begin) / SLICE;
         if slice < self.slice {
@@ -179,6 +204,36 @@ impl Collector {
         let sum = self.pending.entry((thread, kind, stack)).or_default();
         sum.0 += 1;
         sum.1 += ns;
+    }
+
+    /// The turn ends, and the next one begins, if there is one. A part's time stands still between
+    /// its turns.
+    pub(super) fn turn(&mut self, time: u64, of: Option<u32>) {
+        let Some(now) = self.turns.as_ref().map(|turns| turns.now) else {
+            return;
+        };
+        if let Some((_, since)) = now {
+            let starved: Vec<(u32, u64)> = self
+                .states
+                .iter()
+                .filter_map(|(tid, state)| match state.out {
+                    Some((out, Kind::Ready)) => Some((*tid, out.max(since))),
+                    _ => None,
+                })
+                .collect();
+            for (tid, out) in starved {
+                let stack = self.states.get(&tid).map_or(0, |state| state.stack);
+                let thread = self.thread(0, tid);
+                self.sample(out, Kind::Ready, thread, stack, time.saturating_sub(out));
+            }
+            self.flush();
+        }
+        let samples = std::mem::take(&mut self.samples);
+        if let Some(turns) = &mut self.turns {
+            let behind = turns.change(time, of, samples);
+            self.begin = Some(time.saturating_sub(behind));
+            self.slice = behind / SLICE;
+        }
     }
 
     fn flush(&mut self) {

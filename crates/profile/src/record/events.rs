@@ -92,6 +92,15 @@ struct Way<'a> {
 impl Events {
     /// Opens events for `scope`, `rate` samples per second of processor time.
     pub(super) fn open(scope: Scope<'_>, at_exec: bool, rate: u64) -> Result<Self, Error> {
+        Self::open_some(scope, at_exec, rate, true)
+    }
+
+    /// The same for what runs already, without system calls, which costs those that make them.
+    pub(super) fn open_without_calls(scope: Scope<'_>, rate: u64) -> Result<Self, Error> {
+        Self::open_some(scope, false, rate, false)
+    }
+
+    fn open_some(scope: Scope<'_>, at_exec: bool, rate: u64, calls: bool) -> Result<Self, Error> {
         let mut way = Way {
             scope,
             at_exec,
@@ -111,7 +120,9 @@ impl Events {
         events.open_processor(&mut way, rate)?;
         if way.kernel {
             events.open_switches(&way)?;
-            events.open_calls(&way)?;
+            if calls {
+                events.open_calls(&way)?;
+            }
         }
         events.processor_time = way.counters(Software::TASK_CLOCK);
         events.faults = way.counters(Software::PAGE_FAULTS);

@@ -6,6 +6,7 @@
 //! | `events` | the kernel's events, as many as this user is allowed |
 //! | `records`, `share` | what the kernel's rings hold; rings that threads share |
 //! | `collect`, `spaces` | stacks and waits of what happened; which file an address is in |
+//! | `turns` | one recording for each of those who take turns |
 //! | `calls`, `stat` | system calls by name; what the machine did meanwhile |
 
 mod calls;
@@ -17,6 +18,7 @@ mod share;
 pub(crate) mod spaces;
 mod stat;
 mod target;
+pub mod turns;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -33,8 +35,10 @@ use self::records::Happened;
 use self::stat::Stat;
 use self::target::{Moved, Waiting};
 use crate::Error;
-use crate::recording::{Counters, Recording, SCHEMA, SystemCall, Unit, VERSION, Work};
-use crate::symbols;
+use crate::recording::{
+    Counters, Kind, Recording, SCHEMA, Sample, SystemCall, Unit, VERSION, Work,
+};
+use crate::symbols::{self, Named};
 
 /// Samples per second of processor time, unless the caller says otherwise. It is no divisor of
 /// what timers like.
@@ -103,35 +107,22 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
     session.collector.finish(now);
     let status = session.end(asked);
     let used = Snapshot::now(Usage::Process).since(&usage);
-    let counts = session.events.counts();
     let machine = Stat::now().since(stat);
-    let Session {
-        collector, events, ..
-    } = session;
-    if collector.samples.is_empty() {
+    if session.collector.samples.is_empty() {
         return Err(Error::Nothing(
             "the target used no processor; record for longer, or another process",
         ));
     }
-    let mut missing = events.missing.clone();
-    let named = symbols::resolve(
-        &collector.places,
-        &collector.stacks,
-        &collector.spaces.files,
-    );
-    missing.extend(named.missing);
-    let remap = |stack: u32| match stack.checked_sub(1) {
-        Some(at) => named.numbers[at as usize],
-        None => 0,
-    };
-    let mut samples = collector.samples;
-    for sample in &mut samples {
-        sample.stack = remap(sample.stack);
-    }
+    let samples = std::mem::take(&mut session.collector.samples);
+    let ended = Ended::new(session);
+    let samples = ended.samples(samples);
+    let Ended {
+        collector, named, ..
+    } = ended;
     let counters = Counters {
-        processor_ns: counts[0],
-        page_faults: counts[1],
-        migrations: counts[2],
+        processor_ns: ended.counts[0],
+        page_faults: ended.counts[1],
+        migrations: ended.counts[2],
         waits: collector.waits,
         preemptions: collector.preemptions,
         read_bytes: moved.read,
@@ -140,28 +131,13 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         machine_softirqs: machine.softirqs,
         machine_steal_ns: machine.steal_ns,
     };
-    let sampled: u64 = samples
-        .iter()
-        .filter(|sample| sample.kind == crate::recording::Kind::Cpu)
-        .map(|sample| sample.ns)
-        .sum();
-    // A sample of cycles stands for cycles: the exact processor time says how long one is.
-    if events.name == "cycles" && sampled > 0 {
-        let scale = counts[0] as f64 / sampled as f64;
-        for sample in &mut samples {
-            if sample.kind == crate::recording::Kind::Cpu {
-                sample.ns = (sample.ns as f64 * scale) as u64;
-            }
-        }
-    }
-    samples.sort_by_key(|sample| sample.at_ns);
     Ok(Recording {
         schema: SCHEMA.to_owned(),
         version: VERSION,
         machine: Machine::detect(),
         what: what(target),
         status,
-        event: events.name.to_owned(),
+        event: ended.event.to_owned(),
         period_ns: 1_000_000_000 / options.rate.max(1),
         wall_ns: wall.as_nanos() as u64,
         work: work(options, moved, &collector.calls),
@@ -169,7 +145,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         system_calls: system_calls(&collector.calls),
         lost: collector.lost,
         recorder_ns: used.cpu().as_nanos() as u64,
-        missing,
+        missing: ended.missing,
         threads: collector.threads,
         frames: named.frames,
         stacks: named.stacks,
@@ -223,15 +199,25 @@ impl Session {
             Target::Machine => Events::open(Scope::Machine, false, options.rate),
         };
         Ok(Self {
-            events: opened?,
             collector,
-            held: Vec::new(),
             command,
             process,
+            ..Self::over(opened?)
+        })
+    }
+
+    /// A session that ends when its owner says so.
+    fn over(events: Events) -> Self {
+        Self {
+            events,
+            collector: Collector::default(),
+            held: Vec::new(),
+            command: None,
+            process: None,
             switches: 0,
             calls: 0,
             counted: Instant::now(),
-        })
+        }
     }
 
     fn begin(&mut self) -> Result<(), Error> {
@@ -249,7 +235,10 @@ impl Session {
     /// Takes what the rings hold. What happened after the first ring was read may have an older
     /// companion in another one: it waits for the next turn.
     fn drain(&mut self) {
-        let now = monotonic();
+        self.drain_until(monotonic());
+    }
+
+    fn drain_until(&mut self, now: u64) {
         for (source, ring) in &mut self.events.rings {
             while let Some(record) = ring.next_record() {
                 match source {
@@ -302,6 +291,61 @@ impl Session {
             command.end(&started);
         }
         Some(command.status())
+    }
+}
+
+/// What is known when a recording has ended.
+struct Ended {
+    collector: Collector,
+    named: Named,
+    /// The event by which processor time was sampled.
+    event: &'static str,
+    missing: Vec<String>,
+    /// Processor time in nanoseconds, page faults, and moves between processors.
+    counts: [u64; 3],
+}
+
+impl Ended {
+    fn new(session: Session) -> Self {
+        let Session {
+            mut events,
+            collector,
+            ..
+        } = session;
+        let named = symbols::resolve(
+            &collector.places,
+            &collector.stacks,
+            &collector.spaces.files,
+        );
+        let mut missing = std::mem::take(&mut events.missing);
+        missing.extend(named.missing.iter().cloned());
+        Self {
+            collector,
+            named,
+            event: events.name,
+            missing,
+            counts: events.counts(),
+        }
+    }
+
+    /// Samples as a recording has them: in the order of time, in nanoseconds, with functions.
+    fn samples(&self, mut samples: Vec<Sample>) -> Vec<Sample> {
+        // A sample of cycles stands for cycles: the exact processor time says how long one is.
+        let scale = match self.event == "cycles" && self.collector.ran > 0 {
+            true => self.counts[0] as f64 / self.collector.ran as f64,
+            false => 1.0,
+        };
+        for sample in &mut samples {
+            sample.stack = match sample.stack.checked_sub(1) {
+                Some(at) => self.named.numbers[at as usize],
+                None => 0,
+            };
+            if sample.kind == Kind::Cpu && scale != 1.0 {
+                sample.ns = (sample.ns as f64 * scale) as u64;
+            }
+        }
+        samples.sort_by_key(|sample| sample.at_ns);
+        samples
     }
 }
 

@@ -68,6 +68,8 @@ pub(super) enum What {
     Ended,
     /// The ring had no room.
     Lost { samples: u64 },
+    /// It is somebody's turn from now on, or nobody's. No ring says that: the program does.
+    Turn { of: Option<u32> },
 }
 
 /// Reads from the front of a record.

@@ -9,26 +9,11 @@ use std::path::Path;
 use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, NativeEndian, UnwindSection};
 
 pub(crate) use self::chosen::chosen;
+use crate::elf::Elf;
 
 /// Starts and ends of the functions of a file, as offsets in the file, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Starts(Vec<(u64, u64)>);
-
-/// What a section header says.
-struct Section {
-    name: u32,
-    kind: u32,
-    address: u64,
-    offset: u64,
-    size: u64,
-}
-
-/// A part of the file that is loaded.
-struct Segment {
-    offset: u64,
-    address: u64,
-    size: u64,
-}
 
 impl Starts {
     /// Reads a file; nothing where it is not an ELF file of this kind of machine.
@@ -51,23 +36,11 @@ impl Starts {
 
 /// Starts and ends of all functions in the unwinding tables.
 fn functions(bytes: &[u8]) -> Option<Vec<(u64, u64)>> {
-    let (sections, segments, names) = headers(bytes)?;
-    let named = |wanted: &[u8]| {
-        sections.iter().find(|section| {
-            let name = bytes.get(names.offset as usize + section.name as usize..);
-            name.is_some_and(|name| name.starts_with(wanted) && name.get(wanted.len()) == Some(&0))
-        })
-    };
-    let table = named(b".eh_frame")?;
-    // Without contents in the file.
-    const NOBITS: u32 = 8;
-    if table.kind == NOBITS {
-        return None;
-    }
-    let end = table.offset.checked_add(table.size)?;
-    let data = bytes.get(table.offset as usize..end as usize)?;
+    let elf = Elf::parse(bytes)?;
+    let table = elf.section(b".eh_frame")?;
+    let data = elf.contents(table)?;
     let mut bases = BaseAddresses::default().set_eh_frame(table.address);
-    if let Some(text) = named(b".text") {
+    if let Some(text) = elf.section(b".text") {
         bases = bases.set_text(text.address);
     }
     let frames = EhFrame::from(EndianSlice::new(data, NativeEndian));
@@ -80,59 +53,11 @@ fn functions(bytes: &[u8]) -> Option<Vec<(u64, u64)>> {
         let Ok(entry) = partial.parse(EhFrame::cie_from_offset) else {
             continue;
         };
-        let address = entry.initial_address();
-        let segment = segments
-            .iter()
-            .find(|segment| address >= segment.address && address - segment.address < segment.size);
-        if let Some(segment) = segment {
-            let start = address - segment.address + segment.offset;
+        if let Some(start) = elf.offset(entry.initial_address()) {
             found.push((start, start.saturating_add(entry.len())));
         }
     }
     Some(found)
-}
-
-/// Section headers, loaded segments, and the section with the names of sections, of an ELF file
-/// of 64 bits and this machine's order of bytes (elf(5)).
-fn headers(bytes: &[u8]) -> Option<(Vec<Section>, Vec<Segment>, Section)> {
-    const LOAD: u32 = 1;
-    let order = if cfg!(target_endian = "little") { 1 } else { 2 };
-    if !bytes.starts_with(&[0x7f, b'E', b'L', b'F', 2, order]) {
-        return None;
-    }
-    let half = |at: usize| Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
-    let word = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
-    let long = |at: usize| Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
-    let row = |table: u64, size: u16, number: u16| {
-        let at = (table as usize).checked_add(usize::from(size) * usize::from(number));
-        // A row that begins in the file has at most 64 more bytes, which do not overflow.
-        at.filter(|at| *at < bytes.len())
-    };
-    let section = |number: u16| -> Option<Section> {
-        let at = row(long(40)?, half(58)?, number)?;
-        Some(Section {
-            name: word(at)?,
-            kind: word(at + 4)?,
-            address: long(at + 16)?,
-            offset: long(at + 24)?,
-            size: long(at + 32)?,
-        })
-    };
-    let segment = |number: u16| -> Option<Option<Segment>> {
-        let at = row(long(32)?, half(54)?, number)?;
-        Some((word(at)? == LOAD).then_some(Segment {
-            offset: long(at + 8)?,
-            address: long(at + 16)?,
-            size: long(at + 32)?,
-        }))
-    };
-    let sections = (0..half(60)?).map(section).collect::<Option<Vec<_>>>()?;
-    let segments = (0..half(56)?).map(segment).collect::<Option<Vec<_>>>()?;
-    Some((
-        sections,
-        segments.into_iter().flatten().collect(),
-        section(half(62)?)?,
-    ))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use cipherlane_gateway::status;
 use serde::Serialize;
 
 use super::measure::{self, Test};
+use super::reasoning::Turn;
 use super::rig::{OUTER, Rig, ip};
 use super::{BenchArgs, Stop};
 use crate::failure::Failure;
@@ -95,7 +96,7 @@ fn measure(args: &BenchArgs, count: u32, stop: &Stop) -> Result<Cell, Failure> {
     let begin = Instant::now();
     let status = status::ask(&status_socket(&rig, 0))?;
     let status_seconds = begin.elapsed().as_secs_f64();
-    let found = measure::run(&Test::Tcp(1), &rig, &flow, args.seconds, stop)?;
+    let found = measure::run(&Test::Tcp(1), &rig, &flow, args.seconds, Turn::NONE, stop)?;
     Ok(Cell {
         tunnels: count,
         start_seconds: started[0],

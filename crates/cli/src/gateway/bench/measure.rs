@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Stop;
+use super::reasoning::Turn;
 use super::rig::{Rig, call};
 use crate::failure::Failure;
 
@@ -63,6 +64,8 @@ pub(crate) struct Found {
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
     pub(crate) lost: f64,
+    /// That arrived altogether.
+    pub(crate) bytes: f64,
 }
 
 /// A test of a VPN in one round.
@@ -113,14 +116,15 @@ pub(crate) fn run(
     rig: &Rig,
     flow: &Flow,
     seconds: u32,
+    turn: Turn<'_>,
     stop: &Stop,
 ) -> Result<Found, Failure> {
     match test {
         Test::Tcp(streams) => {
             let streams = streams.to_string();
-            iperf(rig, flow, seconds, &["-P", &streams], 1448.0)
+            iperf(rig, flow, seconds, &["-P", &streams], 1448.0, turn)
         }
-        Test::Udp(size) => udp(rig, flow, seconds, *size, stop),
+        Test::Udp(size) => udp(rig, flow, seconds, *size, turn, stop),
         Test::Ping(false) => ping(rig, flow, seconds),
         Test::Ping(true) => {
             let server = server(rig, flow)?;
@@ -168,10 +172,17 @@ fn client(rig: &Rig, flow: &Flow, seconds: u32, more: &[&str]) -> Command {
 }
 
 /// iperf3 once. `size`: bytes of a packet.
-fn iperf(rig: &Rig, flow: &Flow, seconds: u32, more: &[&str], size: f64) -> Result<Found, Failure> {
+fn iperf(
+    rig: &Rig,
+    flow: &Flow,
+    seconds: u32,
+    more: &[&str],
+    size: f64,
+    turn: Turn<'_>,
+) -> Result<Found, Failure> {
     let server = server(rig, flow)?;
     let before = rig.processor_seconds();
-    let text = call(&mut client(rig, flow, seconds, more))?;
+    let text = turn.of(|| call(&mut client(rig, flow, seconds, more)))?;
     let after = rig.processor_seconds();
     drop(server);
     let report: Value = serde_json::from_str(&text).map_err(|error| {
@@ -200,24 +211,33 @@ fn iperf(rig: &Rig, flow: &Flow, seconds: u32, more: &[&str], size: f64) -> Resu
             bytes => total / (bytes / 1e9),
         },
         lost: number(&received["lost_percent"]) / 100.0,
+        bytes,
         ..Found::default()
     })
 }
 
 /// The highest rate at which nothing is lost: doubled until there is loss, and then approached.
-fn udp(rig: &Rig, flow: &Flow, seconds: u32, size: u32, stop: &Stop) -> Result<Found, Failure> {
+fn udp(
+    rig: &Rig,
+    flow: &Flow,
+    seconds: u32,
+    size: u32,
+    turn: Turn<'_>,
+    stop: &Stop,
+) -> Result<Found, Failure> {
     let len = size.to_string();
     let try_rate = |rate: f64| {
         stop.check()?;
         let bits = format!("{:.0}", rate * f64::from(size) * 8.0);
         let more = ["-u", "-l", &len, "-b", &bits, "-w", "4M"];
-        iperf(rig, flow, seconds.min(2), &more, f64::from(size))
+        iperf(rig, flow, seconds.min(2), &more, f64::from(size), turn)
     };
-    let mut best = Found::default();
+    let (mut best, mut bytes) = (Found::default(), 0.0);
     let (mut low, mut high) = (0.0, None);
     let mut rate = 20_000.0;
     for _ in 0..9 {
         let found = try_rate(rate)?;
+        bytes += found.bytes;
         let is_reached = found.packets_per_second > 0.9 * rate;
         if found.lost <= NO_LOSS && found.packets_per_second > best.packets_per_second {
             best = found;
@@ -232,7 +252,7 @@ fn udp(rig: &Rig, flow: &Flow, seconds: u32, size: u32, stop: &Stop) -> Result<F
             Some(high) => (low.max(high / 4.0) + high) / 2.0,
         };
     }
-    Ok(best)
+    Ok(Found { bytes, ..best })
 }
 
 fn ping(rig: &Rig, flow: &Flow, seconds: u32) -> Result<Found, Failure> {

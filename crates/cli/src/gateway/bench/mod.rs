@@ -6,6 +6,7 @@
 //! | `peers` | how each VPN is set up between them |
 //! | `measure` | one test: iperf3 or ping, and the processor time of all processes concerned |
 //! | `report` | medians, the table, JSON and the sentence |
+//! | `reasoning` | `--profile`: why the gateway or another VPN is slower |
 //! | `limit` | a small router: a part of a processor, and an old one |
 //! | `many` | `--tunnels`: start, memory and speed with many tunnels |
 //!
@@ -16,6 +17,7 @@ mod limit;
 mod many;
 mod measure;
 mod peers;
+mod reasoning;
 mod report;
 mod rig;
 
@@ -30,6 +32,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::failure::Failure;
 use measure::{Flow, Sample, Test};
 use peers::Peer;
+use reasoning::Reasoning;
 use rig::Rig;
 
 /// In two namespaces of this machine
@@ -68,6 +71,11 @@ pub(crate) struct BenchArgs {
     /// This program as wireguard-go, instead of the one that is installed
     #[arg(long, value_name = "FILE")]
     wireguard_go: Option<PathBuf>,
+    /// Record the processes of each VPN, and those that send, while TCP and UDP are sent; and say
+    /// by phase of the work why the gateway or another VPN is slower; docs/profile.md explains
+    /// the phases
+    #[arg(long, conflicts_with = "tunnels")]
+    profile: bool,
     /// Write JSON to this file, or to standard output, and the table then to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
@@ -118,6 +126,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     let tests = Test::chosen(&args.tests)?;
     let (present, absent) = peers::chosen(args)?;
     let stop = Stop::new()?;
+    let mut reasoning = Reasoning::start(args.profile)?;
     let mut samples: Vec<Sample> = Vec::new();
     let mut failed: Vec<(Peer, String)> = Vec::new();
     for round in 0..args.rounds as usize {
@@ -131,7 +140,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
                 round + 1,
                 args.rounds
             );
-            match turn_of(peer, args, &tests, &stop) {
+            match turn_of(peer, args, &tests, &mut reasoning, &stop) {
                 Ok(found) => samples.extend(found),
                 Err(failure) => {
                     stop.check()?;
@@ -142,7 +151,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let report = report::Report::new(&samples, args);
+    let reasons = reasoning.finish(&samples)?;
+    let report = report::Report::new(&samples, args, reasons);
     report.show(args.json.as_deref(), &absent, &failed)?;
     let ours_failed = failed
         .iter()
@@ -155,6 +165,7 @@ fn turn_of(
     peer: &Peer,
     args: &BenchArgs,
     tests: &[Test],
+    reasoning: &mut Reasoning,
     stop: &Stop,
 ) -> Result<Vec<Sample>, Failure> {
     let mut rig = Rig::up(args)?;
@@ -166,7 +177,9 @@ fn turn_of(
     let mut samples = Vec::new();
     for test in tests {
         stop.check()?;
-        let found = measure::run(test, &rig, &flow, args.seconds, stop)?;
+        let found = reasoning.record(peer, *test, |turn| {
+            measure::run(test, &rig, &flow, args.seconds, turn, stop)
+        })?;
         samples.push(Sample {
             peer: peer.name(),
             transform: peers::transform(peer),

@@ -9,6 +9,7 @@ use super::measure::{Found, Sample, Test};
 use super::peers::Peer;
 use crate::failure::Failure;
 use crate::output;
+use crate::profile::reasons::Reasons;
 
 /// Rounds that differ by more than this part of their median make a cell noisy.
 const NOISY: f64 = 0.25;
@@ -18,12 +19,17 @@ const NOISY: f64 = 0.25;
 pub(crate) struct Report {
     machine: String,
     cells: Vec<Cell>,
+    /// Why some are slower than others, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Reasons>,
 }
 
 /// One VPN in one test.
 #[derive(Serialize)]
 struct Cell {
     peer: &'static str,
+    #[serde(skip)]
+    title: String,
     /// tcp, udp or ping.
     test: &'static str,
     /// Streams of TCP; for ping, those that load the tunnel.
@@ -52,7 +58,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Report {
-    pub(crate) fn new(samples: &[Sample], args: &BenchArgs) -> Report {
+    pub(crate) fn new(samples: &[Sample], args: &BenchArgs, profile: Option<Reasons>) -> Report {
         let rounds = args.rounds as usize;
         let mut cells: Vec<Cell> = Vec::new();
         for (place, sample) in samples.iter().enumerate() {
@@ -69,6 +75,7 @@ impl Report {
         Report {
             machine: machine(args),
             cells,
+            profile,
         }
     }
 
@@ -87,6 +94,7 @@ impl Report {
             text += &format!("Failed: {}: {why}\n", peer.name());
         }
         text += &output::wrap("", &self.sentence());
+        text += &self.profile.as_ref().map(Reasons::text).unwrap_or_default();
         deliver("gateway-bench", self, &text, json)
     }
 
@@ -111,7 +119,7 @@ impl Report {
             table.add_row([
                 cell.peer.to_owned(),
                 cell.transform.clone(),
-                cell.title(),
+                cell.title.clone(),
                 number(cell.bits_per_second / 1e9, 2),
                 match cell.test {
                     "udp" => number(cell.packets_per_second, 0),
@@ -190,15 +198,14 @@ pub(super) fn deliver(
     }
 }
 
-impl Cell {
-    fn title(&self) -> String {
-        match (self.test, self.streams) {
-            ("tcp", 1) => "TCP, 1 stream".to_owned(),
-            ("tcp", streams) => format!("TCP, {streams} streams"),
-            ("udp", _) => format!("UDP, {} B, no loss", self.size),
-            (_, 0) => "ping, idle".to_owned(),
-            _ => "ping, loaded".to_owned(),
-        }
+/// A test in words.
+pub(super) fn title(test: Test) -> String {
+    match test {
+        Test::Tcp(1) => "TCP, 1 stream".to_owned(),
+        Test::Tcp(streams) => format!("TCP, {streams} streams"),
+        Test::Udp(size) => format!("UDP, {size} B, no loss"),
+        Test::Ping(false) => "ping, idle".to_owned(),
+        Test::Ping(true) => "ping, loaded".to_owned(),
     }
 }
 
@@ -219,6 +226,7 @@ fn cell(sample: &Sample, all: &[Found], rounds: usize) -> Cell {
     });
     Cell {
         peer: sample.peer,
+        title: title(sample.test),
         test,
         streams,
         size,

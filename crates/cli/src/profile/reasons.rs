@@ -1,0 +1,324 @@
+//! `--profile` of the commands that measure: what takes turns is recorded meanwhile, and of each
+//! pair of results that differ it is told why.
+
+use cipherlane_measure::watcher::Watcher;
+use cipherlane_profile::diff::{Diff, Row};
+use cipherlane_profile::record::turns::{Turns, Whose};
+use cipherlane_profile::recording::{Kind, Recording, Unit, Work};
+use cipherlane_profile::rules::Rules;
+use serde::Serialize;
+
+use super::summary::clean;
+use crate::failure::Failure;
+use crate::output::{self, styled, wrap};
+
+/// Times as slow that a result is at least, beyond its noise, before it is told why.
+const LEAST: f64 = 1.03;
+
+/// Records while others measure.
+#[derive(Debug)]
+pub(crate) struct Profiler {
+    turns: Turns,
+    /// Of each number: how much was done in its turns.
+    work: Vec<u64>,
+    pairs: Vec<Pair>,
+    time: Time,
+}
+
+/// Which time is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Time {
+    /// That of processors, and that of waits.
+    All,
+    /// That of processors alone.
+    Processor,
+}
+
+/// Two results, one of which is slower.
+#[derive(Clone, Debug)]
+pub(crate) struct Pair {
+    /// What was measured, such as `gcm(aes), 128-bit key, encrypt`.
+    pub(crate) case: String,
+    /// Where in it, such as `64 bytes`.
+    pub(crate) place: String,
+    /// What times are divided by, such as `request`.
+    pub(crate) each: &'static str,
+    /// Its name and its number.
+    pub(crate) slower: (String, u32),
+    pub(crate) faster: (String, u32),
+    /// How many times as slow it is, at least, and in the median.
+    pub(crate) times: (f64, f64),
+    /// How the sentence begins: who is how many times slower than whom.
+    pub(crate) comparison: String,
+}
+
+/// The turns of the candidates of one measurement.
+#[derive(Debug)]
+pub(crate) struct Watched<'p> {
+    turns: &'p Turns,
+    first: u32,
+}
+
+/// Why results are slower than others.
+#[derive(Debug, Serialize)]
+pub(crate) struct Reasons {
+    /// The kernel's event that processor time was sampled by.
+    event: String,
+    /// Samples that were lost.
+    lost: u64,
+    /// What could not be recorded, and what would give it.
+    missing: Vec<String>,
+    reasons: Vec<Reason>,
+}
+
+/// Why one result is slower than another one.
+#[derive(Debug, Serialize)]
+struct Reason {
+    case: String,
+    place: String,
+    slower: String,
+    faster: String,
+    /// How many times as slow.
+    times: f64,
+    /// What times are divided by.
+    each: &'static str,
+    sentence: String,
+    /// The phase that the advice is for.
+    #[serde(skip)]
+    title: String,
+    advice: String,
+    /// As in `profile diff`: `a` is the faster one, `b` the slower one.
+    phases: Vec<Row>,
+}
+
+impl Profiler {
+    /// Records this process.
+    pub(crate) fn of_this_process() -> Result<Self, Failure> {
+        Self::start(Whose::Own, Time::All)
+    }
+
+    /// Records the processes that this thread starts from now on, and compares their processor
+    /// time: who works in a chain waits for the others.
+    pub(crate) fn of_started_processes() -> Result<Self, Failure> {
+        Self::start(Whose::Started, Time::Processor)
+    }
+
+    fn start(whose: Whose, time: Time) -> Result<Self, Failure> {
+        Ok(Self {
+            turns: Turns::start(whose)?,
+            work: Vec::new(),
+            pairs: Vec::new(),
+            time,
+        })
+    }
+
+    /// The first of `count` numbers that nobody has yet.
+    pub(crate) fn numbers(&mut self, count: usize) -> u32 {
+        let first = self.work.len();
+        self.work.resize(first + count, 0);
+        first as u32
+    }
+
+    /// For a measurement whose candidates have the numbers from `first` on.
+    pub(crate) fn watch(&self, first: u32) -> Watched<'_> {
+        Watched {
+            turns: &self.turns,
+            first,
+        }
+    }
+
+    /// So much was done by the one with that number, in all its turns since the last call.
+    pub(crate) fn done(&mut self, number: u32, amount: u64) {
+        self.work[number as usize] += amount;
+    }
+
+    /// Asks for a reason, unless the difference is within the noise.
+    pub(crate) fn ask(&mut self, pair: Pair) {
+        if pair.times.0 >= LEAST {
+            self.pairs.push(pair);
+        }
+    }
+
+    /// Ends the recording, and finds the reasons.
+    pub(crate) fn finish(self) -> Result<Reasons, Failure> {
+        let rules = Rules::built_in();
+        let mut recorded = self.turns.finish()?;
+        let any = recorded.values().next();
+        let mut reasons = Reasons {
+            event: any.map_or_else(String::new, |recording| recording.event.clone()),
+            lost: any.map_or(0, |recording| recording.lost),
+            missing: any.map_or_else(Vec::new, |recording| recording.missing.clone()),
+            reasons: Vec::new(),
+        };
+        for (number, recording) in &mut recorded {
+            recording.work = Some(self.work[*number as usize])
+                .filter(|amount| *amount > 0)
+                .map(|amount| Work {
+                    amount,
+                    unit: Unit::Operation,
+                    source: "measured".to_owned(),
+                });
+            if self.time == Time::Processor {
+                recording.samples.retain(|sample| sample.kind == Kind::Cpu);
+            }
+        }
+        let known = |number: u32| {
+            let recording = recorded.get(&number);
+            recording.filter(|recording| recording.work.is_some())
+        };
+        for pair in self.pairs {
+            if let (Some(faster), Some(slower)) = (known(pair.faster.1), known(pair.slower.1)) {
+                reasons.reasons.extend(pair.reason(faster, slower, &rules));
+            }
+        }
+        Ok(reasons)
+    }
+}
+
+impl Watcher for Watched<'_> {
+    fn begins(&self, number: usize) {
+        self.turns.begin(self.first + number as u32);
+    }
+
+    fn ended(&self) {
+        self.turns.end();
+    }
+
+    fn joins(&self) {
+        self.turns.join();
+    }
+}
+
+impl Pair {
+    /// `None` where no phase differs beyond the noise.
+    fn reason(self, faster: &Recording, slower: &Recording, rules: &Rules) -> Option<Reason> {
+        let diff = Diff::new(faster, slower, rules);
+        let found = diff.reason(self.each, rules)?;
+        let sentence = format!("{}: {}.", self.comparison, found.text);
+        Some(Reason {
+            case: self.case,
+            place: self.place,
+            slower: self.slower.0,
+            faster: self.faster.0,
+            times: self.times.1,
+            each: self.each,
+            sentence,
+            title: found.title,
+            advice: found.advice,
+            phases: diff.phases,
+        })
+    }
+}
+
+impl Reasons {
+    /// The sentences by case, and each advice once.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("\n{}\n", styled(output::STRONG, "Why"));
+        if self.reasons.is_empty() {
+            text += &wrap(
+                "",
+                "No result is slower than another one for a reason beyond the noise; measure for \
+                 longer (--seconds), or while the machine is quiet.",
+            );
+        }
+        for of_case in self.reasons.chunk_by(|a, b| a.case == b.case) {
+            text += &wrap("", &of_case[0].case);
+            for reason in of_case {
+                text += &wrap("  ", &clean(&reason.sentence));
+            }
+        }
+        let mut told: Vec<&str> = Vec::new();
+        for reason in &self.reasons {
+            if !told.contains(&reason.title.as_str()) {
+                told.push(&reason.title);
+                text += &wrap("", &format!("{}: {}", reason.title, reason.advice));
+            }
+        }
+        if self.lost > 0 {
+            text += &wrap(
+                "",
+                &format!("{} samples were lost: the rings were full.", self.lost),
+            );
+        }
+        for missing in &self.missing {
+            text += &wrap("", &clean(&format!("Missing: {missing}.")));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn kept(name: &str) -> Recording {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("../profile/tests/recordings")
+            .join(format!("{name}.json"));
+        let mut recording = Recording::open(&path).unwrap();
+        recording.work = Some(Work {
+            amount: 1000,
+            unit: Unit::Operation,
+            source: "a test".to_owned(),
+        });
+        recording
+    }
+
+    fn pair(least: f64) -> Pair {
+        Pair {
+            case: "gcm(aes), encrypt".to_owned(),
+            place: "64 bytes".to_owned(),
+            each: "request",
+            slower: ("b".to_owned(), 1),
+            faster: ("a".to_owned(), 0),
+            times: (least, least + 0.5),
+            comparison: "Why b is 2 times slower than a at 64 bytes".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_reason_names_the_phase_and_says_what_to_do() {
+        let rules = Rules::built_in();
+        let reason = pair(2.0).reason(&kept("openssl-speed"), &kept("wireguard-go"), &rules);
+        let reason = reason.unwrap();
+        assert!(
+            reason
+                .sentence
+                .starts_with("Why b is 2 times slower than a at 64 bytes: '")
+                && reason.sentence.contains(" per request instead of "),
+            "{}",
+            reason.sentence
+        );
+        assert!(reason.sentence.contains(&format!("'{}'", reason.title)));
+        let again = pair(2.0).reason(&kept("openssl-speed"), &kept("wireguard-go"), &rules);
+        let reasons = Reasons {
+            event: "cpu-clock".to_owned(),
+            lost: 0,
+            missing: Vec::new(),
+            reasons: vec![reason, again.unwrap()],
+        };
+        let text = reasons.text();
+        assert_eq!(text.matches("gcm(aes), encrypt").count(), 1, "{text}");
+        let advice = format!("{}: ", reasons.reasons[0].title);
+        assert_eq!(text.matches(&advice).count(), 1, "{text}");
+    }
+
+    #[test]
+    fn nothing_is_said_inside_the_noise() {
+        let rules = Rules::built_in();
+        let same = pair(2.0).reason(&kept("pipe"), &kept("pipe"), &rules);
+        assert!(same.is_none());
+        let Ok(mut profiler) = Profiler::of_this_process() else {
+            eprintln!("SKIPPED: performance events are refused here");
+            return;
+        };
+        profiler.ask(pair(1.01));
+        assert!(profiler.pairs.is_empty());
+        profiler.ask(pair(1.1));
+        assert_eq!(profiler.pairs.len(), 1);
+        // Of what had no turn nothing is known.
+        assert!(profiler.finish().unwrap().reasons.is_empty());
+    }
+}
