@@ -76,14 +76,6 @@ enum cle_opcode {
 	CLE_OP_WIPE_KEY = 4,
 };
 
-enum cle_algorithm {
-	CLE_ECB_AES = 0,
-	CLE_CBC_AES = 1,
-	CLE_CTR_AES = 2,
-	CLE_XTS_AES = 3,
-	CLE_ALGORITHMS
-};
-
 struct cle_operation {
 	u8 opcode;
 	u8 algorithm;

@@ -97,18 +97,57 @@ pub(crate) struct Place {
     len: u32,
 }
 
-/// Writes a result. `false`: some of it has no place in memory.
-pub(crate) fn write(memory: &GuestMemoryMmap, places: &[Place], mut bytes: &[u8]) -> bool {
-    for place in places {
-        let Some((part, rest)) = bytes.split_at_checked(place.len as usize) else {
-            return false;
-        };
-        if memory.write_slice(part, place.address).is_err() {
-            return false;
+/// Writes results one behind the other to places.
+pub(crate) struct Writer<'p> {
+    memory: &'p GuestMemoryMmap,
+    places: &'p [Place],
+    /// Bytes of the first place that are behind.
+    offset: u32,
+}
+
+impl<'p> Writer<'p> {
+    /// To the first byte of the first place.
+    pub(crate) fn new(memory: &'p GuestMemoryMmap, places: &'p [Place]) -> Writer<'p> {
+        Writer {
+            memory,
+            places,
+            offset: 0,
         }
-        bytes = rest;
     }
-    bytes.is_empty()
+
+    /// Writes. `false`: some of it has no place in memory. What comes next goes behind it in any
+    /// case.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
+        self.advance(bytes.len(), Some(bytes))
+    }
+
+    /// Leaves bytes as they are.
+    pub(crate) fn skip(&mut self, len: usize) -> bool {
+        self.advance(len, None)
+    }
+
+    fn advance(&mut self, mut len: usize, mut bytes: Option<&[u8]>) -> bool {
+        let mut is_written = true;
+        while len > 0 {
+            let Some(place) = self.places.first() else {
+                return false;
+            };
+            let part = len.min((place.len - self.offset) as usize);
+            if let Some((now, later)) = bytes.and_then(|bytes| bytes.split_at_checked(part)) {
+                let at = place.address.0.checked_add(u64::from(self.offset));
+                is_written &= at
+                    .is_some_and(|at| self.memory.write_slice(now, GuestAddress(at)).is_ok());
+                bytes = Some(later);
+            }
+            len -= part;
+            self.offset += part as u32;
+            if self.offset == place.len {
+                self.places = &self.places[1..];
+                self.offset = 0;
+            }
+        }
+        is_written
+    }
 }
 
 /// Reads a chain's bytes, each once.

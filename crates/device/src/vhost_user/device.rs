@@ -210,7 +210,7 @@ impl Device {
                 continue;
             }
             let (memory, batch) = (&self.memory, &mut self.batch);
-            if let Err(reason) = ring.serve(memory, batch, &self.sessions, &self.counters) {
+            if let Err(reason) = ring.serve(memory, batch, &mut self.sessions, &self.counters) {
                 self.give_up(index, &reason);
             }
         }

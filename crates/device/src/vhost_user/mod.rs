@@ -18,6 +18,8 @@
 //! | `ring` | a virtqueue: started, served in batches, stopped |
 //! | `chain` | the descriptors of a request, copied once |
 //! | `operation` | the header of a request |
+//! | `private` | operations that virtio does not have, for the project's own driver |
+//! | `copy` | a chain of a guest, copied and understood |
 //! | `batch` | what was taken from a ring at once, given to sessions, completed in order |
 //! | `sessions` | the guest's keys |
 //! | `budget` | the guest's processor time |
@@ -44,6 +46,7 @@ mod batch;
 mod budget;
 mod chain;
 mod connection;
+mod copy;
 mod counters;
 mod creation;
 mod device;
@@ -52,6 +55,7 @@ pub mod hostile;
 mod memory;
 mod message;
 mod operation;
+mod private;
 mod ring;
 mod server;
 mod sessions;

@@ -21,6 +21,7 @@ const CIPHER_ALONE: u32 = 1;
 pub(crate) enum Outcome {
     Ok = 0,
     Error = 1,
+    BadMessage = 2,
     NotSupported = 3,
     UnknownSession = 4,
 }
@@ -40,17 +41,20 @@ pub(crate) enum Refusal {
     Direction,
     /// Lengths that the algorithm does not take, or a driver that failed.
     Failed,
+    /// A tag that is not right.
+    Tag,
 }
 
 impl Refusal {
     /// All of them, in the order of the counters.
-    pub(crate) const ALL: [Refusal; 6] = [
+    pub(crate) const ALL: [Refusal; 7] = [
         Refusal::Malformed,
         Refusal::TooLong,
         Refusal::Operation,
         Refusal::Session,
         Refusal::Direction,
         Refusal::Failed,
+        Refusal::Tag,
     ];
 
     /// What `status` calls it.
@@ -62,6 +66,7 @@ impl Refusal {
             Refusal::Session => "unknown session",
             Refusal::Direction => "other direction",
             Refusal::Failed => "failed",
+            Refusal::Tag => "bad tag",
         }
     }
 
@@ -70,6 +75,7 @@ impl Refusal {
         match self {
             Refusal::Operation => Outcome::NotSupported,
             Refusal::Session => Outcome::UnknownSession,
+            Refusal::Tag => Outcome::BadMessage,
             _ => Outcome::Error,
         }
     }

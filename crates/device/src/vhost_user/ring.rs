@@ -191,7 +191,7 @@ impl Ring {
         &mut self,
         memory: &Memory,
         batch: &mut Batch,
-        sessions: &Sessions,
+        sessions: &mut Sessions,
         counters: &Counters,
     ) -> Result<(), String> {
         let Some(queue) = &mut self.queue else {
@@ -204,10 +204,10 @@ impl Ring {
             }
             error => error.to_string(),
         };
-        let taken = batch.take(queue, memory, sessions).map_err(wrong)?;
+        let taken = batch.take(queue, memory, sessions, counters).map_err(wrong)?;
         if taken > 0 {
             batch.run(sessions, counters);
-            batch.complete(queue, memory, counters).map_err(wrong)?;
+            batch.complete(queue, memory, sessions, counters).map_err(wrong)?;
         }
         self.is_pending = queue.enable_notification(memory).map_err(wrong)?;
         if taken > 0 {

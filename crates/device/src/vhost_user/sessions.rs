@@ -4,6 +4,7 @@ use cipherlane_core::{Direction, Framework, Session};
 use rustc_hash::FxHashMap;
 
 use super::creation::Creation;
+use super::private::Open;
 
 /// Runs work within which what is allocated belongs to keys.
 pub type KeepKeys = fn(&mut dyn FnMut());
@@ -11,7 +12,17 @@ pub type KeepKeys = fn(&mut dyn FnMut());
 /// A key with what it is for.
 pub(crate) struct Entry {
     pub(crate) session: Session,
-    pub(crate) direction: Direction,
+    /// `None`: both.
+    pub(crate) direction: Option<Direction>,
+}
+
+/// What a session is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Name {
+    /// By a number that was given out here.
+    Given(u64),
+    /// By a number that the guest has chosen.
+    Chosen(u32),
 }
 
 /// Sessions that a guest has opened.
@@ -24,6 +35,8 @@ pub(crate) struct Sessions {
     /// another session's key.
     next: u64,
     open: FxHashMap<u64, Entry>,
+    /// Those that the guest has opened on a data queue, by numbers of its own.
+    chosen: FxHashMap<u32, Entry>,
 }
 
 impl Sessions {
@@ -37,12 +50,23 @@ impl Sessions {
             limit,
             next,
             open: FxHashMap::default(),
+            chosen: FxHashMap::default(),
         }
     }
 
-    /// Opens one; its number.
-    pub(crate) fn open(&mut self, creation: &Creation<'_>) -> Result<u64, String> {
-        if self.open.len() >= self.limit {
+    /// How many may be open at once.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn make(
+        &self,
+        algorithm: &str,
+        key: &[u8],
+        tag_len: Option<usize>,
+        direction: Option<Direction>,
+    ) -> Result<Entry, String> {
+        if self.open.len() + self.chosen.len() >= self.limit {
             return Err(format!(
                 "more than {} sessions; --sessions allows more",
                 self.limit
@@ -50,19 +74,51 @@ impl Sessions {
         }
         let mut made = None;
         (self.keep_keys)(&mut || {
-            let builder = self.framework.session(creation.algorithm, creation.key);
+            let builder = self.framework.session(algorithm, key);
+            let builder = builder.map(|builder| match tag_len {
+                Some(bytes) => builder.tag_len(bytes),
+                None => builder,
+            });
             made = Some(builder.and_then(|builder| builder.open()));
         });
-        let session = match made {
-            Some(Ok(session)) => session,
-            Some(Err(error)) => return Err(error.to_string()),
-            None => return Err("keys have no memory".to_owned()),
-        };
+        match made {
+            Some(Ok(session)) => Ok(Entry { session, direction }),
+            Some(Err(error)) => Err(error.to_string()),
+            None => Err("keys have no memory".to_owned()),
+        }
+    }
+
+    /// Opens one; its number.
+    pub(crate) fn open(&mut self, creation: &Creation<'_>) -> Result<u64, String> {
+        let (key, direction) = (creation.key, Some(creation.direction));
+        let entry = self.make(creation.algorithm, key, None, direction)?;
         let number = self.next;
         self.next += 1;
-        let direction = creation.direction;
-        self.open.insert(number, Entry { session, direction });
+        self.open.insert(number, entry);
         Ok(number)
+    }
+
+    /// Opens one that the guest has a number for.
+    pub(crate) fn open_chosen(&mut self, open: &Open, key: &[u8]) -> Result<(), String> {
+        if self.chosen.contains_key(&open.number) {
+            return Err("a number of a session that is open".to_owned());
+        }
+        let tag_len = (open.tag_len > 0).then_some(open.tag_len);
+        let entry = self.make(open.algorithm, key, tag_len, None)?;
+        self.chosen.insert(open.number, entry);
+        Ok(())
+    }
+
+    /// Closes one that the guest has a number for. `false`: there is none of that number.
+    pub(crate) fn close_chosen(&mut self, number: u32) -> bool {
+        self.chosen.remove(&number).is_some()
+    }
+
+    /// Closes all that the guest has numbers for; how many there were.
+    pub(crate) fn close_all_chosen(&mut self) -> usize {
+        let count = self.chosen.len();
+        self.chosen.clear();
+        count
     }
 
     /// Closes one and wipes its key. `false`: there is none of that number.
@@ -72,13 +128,16 @@ impl Sessions {
 
     /// Closes all; how many there were.
     pub(crate) fn close_all(&mut self) -> usize {
-        let count = self.open.len();
+        let count = self.open.len() + self.close_all_chosen();
         self.open.clear();
         count
     }
 
-    /// The session of a number.
-    pub(crate) fn find(&self, number: u64) -> Option<&Entry> {
-        self.open.get(&number)
+    /// A session by its name.
+    pub(crate) fn find(&self, name: Name) -> Option<&Entry> {
+        match name {
+            Name::Given(number) => self.open.get(&number),
+            Name::Chosen(number) => self.chosen.get(&number),
+        }
     }
 }

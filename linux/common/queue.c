@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Slots, the queue before them, completions.
+ *
+ * Completions are taken by the tasklet alone. A reset takes its place and disables it.
+ */
+#include <linux/bitmap.h>
+#include <linux/scatterlist.h>
+
+#include "cipherlane.h"
+
+/* Requests that wait for room, beside those of users that can wait themselves. */
+#define CL_QUEUE	256
+/* Looks at a ring with nothing in it, under load, before interrupts are switched on again. */
+#define CL_POLLS	8
+/* Milliseconds between looks at the time. */
+#define CL_TICK		10
+/* Entries of a scatter list that are compared with those of another. */
+#define CL_COMPARED	16
+
+/* The device that serves; NULL if there is none. */
+struct cl_device __rcu *cl_active;
+
+void cl_watch_soon(struct cl_device *dev)
+{
+	queue_delayed_work(dev->workqueue, &dev->watch, msecs_to_jiffies(CL_TICK));
+}
+
+/* --- From the CryptoAPI to the device ------------------------------------------------- */
+
+static struct cl_slot *cl_take_slot(struct cl_device *dev, enum cl_operation operation,
+				    u32 session)
+{
+	struct cl_slot *slot = list_first_entry(&dev->free, struct cl_slot, list);
+
+	list_del(&slot->list);
+	dev->free_count--;
+	slot->phase = CL_SLOT_FILLING;
+	slot->turn++;
+	slot->epoch = dev->epoch;
+	slot->operation = operation;
+	slot->session = session;
+	slot->req = NULL;
+	slot->bounced = 0;
+	slot->units = 0;
+	return slot;
+}
+
+static void cl_fly(struct cl_device *dev, struct cl_slot *slot)
+{
+	slot->phase = CL_SLOT_FLYING;
+	slot->since = jiffies;
+	if (!dev->flying++) {
+		dev->progress = jiffies;
+		cl_watch_soon(dev);
+	}
+}
+
+/* Under the lock: a slot that was taken and is not needed. */
+static void cl_put_slot(struct cl_device *dev, struct cl_slot *slot)
+{
+	slot->phase = CL_SLOT_FREE;
+	slot->req = NULL;
+	list_add(&slot->list, &dev->free);
+	dev->free_count++;
+}
+
+void cl_release(struct cl_device *dev, struct cl_slot *slot)
+{
+	if (slot->bounced)
+		memzero_explicit(slot->bounce, slot->bounced);
+	spin_lock_bh(&dev->lock);
+	cl_put_slot(dev, slot);
+	spin_unlock_bh(&dev->lock);
+}
+
+/* Units for which there is room. */
+static u32 cl_room(struct cl_device *dev)
+{
+	u32 room = dev->ops->room(dev);
+
+	return room - min(room, dev->reserved);
+}
+
+static int cl_give_key(struct cl_device *dev, enum cl_operation operation, u32 session,
+		       struct cl_ctx *ctx)
+{
+	struct cl_slot *slot = cl_take_slot(dev, operation, session);
+	int ret = dev->ops->give_key(dev, slot, ctx);
+
+	if (ret)
+		cl_put_slot(dev, slot);
+	else
+		cl_fly(dev, slot);
+	return ret;
+}
+
+/* Has the device wipe keys that nobody uses any more. */
+static bool cl_wipe_stale(struct cl_device *dev)
+{
+	bool any = false;
+	u32 session;
+
+	while (dev->state == CL_UP && dev->free_count && cl_room(dev) >= 4) {
+		session = find_first_bit(dev->stale_sessions, dev->sessions);
+		if (session == dev->sessions ||
+		    cl_give_key(dev, CL_WIPE_KEY, session, NULL))
+			break;
+		__clear_bit(session, dev->stale_sessions);
+		any = true;
+	}
+	return any;
+}
+
+/* Units for a key: more than any transport needs. */
+#define CL_KEY_UNITS	4
+
+/*
+ * A slot for a request, behind its key if the device does not have that. -EAGAIN: no room
+ * now; -ENOKEY: no room for the key.
+ */
+static struct cl_slot *cl_reserve(struct cl_device *dev, struct cl_req *req,
+				  const struct cl_plan *plan)
+{
+	struct cl_ctx *ctx = req->ctx;
+	bool wants_key = ctx->epoch != dev->epoch;
+	struct cl_slot *slot;
+	u32 session;
+
+	if (dev->free_count < 1 + wants_key ||
+	    cl_room(dev) < plan->units + (wants_key ? CL_KEY_UNITS : 0))
+		return ERR_PTR(-EAGAIN);
+	if (wants_key) {
+		session = find_first_zero_bit(dev->used_sessions, dev->sessions);
+		if (session == dev->sessions)
+			return ERR_PTR(-ENOKEY);
+		if (cl_give_key(dev, CL_LOAD_KEY, session, ctx))
+			return ERR_PTR(-ENOKEY);
+		__set_bit(session, dev->used_sessions);
+		__clear_bit(session, dev->bad_sessions);
+		ctx->session = session;
+		ctx->epoch = dev->epoch;
+		cl_count(CL_STAT_KEYS);
+	} else if (test_bit(ctx->session, dev->bad_sessions)) {
+		return ERR_PTR(-ENOKEY);
+	}
+	slot = cl_take_slot(dev, req->encrypt ? CL_ENCRYPT : CL_DECRYPT, ctx->session);
+	slot->req = req;
+	slot->units = plan->units;
+	dev->reserved += plan->units;
+	return slot;
+}
+
+/* Maps, copies and gives a request. False: it is not with the device. */
+static bool cl_launch(struct cl_device *dev, struct cl_slot *slot, const struct cl_plan *plan)
+{
+	struct cl_ctx *ctx = slot->req->ctx;
+	bool filled, given;
+
+	slot->out_bounced = !plan->out_direct;
+	slot->bounced = plan->in_direct && plan->out_direct ? 0 :
+			max(slot->req->skip + slot->req->in_len, slot->req->out_len);
+	filled = !dev->ops->fill(dev, slot, plan);
+	if (filled)
+		cl_count(slot->bounced ? CL_STAT_BOUNCED : CL_STAT_ZERO_COPY);
+	spin_lock_bh(&dev->lock);
+	dev->reserved -= plan->units;
+	/* It may have been reset meanwhile. */
+	given = filled && dev->state == CL_UP && slot->epoch == dev->epoch &&
+		!dev->ops->give(dev, slot);
+	if (given) {
+		atomic_inc(&ctx->flying);
+		cl_fly(dev, slot);
+	}
+	spin_unlock_bh(&dev->lock);
+	if (!given) {
+		if (filled)
+			dev->ops->unfill(dev, slot);
+		cl_release(dev, slot);
+	}
+	return given;
+}
+
+
+/*
+ * Gives a request to the device, or has it wait for room. Returns what the CryptoAPI
+ * returns, -EINPROGRESS or -EBUSY; or -EAGAIN and the like: software shall do it.
+ */
+int cl_submit(struct cl_device *dev, struct cl_req *req)
+{
+	struct cl_slot *slot;
+	struct cl_plan plan;
+	int ret;
+
+	if (!dev->ops->plan(dev, req, &plan)) {
+		cl_count(CL_STAT_SOFTWARE_SHAPE);
+		return -EINVAL;
+	}
+	spin_lock_bh(&dev->lock);
+	if (dev->state != CL_UP) {
+		spin_unlock_bh(&dev->lock);
+		cl_count(CL_STAT_SOFTWARE_DOWN);
+		return -EIO;
+	}
+	req->ahead = dev->flying + crypto_queue_len(&dev->queue);
+	slot = dev->next || crypto_queue_len(&dev->queue) ? ERR_PTR(-EAGAIN) :
+							    cl_reserve(dev, req, &plan);
+	if (PTR_ERR_OR_ZERO(slot) == -EAGAIN) {
+		/* Back-pressure: a caller that can wait is told so, another one helps itself. */
+		ret = crypto_enqueue_request(&dev->queue, req->base);
+		if (ret != -ENOSPC)
+			cl_watch_soon(dev);
+		spin_unlock_bh(&dev->lock);
+		cl_count(ret == -ENOSPC ? CL_STAT_SOFTWARE_FULL :
+			 ret == -EBUSY ? CL_STAT_BACKLOGGED : CL_STAT_QUEUED);
+		return ret;
+	}
+	spin_unlock_bh(&dev->lock);
+	if (IS_ERR(slot)) {
+		cl_count(CL_STAT_SOFTWARE_KEY);
+		return PTR_ERR(slot);
+	}
+	if (!cl_launch(dev, slot, &plan)) {
+		cl_count(CL_STAT_SOFTWARE_DOWN);
+		return -EIO;
+	}
+	dev->ops->announce(dev);
+	return -EINPROGRESS;
+}
+
+/* Gives requests that wait to the device, as far as there is room: one doorbell for all. */
+void cl_pump(struct cl_device *dev)
+{
+	bool rings = false;
+
+	for (;;) {
+		struct crypto_async_request *backlog = NULL;
+		struct crypto_async_request *base;
+		struct cl_slot *slot;
+		struct cl_plan plan;
+		struct cl_req *req;
+		enum cl_stat why;
+		bool done = false;
+
+		spin_lock_bh(&dev->lock);
+		rings |= cl_wipe_stale(dev);
+		base = dev->next;
+		dev->next = NULL;
+		if (!base) {
+			backlog = crypto_get_backlog(&dev->queue);
+			base = crypto_dequeue_request(&dev->queue);
+		}
+		if (!base) {
+			spin_unlock_bh(&dev->lock);
+			break;
+		}
+		req = cl_req_of(base);
+		if (dev->state != CL_UP) {
+			slot = ERR_PTR(-EIO);
+			why = CL_STAT_SOFTWARE_DOWN;
+		} else if (!dev->ops->plan(dev, req, &plan)) {
+			slot = ERR_PTR(-EINVAL);
+			why = CL_STAT_SOFTWARE_SHAPE;
+		} else {
+			slot = cl_reserve(dev, req, &plan);
+			why = CL_STAT_SOFTWARE_KEY;
+		}
+		if (PTR_ERR_OR_ZERO(slot) == -EAGAIN) {
+			dev->next = base;
+			done = true;
+		}
+		spin_unlock_bh(&dev->lock);
+		/* It has left the queue of those that wait outside. */
+		if (backlog) {
+			local_bh_disable();
+			crypto_request_complete(backlog, -EINPROGRESS);
+			local_bh_enable();
+		}
+		if (done)
+			break;
+		if (IS_ERR(slot))
+			cl_finish_in_software(req, why);
+		else if (cl_launch(dev, slot, &plan))
+			rings = true;
+		else
+			cl_finish_in_software(req, CL_STAT_SOFTWARE_DOWN);
+	}
+	if (rings)
+		dev->ops->announce(dev);
+}
+
+/* A user's key is not used any more: the device shall wipe it. */
+void cl_forget_session(struct cl_ctx *ctx)
+{
+	struct cl_device *dev;
+	bool rings = false;
+
+	rcu_read_lock();
+	dev = rcu_dereference(cl_active);
+	if (dev && ctx->epoch) {
+		spin_lock_bh(&dev->lock);
+		if (ctx->epoch == dev->epoch) {
+			__set_bit(ctx->session, dev->stale_sessions);
+			rings = cl_wipe_stale(dev);
+		}
+		spin_unlock_bh(&dev->lock);
+		if (rings)
+			dev->ops->announce(dev);
+	}
+	rcu_read_unlock();
+	ctx->epoch = 0;
+}
+
+/* --- For the transports --------------------------------------------------------------- */
+
+/* Whether any of the first @len bytes of both lists are the same memory. */
+bool cl_overlaps(struct scatterlist *a, struct scatterlist *b, u32 len)
+{
+	struct scatterlist *x, *y;
+	u32 left_a, left_b;
+	int i, j;
+
+	if (a == b)
+		return true;
+	for (x = a, left_a = len, i = 0; x && left_a; x = sg_next(x), i++) {
+		u32 here = min(x->length, left_a);
+
+		left_a -= here;
+		for (y = b, left_b = len, j = 0; y && left_b; y = sg_next(y), j++) {
+			u32 there = min(y->length, left_b);
+
+			left_b -= there;
+			if (i == CL_COMPARED || j == CL_COMPARED)
+				return true;	/* too long to tell */
+			if (sg_phys(x) < sg_phys(y) + there && sg_phys(y) < sg_phys(x) + here)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Additional data and payload into the bounce buffer. */
+void cl_copy_in(struct cl_slot *slot)
+{
+	struct cl_req *req = slot->req;
+
+	sg_copy_to_buffer(req->src, sg_nents(req->src), slot->bounce, req->skip + req->in_len);
+}
+
+/* Under the lock: the device has ended a slot. */
+void cl_ended(struct cl_device *dev, struct cl_slot *slot, enum cl_result result,
+	      struct list_head *ended)
+{
+	slot->phase = CL_SLOT_ENDED;
+	slot->result = result;
+	list_add_tail(&slot->list, ended);
+	dev->flying--;
+	dev->progress = jiffies;
+}
+
+/* By the handler of the interrupt, which has switched interrupts off. */
+void cl_interrupted(struct cl_device *dev)
+{
+	cl_count(CL_STAT_INTERRUPTS);
+	dev->interrupted = true;
+	tasklet_schedule(&dev->tasklet);
+}
+
+/* --- From the device to the CryptoAPI ------------------------------------------------- */
+
+static void cl_end_key(struct cl_device *dev, struct cl_slot *slot)
+{
+	spin_lock_bh(&dev->lock);
+	if (slot->epoch == dev->epoch) {
+		if (slot->operation == CL_WIPE_KEY)
+			__clear_bit(slot->session, dev->used_sessions);
+		else if (slot->result != CL_DONE)
+			__set_bit(slot->session, dev->bad_sessions);
+	}
+	spin_unlock_bh(&dev->lock);
+	dev->ops->wipe_copy(dev, slot);
+}
+
+void cl_end(struct cl_device *dev, struct list_head *ended)
+{
+	struct cl_slot *slot, *next;
+
+	list_for_each_entry_safe(slot, next, ended, list) {
+		struct cl_req *req = slot->req;
+
+		list_del(&slot->list);
+		if (!req) {
+			cl_end_key(dev, slot);
+			cl_release(dev, slot);
+			continue;
+		}
+		dev->ops->unfill(dev, slot);
+		if (slot->result == CL_DONE || slot->result == CL_BAD_TAG) {
+			cl_finish(slot);
+		} else {
+			/* It had the key, and does not: it has begun anew without a word. */
+			if (slot->result == CL_NO_SESSION && slot->epoch == dev->epoch &&
+			    !test_bit(slot->session, dev->bad_sessions))
+				WRITE_ONCE(dev->broken, true);
+			atomic_dec(&req->ctx->flying);
+			cl_finish_in_software(req, CL_STAT_SOFTWARE_FAILED);
+		}
+		cl_release(dev, slot);
+	}
+}
+
+static void cl_tasklet(struct tasklet_struct *tasklet)
+{
+	struct cl_device *dev = from_tasklet(dev, tasklet, tasklet);
+	LIST_HEAD(ended);
+	u32 found;
+
+	found = dev->ops->collect(dev, &ended);
+	dev->seen += found;
+	if (!found && dev->interrupted)
+		cl_count(CL_STAT_SPURIOUS_INTERRUPTS);
+	if (found && dev->kicked && !dev->interrupted)
+		cl_count(CL_STAT_LOST_INTERRUPTS);
+	dev->interrupted = false;
+	dev->kicked = false;
+	cl_end(dev, &ended);
+	cl_pump(dev);
+	if (READ_ONCE(dev->broken))
+		mod_delayed_work(dev->workqueue, &dev->watch, 0);
+
+	/* Under load the next ones are there soon, and an interrupt costs more than a look. */
+	dev->idle_polls = found ? 0 : dev->idle_polls + 1;
+	if (READ_ONCE(dev->flying) > 1 && dev->idle_polls < CL_POLLS) {
+		cl_count(CL_STAT_POLLS);
+		tasklet_schedule(&dev->tasklet);
+		return;
+	}
+	dev->idle_polls = 0;
+	if (!dev->ops->listen(dev))
+		tasklet_schedule(&dev->tasklet);
+	if (!READ_ONCE(dev->flying))
+		wake_up(&dev->idle);
+}
+
+/* --- The beginning -------------------------------------------------------------------- */
+
+static u32 cl_epochs;
+
+/* After what the device says of itself was read. Its slots are added then. */
+int cl_queue_init(struct cl_device *dev, struct device *parent, const struct cl_ops *ops,
+		  unsigned int depth)
+{
+	dev->parent = parent;
+	dev->ops = ops;
+	spin_lock_init(&dev->lock);
+	INIT_LIST_HEAD(&dev->free);
+	init_waitqueue_head(&dev->idle);
+	tasklet_setup(&dev->tasklet, cl_tasklet);
+	INIT_DELAYED_WORK(&dev->watch, cl_watch);
+	crypto_init_queue(&dev->queue, CL_QUEUE);
+	dev->state = CL_DOWN;
+	dev->retry = jiffies;
+	/* Far from those of other devices: a key that was loaded there is not here. */
+	cl_epochs += 1 << 20;
+	dev->epoch = cl_epochs;
+	dev->bounce_len = (size_t)clamp(cl_bounce_kib, 4U, 1024U) << 10;
+	dev->slots = devm_kcalloc(parent, depth, sizeof(*dev->slots), GFP_KERNEL);
+	dev->used_sessions = devm_bitmap_zalloc(parent, dev->sessions, GFP_KERNEL);
+	dev->stale_sessions = devm_bitmap_zalloc(parent, dev->sessions, GFP_KERNEL);
+	dev->bad_sessions = devm_bitmap_zalloc(parent, dev->sessions, GFP_KERNEL);
+	if (!dev->slots || !dev->used_sessions || !dev->stale_sessions || !dev->bad_sessions)
+		return -ENOMEM;
+	dev->workqueue = alloc_workqueue(CL_NAME, WQ_MEM_RECLAIM | WQ_HIGHPRI, 1);
+	return dev->workqueue ? 0 : -ENOMEM;
+}
+
+/* Memory is there from the beginning: a request that writes a page out must not need any. */
+void cl_add_slot(struct cl_device *dev, struct cl_slot *slot, void *bounce, void *transport)
+{
+	slot->id = slot - dev->slots;
+	slot->bounce = bounce;
+	slot->transport = transport;
+	list_add_tail(&slot->list, &dev->free);
+	dev->free_count++;
+	dev->depth++;
+}
