@@ -18,7 +18,14 @@ pub(crate) fn algorithms() -> Suggest {
 /// Drivers, and each model of a device as one.
 pub(crate) fn drivers() -> Suggest {
     let drivers = [
-        "software", "cores", "openssl", "gcrypt", "ipsec_mb", "af_alg", "auto",
+        "software",
+        "cores",
+        "openssl",
+        "gcrypt",
+        "ipsec_mb",
+        "af_alg",
+        "cryptodev",
+        "auto",
     ];
     let models = model::Settings::presets();
     let models = models.iter().map(|preset| format!("{PREFIX}{preset}"));

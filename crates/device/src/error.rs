@@ -42,6 +42,15 @@ pub enum Error {
         remedy: &'static str,
     },
 
+    /// A device could not be made.
+    #[error("cannot serve '{}': {problem}", path.display())]
+    Device {
+        /// The device.
+        path: PathBuf,
+        /// Why, and what to do.
+        problem: String,
+    },
+
     /// The system refused something.
     #[error("cannot {doing}: {source}")]
     System {

@@ -9,6 +9,7 @@
 //! | [`gcrypt`] | `gcrypt` | the caller's core, by libgcrypt where it is present |
 //! | [`ipsec_mb`] | `ipsec-mb` | the caller's core, by intel-ipsec-mb where it is present |
 //! | [`af_alg`] | `af-alg` | where the kernel has the implementation: the caller's core, or a device |
+//! | [`cryptodev`] | `cryptodev` | where `/dev/crypto` has it |
 //!
 //! [`framework`] registers all of them; [`builder`] does too, and takes drivers of the caller's
 //! beside them. `foreign` is what drivers over foreign libraries share. All features are on by
@@ -21,6 +22,8 @@ pub mod af_alg;
 #[cfg(feature = "cores")]
 #[allow(unsafe_code)]
 pub mod cores;
+#[cfg(feature = "cryptodev")]
+pub mod cryptodev;
 #[cfg(feature = "dma")]
 #[allow(unsafe_code)]
 pub mod dma;
@@ -49,7 +52,7 @@ use cipherlane_core::{Config, Error, Framework, FrameworkBuilder};
 
 /// [`Config::load`], and after it the variables of the drivers: `CIPHERLANE_CORES`,
 /// `CIPHERLANE_DMA`, `CIPHERLANE_OPENSSL_LIBRARY`, `CIPHERLANE_GCRYPT_LIBRARY`, `CIPHERLANE_IPSEC_MB_LIBRARY`,
-/// `CIPHERLANE_AF_ALG`.
+/// `CIPHERLANE_AF_ALG`, `CIPHERLANE_CRYPTODEV`.
 pub fn load_config(file: Option<&std::path::Path>) -> Result<Config, Error> {
     #[cfg_attr(
         not(any(feature = "cores", feature = "dma", feature = "foreign")),
@@ -68,6 +71,8 @@ pub fn load_config(file: Option<&std::path::Path>) -> Result<Config, Error> {
     ipsec_mb::IpsecMb::environment(&mut config);
     #[cfg(feature = "af-alg")]
     af_alg::Settings::environment(&mut config);
+    #[cfg(feature = "cryptodev")]
+    cryptodev::Settings::environment(&mut config);
     Ok(config)
 }
 
@@ -85,6 +90,8 @@ const WITH_SETTINGS: &[&str] = &[
     "ipsec_mb",
     #[cfg(feature = "af-alg")]
     "af_alg",
+    #[cfg(feature = "cryptodev")]
+    "cryptodev",
 ];
 
 /// A framework with every driver there is, under the given settings.
@@ -121,6 +128,8 @@ pub fn builder(config: Config) -> Result<FrameworkBuilder, Error> {
         .into_iter()
         .map(Arc::new))
     .fold(builder, |builder, kernel| builder.driver(kernel));
+    #[cfg(feature = "cryptodev")]
+    let builder = builder.driver(Arc::new(cryptodev::Cryptodev::new(&config)?));
     #[cfg(feature = "dma")]
     let builder =
         (devices.into_iter().map(Arc::new)).fold(builder, |builder, device| builder.driver(device));

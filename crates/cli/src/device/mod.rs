@@ -1,11 +1,16 @@
-//! `cipherlane device`: accelerators for virtual machines.
+//! `cipherlane device`: accelerators for virtual machines, and for programs that open
+//! `/dev/crypto`.
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | `cuse` | `cuse`: `/dev/crypto` for programs that open it |
 //! | `pci` | `pci`: a PCI device with descriptor rings, over QEMU's ivshmem-doorbell |
-//! | `vhost_user` | `vhost-user`, `status`: the back-end of QEMU's virtio-crypto |
+//! | `status` | `status`: what a device that runs has done |
+//! | `vhost_user` | `vhost-user`: the back-end of QEMU's virtio-crypto |
 
+mod cuse;
 mod pci;
+mod status;
 mod vhost_user;
 
 use std::process::ExitCode;
@@ -16,7 +21,7 @@ use clap::{Args, Subcommand};
 use crate::failure::Failure;
 use crate::options::Options;
 
-/// Give virtual machines an accelerator
+/// Give virtual machines an accelerator, or programs a /dev/crypto
 ///
 /// docs/device.md leads from nothing to a guest that uses it.
 #[derive(Args, Debug)]
@@ -27,17 +32,19 @@ pub(crate) struct DeviceArgs {
 
 #[derive(Subcommand, Debug)]
 enum DeviceCommand {
+    Cuse(cuse::CuseArgs),
     Pci(pci::PciArgs),
     VhostUser(vhost_user::VhostUserArgs),
-    Status(vhost_user::StatusArgs),
+    Status(status::StatusArgs),
 }
 
 /// Does what the arguments say.
 pub(crate) fn run(args: &DeviceArgs, options: &Options) -> Result<ExitCode, Failure> {
     match &args.command {
+        DeviceCommand::Cuse(args) => cuse::run(args, options.settings()?)?,
         DeviceCommand::Pci(args) => pci::run(args)?,
         DeviceCommand::VhostUser(args) => vhost_user::run(args, options.settings()?)?,
-        DeviceCommand::Status(args) => vhost_user::status(args)?,
+        DeviceCommand::Status(args) => status::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

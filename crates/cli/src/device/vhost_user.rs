@@ -1,17 +1,17 @@
-//! `cipherlane device vhost-user` and `status`.
+//! `cipherlane device vhost-user`.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use cipherlane_device::vhost_user::status::{self, Status};
+use cipherlane_device::vhost_user::status::Status;
 use cipherlane_device::vhost_user::{Options, Server};
 use clap::Args;
 
+use super::status::{beside, counts};
 use crate::failure::Failure;
 use crate::service::{log, notify, signals};
-use crate::{output, secret, start};
+use crate::{secret, start};
 
 /// How often it looks whether its threads are well.
 const LOOK: Duration = Duration::from_secs(1);
@@ -35,19 +35,6 @@ pub(crate) struct VhostUserArgs {
     /// Processors that the guest may use here at most, such as 0.5 [default: no limit]
     #[arg(long, value_name = "NUMBER")]
     processors: Option<f64>,
-}
-
-/// Show what a device that runs has done for its guest
-#[derive(Args, Debug)]
-pub(crate) struct StatusArgs {
-    /// The socket where QEMU connects
-    #[arg(long, value_name = "FILE", required_unless_present = "status")]
-    socket: Option<PathBuf>,
-    /// Where to ask, if the device was started with --status
-    #[arg(long, value_name = "FILE")]
-    status: Option<PathBuf>,
-    #[command(flatten)]
-    json: output::JsonFlag,
 }
 
 /// Runs until SIGTERM or SIGINT; SIGHUP changes nothing.
@@ -85,28 +72,8 @@ pub(crate) fn run(args: &VhostUserArgs, settings: cipherlane_core::Config) -> Re
     Ok(())
 }
 
-/// Shows it once.
-pub(crate) fn status(args: &StatusArgs) -> Result<(), Failure> {
-    let socket = args.socket.as_deref().unwrap_or(Path::new(""));
-    let status = status::ask(&beside(socket, args.status.as_deref()))?;
-    match args.json.json {
-        true => output::json("device-status", &status),
-        false => output::show(&text(&status)),
-    }
-}
-
-/// Where the status is asked for.
-fn beside(socket: &Path, status: Option<&Path>) -> PathBuf {
-    if let Some(status) = status {
-        return status.to_owned();
-    }
-    let mut name = socket.as_os_str().to_owned();
-    name.push(".status");
-    name.into()
-}
-
 /// In words.
-fn text(status: &Status) -> String {
+pub(super) fn text(status: &Status) -> String {
     let mean = |sum: u64, count: u64| sum as f64 / count.max(1) as f64;
     let batches: u64 = status.batches.values().sum();
     let refused: u64 = status.refused.values().sum();
@@ -162,9 +129,4 @@ fn text(status: &Status) -> String {
         status.processor_seconds, status.pauses
     ));
     lines.join("\n") + "\n"
-}
-
-fn counts<K: std::fmt::Display>(counts: &BTreeMap<K, u64>) -> String {
-    let each = counts.iter().map(|(name, count)| format!("{name} {count}"));
-    each.collect::<Vec<_>>().join(", ")
 }

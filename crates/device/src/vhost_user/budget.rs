@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+use crate::status::processor_time;
 
 /// Time that a guest may save up while it asks for little.
 const BURST: Duration = Duration::from_millis(50);
@@ -43,15 +43,6 @@ impl Budget {
         self.credit = saved - used;
         (self.credit < 0.0).then(|| Duration::from_secs_f64((-self.credit / share).min(1.0)))
     }
-}
-
-/// Processor time of all threads of this process.
-pub(crate) fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(
-        u64::try_from(time.tv_sec).unwrap_or_default(),
-        u32::try_from(time.tv_nsec).unwrap_or_default(),
-    )
 }
 
 #[cfg(test)]

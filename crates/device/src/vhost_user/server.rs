@@ -19,8 +19,8 @@ use super::connection::{Connection, Found, Message};
 use super::counters::{Counters, add};
 use super::device::Device;
 use super::sessions::KeepKeys;
-use super::status::{self, Status};
-use crate::Error;
+use super::status::Status;
+use crate::{Error, status};
 
 /// Front-ends that may wait for the one before them to go.
 const BACKLOG: i32 = 8;

@@ -1,25 +1,14 @@
-//! What `cipherlane device status` shows: read from counters, written as JSON to whoever connects.
+//! What `cipherlane device status` shows of a back-end of virtio-crypto.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
-use cipherlane_core::{Algorithm, Framework};
+use cipherlane_core::Framework;
 use serde::{Deserialize, Serialize};
 
-use super::budget::processor_time;
 use super::counters::{CLASSES, Counters};
 use super::operation::Refusal;
-use crate::Error;
-
-/// The longest time that a reader may take.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// The longest status that is read.
-const LONGEST: u64 = 1 << 20;
+use crate::status::{drivers, processor_time};
 
 /// A device at one moment. Counters are since the start of the process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -94,54 +83,6 @@ impl Status {
             pauses: read(&counters.pauses),
             processor_seconds: processor_time().as_secs_f64(),
             drivers: drivers(framework),
-        }
-    }
-}
-
-/// Requests by driver, all algorithms together; drivers that have done something.
-fn drivers(framework: &Framework) -> BTreeMap<String, u64> {
-    let names = framework.driver_names().into_iter();
-    let requests = |name: &str| {
-        let of = |algorithm: &&Algorithm| framework.statistics(name, algorithm.name).ok();
-        let totals = Algorithm::all().iter().filter_map(of);
-        totals.map(|totals| totals.requests).sum::<u64>()
-    };
-    let all = names.map(|name| (name.to_owned(), requests(name)));
-    all.filter(|(_, requests)| *requests > 0).collect()
-}
-
-/// Asks the device whose status socket it is.
-pub fn ask(socket: &Path) -> Result<Status, Error> {
-    let failed = |source: io::Error| Error::Ask {
-        path: socket.to_owned(),
-        source,
-    };
-    let stream = UnixStream::connect(socket).map_err(failed)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-    let mut text = Vec::new();
-    let read = stream.take(LONGEST).read_to_end(&mut text);
-    read.map_err(failed)?;
-    serde_json::from_slice(&text).map_err(|error| failed(io::Error::other(error)))
-}
-
-/// Answers until `is_stopping`, which is looked at after each connection.
-pub(crate) fn serve(
-    listener: &UnixListener,
-    is_stopping: impl Fn() -> bool,
-    status: impl Fn() -> Status,
-) {
-    for stream in listener.incoming() {
-        if is_stopping() {
-            return;
-        }
-        let answered = stream.and_then(|mut stream| {
-            stream.set_write_timeout(Some(PATIENCE))?;
-            stream.write_all(&serde_json::to_vec(&status())?)
-        });
-        if let Err(error) = answered {
-            tracing::debug!("nobody has read the status: {error}");
-            // Out of descriptors, for one: accept would fail again at once.
-            std::thread::sleep(Duration::from_millis(10));
         }
     }
 }

@@ -1,0 +1,86 @@
+//! What `cipherlane device status` asks for: counters, written as JSON to whoever connects.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Duration;
+
+use cipherlane_core::{Algorithm, Framework};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, cuse, vhost_user};
+
+/// The longest time that a reader may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The longest status that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// A device of any kind at one moment. Each kind has fields that no other has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Status {
+    /// A back-end of virtio-crypto.
+    VhostUser(vhost_user::status::Status),
+    /// A `/dev/crypto`.
+    Cuse(cuse::status::Status),
+}
+
+/// Asks the device whose status socket it is.
+pub fn ask(socket: &Path) -> Result<Status, Error> {
+    let failed = |source: io::Error| Error::Ask {
+        path: socket.to_owned(),
+        source,
+    };
+    let stream = UnixStream::connect(socket).map_err(failed)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    let mut text = Vec::new();
+    let read = stream.take(LONGEST).read_to_end(&mut text);
+    read.map_err(failed)?;
+    serde_json::from_slice(&text).map_err(|error| failed(io::Error::other(error)))
+}
+
+/// Answers until `is_stopping`, which is looked at after each connection.
+pub(crate) fn serve<S: Serialize>(
+    listener: &UnixListener,
+    is_stopping: impl Fn() -> bool,
+    status: impl Fn() -> S,
+) {
+    for stream in listener.incoming() {
+        if is_stopping() {
+            return;
+        }
+        let answered = stream.and_then(|mut stream| {
+            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.write_all(&serde_json::to_vec(&status())?)
+        });
+        if let Err(error) = answered {
+            tracing::debug!("nobody has read the status: {error}");
+            // Out of descriptors, for one: accept would fail again at once.
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// Requests by driver, all algorithms together; drivers that have done something.
+pub(crate) fn drivers(framework: &Framework) -> BTreeMap<String, u64> {
+    let names = framework.driver_names().into_iter();
+    let requests = |name: &str| {
+        let of = |algorithm: &&Algorithm| framework.statistics(name, algorithm.name).ok();
+        let totals = Algorithm::all().iter().filter_map(of);
+        totals.map(|totals| totals.requests).sum::<u64>()
+    };
+    let all = names.map(|name| (name.to_owned(), requests(name)));
+    all.filter(|(_, requests)| *requests > 0).collect()
+}
+
+/// Processor time of all threads of this process.
+pub(crate) fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}

@@ -1,0 +1,129 @@
+//! The `cryptodev` driver: `/dev/crypto`, which cryptodev-linux brings to Linux and which a
+//! program can serve by CUSE, such as `cipherlane device cuse`.
+//!
+//! Each request costs a call of the kernel, or two, and copies. The call ends when the device has
+//! ended, and nothing ends it before. So `auto` does not choose the driver unless the setting
+//! `auto = ["cryptodev"]` allows it, and nothing opens the device before somebody asks for it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`header`] | the interface as its C header lays it out |
+//! | [`Settings`] | what the user says |
+//! | `device` | the device and its sessions, safe to call |
+//! | `way` | from an algorithm to what the device takes |
+//! | `transform` | requests through sessions |
+
+#[allow(unsafe_code)]
+mod device;
+pub mod header;
+mod settings;
+mod transform;
+mod way;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cipherlane_core::{Algorithm, Config, Driver, Error, Transform};
+
+use self::device::Source;
+pub use self::settings::{Settings, VARIABLE};
+use self::transform::Keyed;
+use self::way::Way;
+
+/// The device.
+pub struct Cryptodev {
+    source: Arc<Source>,
+    /// What the device has answered, by algorithm: the implementation that serves.
+    found: Mutex<BTreeMap<&'static str, Result<String, String>>>,
+}
+
+impl Cryptodev {
+    /// The driver under the given settings. Asks the device for nothing yet.
+    pub fn new(config: &Config) -> Result<Cryptodev, Error> {
+        let settings = Settings::new(config)?;
+        Ok(Cryptodev {
+            source: Arc::new(Source::new(settings.device)),
+            found: Mutex::default(),
+        })
+    }
+
+    /// Asks for a session with a key that means nothing.
+    fn ask(&self, algorithm: &Algorithm) -> Result<String, String> {
+        let way = Way::of(algorithm)?;
+        let len = algorithm.key_lengths().first().copied().unwrap_or(32);
+        // No two halves of it are the same: XTS takes no such keys.
+        let key: Vec<u8> = (0..len).map(|at| at as u8).collect();
+        let keyed = self.keyed(way, &key)?;
+        let path = self.source.path();
+        keyed
+            .implementations()
+            .map_err(|error| format!("{path} does not tell which implementation serves: {error}"))
+    }
+
+    fn keyed(&self, way: Way, key: &[u8]) -> Result<Keyed, String> {
+        let opened = Keyed::new(way, self.source.clone(), key);
+        opened.map_err(|error| self.refused(&error, key.len()))
+    }
+
+    fn refused(&self, error: &io::Error, len: usize) -> String {
+        let path = self.source.path();
+        match error.raw_os_error() {
+            Some(libc::EINVAL | libc::ENOENT) => {
+                format!("{path} opens no session of this algorithm for a key of {len} bytes")
+            }
+            Some(libc::ENOTTY) => format!("{path} is not the device of cryptodev-linux"),
+            _ => format!("no session of {path} can be opened: {error}"),
+        }
+    }
+}
+
+impl Driver for Cryptodev {
+    fn name(&self) -> &str {
+        "cryptodev"
+    }
+
+    fn version(&self) -> String {
+        let system = rustix::system::uname();
+        format!("Linux {}", system.release().to_string_lossy())
+    }
+
+    fn priority(&self) -> i32 {
+        0
+    }
+
+    fn probe(&self) -> Result<(), String> {
+        device::probe(self.source.path())
+    }
+
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = found
+            .entry(algorithm.name)
+            .or_insert_with(|| self.ask(algorithm));
+        answer.as_ref().map(drop).map_err(Clone::clone)
+    }
+
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, String> {
+        let keyed = self.keyed(Way::of(algorithm)?, key)?;
+        Ok(Box::new(keyed))
+    }
+
+    /// Who serves.
+    fn notes(&self) -> Vec<String> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let served = |(algorithm, answer): (&&str, &Result<String, String>)| {
+            let implementation = answer.as_ref().ok()?;
+            Some(format!("{algorithm} by {implementation}"))
+        };
+        found.iter().filter_map(served).collect()
+    }
+
+    fn automatic(&self) -> bool {
+        false
+    }
+}
