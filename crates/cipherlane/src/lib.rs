@@ -31,7 +31,7 @@
 //! | the traits of RustCrypto's `aead` | `Aead96`, with the feature `aead` |
 //!
 //! Each driver but `software` is a feature, on by default: `cores`, `dma`, `openssl`, `gcrypt`,
-//! `ipsec-mb` and `af-alg`. Libraries are loaded where they are present, and nothing is linked to.
+//! `ipsec-mb`, `af-alg` and `cryptodev`. Libraries are loaded where they are present, and nothing is linked to.
 //!
 //! This crate is thin: [`cipherlane_core`] is the framework, and `cipherlane-drivers` has the
 //! drivers. A driver's author needs the core only.

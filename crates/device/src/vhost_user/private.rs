@@ -112,7 +112,9 @@ fn ask(header: &[u8; HEADER], opcode: u32) -> Result<Ask, Refusal> {
     match opcode {
         1 => Ok(Ask::Hello),
         2 => {
-            let known = ALGORITHMS.iter().find(|(known, _)| *known == word(header, 20));
+            let known = ALGORITHMS
+                .iter()
+                .find(|(known, _)| *known == word(header, 20));
             let (key_len, tag_len) = (word(header, 24) as usize, word(header, 28) as usize);
             if key_len > MAX_KEY || tag_len > MAX_KEY {
                 return Err(Refusal::Malformed);

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cipherlane_core::{Algorithm, Config, Driver, Error, Transform};
+use cipherlane_core::{Algorithm, Config, Driver, Error, Transform, Unavailable};
 
 use self::device::Source;
 pub use self::settings::{Settings, VARIABLE};
@@ -35,7 +35,7 @@ use self::way::Way;
 pub struct Cryptodev {
     source: Arc<Source>,
     /// What the device has answered, by algorithm: the implementation that serves.
-    found: Mutex<BTreeMap<&'static str, Result<String, String>>>,
+    found: Mutex<BTreeMap<&'static str, Result<String, Unavailable>>>,
 }
 
 impl Cryptodev {
@@ -49,31 +49,38 @@ impl Cryptodev {
     }
 
     /// Asks for a session with a key that means nothing.
-    fn ask(&self, algorithm: &Algorithm) -> Result<String, String> {
-        let way = Way::of(algorithm)?;
+    fn ask(&self, algorithm: &Algorithm) -> Result<String, Unavailable> {
+        let way = Way::of(algorithm).map_err(Unavailable::NotOffered)?;
         let len = algorithm.key_lengths().first().copied().unwrap_or(32);
         // No two halves of it are the same: XTS takes no such keys.
         let key: Vec<u8> = (0..len).map(|at| at as u8).collect();
         let keyed = self.keyed(way, &key)?;
         let path = self.source.path();
-        keyed
-            .implementations()
-            .map_err(|error| format!("{path} does not tell which implementation serves: {error}"))
+        keyed.implementations().map_err(|error| {
+            Unavailable::Failed(format!(
+                "{path} does not tell which implementation serves: {error}"
+            ))
+        })
     }
 
-    fn keyed(&self, way: Way, key: &[u8]) -> Result<Keyed, String> {
+    fn keyed(&self, way: Way, key: &[u8]) -> Result<Keyed, Unavailable> {
         let opened = Keyed::new(way, self.source.clone(), key);
         opened.map_err(|error| self.refused(&error, key.len()))
     }
 
-    fn refused(&self, error: &io::Error, len: usize) -> String {
+    fn refused(&self, error: &io::Error, len: usize) -> Unavailable {
         let path = self.source.path();
         match error.raw_os_error() {
-            Some(libc::EINVAL | libc::ENOENT) => {
-                format!("{path} opens no session of this algorithm for a key of {len} bytes")
+            Some(libc::EINVAL | libc::ENOENT) => Unavailable::KeyRefused(format!(
+                "{path} opens no session of this algorithm for a key of {len} bytes"
+            )),
+            Some(libc::ENOTTY) => {
+                Unavailable::Absent(format!("{path} is not the device of cryptodev-linux"))
             }
-            Some(libc::ENOTTY) => format!("{path} is not the device of cryptodev-linux"),
-            _ => format!("no session of {path} can be opened: {error}"),
+            Some(libc::EMFILE | libc::ENOSPC) => {
+                Unavailable::NoRoom(format!("{path} has no room for another session: {error}"))
+            }
+            _ => Unavailable::Failed(format!("no session of {path} can be opened: {error}")),
         }
     }
 }
@@ -92,11 +99,11 @@ impl Driver for Cryptodev {
         0
     }
 
-    fn probe(&self) -> Result<(), String> {
-        device::probe(self.source.path())
+    fn probe(&self) -> Result<(), Unavailable> {
+        device::probe(self.source.path()).map_err(Unavailable::Absent)
     }
 
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = found
             .entry(algorithm.name)
@@ -108,15 +115,15 @@ impl Driver for Cryptodev {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
-        let keyed = self.keyed(Way::of(algorithm)?, key)?;
+    ) -> Result<Box<dyn Transform>, Unavailable> {
+        let keyed = self.keyed(Way::of(algorithm).map_err(Unavailable::NotOffered)?, key)?;
         Ok(Box::new(keyed))
     }
 
     /// Who serves.
     fn notes(&self) -> Vec<String> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let served = |(algorithm, answer): (&&str, &Result<String, String>)| {
+        let served = |(algorithm, answer): (&&str, &Result<String, Unavailable>)| {
             let implementation = answer.as_ref().ok()?;
             Some(format!("{algorithm} by {implementation}"))
         };
