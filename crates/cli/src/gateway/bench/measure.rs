@@ -21,15 +21,18 @@ const NO_LOSS: f64 = 0.001;
 pub(crate) enum Test {
     /// TCP, by this number of streams.
     Tcp(u32),
+    /// TCP, by a stream in each direction at once.
+    Both,
     /// UDP, by datagrams of this size: the highest rate without loss.
     Udp(u32),
     /// Round trips of an idle tunnel, or under a TCP stream.
     Ping(bool),
 }
 
-const TESTS: [(&str, Test); 6] = [
+const TESTS: [(&str, Test); 7] = [
     ("tcp", Test::Tcp(1)),
     ("tcp4", Test::Tcp(4)),
+    ("both", Test::Both),
     ("udp1400", Test::Udp(1400)),
     ("udp64", Test::Udp(64)),
     ("ping", Test::Ping(false)),
@@ -124,6 +127,7 @@ pub(crate) fn run(
             let streams = streams.to_string();
             iperf(rig, flow, seconds, &["-P", &streams], 1448.0, turn)
         }
+        Test::Both => iperf(rig, flow, seconds, &["--bidir"], 1448.0, turn),
         Test::Udp(size) => udp(rig, flow, seconds, *size, turn, stop),
         Test::Ping(false) => ping(rig, flow, seconds),
         Test::Ping(true) => {
@@ -194,7 +198,9 @@ fn iperf(
         Value::Null => &end["sum"],
         received => received,
     };
-    let bytes = number(&received["bytes"]);
+    // What came the other way, where both ends send.
+    let reverse = &end["sum_received_bidir_reverse"];
+    let bytes = number(&received["bytes"]) + number(&reverse["bytes"]);
     let time = number(&received["seconds"]).max(0.001);
     let usage = &end["cpu_utilization_percent"];
     let percent = number(&usage["host_total"]) + number(&usage["remote_total"]);

@@ -47,7 +47,7 @@ pub(crate) struct BenchArgs {
     /// Only these: cipherlane, bare, wireguard-go, boringtun, openvpn
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     peers: Vec<String>,
-    /// Only these tests: tcp, tcp4, udp1400, udp64, ping, loaded
+    /// Only these tests: tcp, tcp4, both, udp1400, udp64, ping, loaded
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     tests: Vec<String>,
     /// The gateway's ciphers with their integrity, each measured in its turn

@@ -30,7 +30,7 @@ struct Cell {
     peer: &'static str,
     #[serde(skip)]
     title: String,
-    /// tcp, udp or ping.
+    /// tcp, tcp-both, udp or ping.
     test: &'static str,
     /// Streams of TCP; for ping, those that load the tunnel.
     streams: u32,
@@ -203,6 +203,7 @@ pub(super) fn title(test: Test) -> String {
     match test {
         Test::Tcp(1) => "TCP, 1 stream".to_owned(),
         Test::Tcp(streams) => format!("TCP, {streams} streams"),
+        Test::Both => "TCP, both ways".to_owned(),
         Test::Udp(size) => format!("UDP, {size} B, no loss"),
         Test::Ping(false) => "ping, idle".to_owned(),
         Test::Ping(true) => "ping, loaded".to_owned(),
@@ -213,11 +214,12 @@ fn cell(sample: &Sample, all: &[Found], rounds: usize) -> Cell {
     let of = |value: fn(&Found) -> f64| median(all.iter().map(value));
     let (test, streams, size) = match sample.test {
         Test::Tcp(streams) => ("tcp", streams, 0),
+        Test::Both => ("tcp-both", 2, 0),
         Test::Udp(size) => ("udp", 1, size),
         Test::Ping(is_loaded) => ("ping", u32::from(is_loaded), 56),
     };
     let main: fn(&Found) -> f64 = match sample.test {
-        Test::Tcp(_) => |found| found.bits_per_second,
+        Test::Tcp(_) | Test::Both => |found| found.bits_per_second,
         Test::Udp(_) => |found| found.packets_per_second,
         Test::Ping(_) => |found| found.p50_us,
     };
