@@ -115,6 +115,7 @@ enum cl_operation {
 	CL_DECRYPT,
 	CL_LOAD_KEY,
 	CL_WIPE_KEY,
+	CL_PROBE,		/* whether the device is there: a key is wiped that never was */
 };
 
 enum cl_result {
@@ -234,6 +235,8 @@ struct cl_device {
 	struct delayed_work watch;
 	unsigned int pause_ms;			/* until another try */
 	unsigned long retry;			/* jiffies */
+	bool resting;				/* the watch is set for a heartbeat */
+	unsigned int heartbeat_ms;		/* between probes of an idle device; 0: none */
 	wait_queue_head_t idle;
 };
 
@@ -315,6 +318,7 @@ void cl_interrupted(struct cl_device *dev);
 void cl_end(struct cl_device *dev, struct list_head *ended);
 void cl_release(struct cl_device *dev, struct cl_slot *slot);
 void cl_watch_soon(struct cl_device *dev);
+void cl_probe(struct cl_device *dev);
 
 /* recovery.c */
 void cl_watch(struct work_struct *work);

@@ -135,8 +135,8 @@ impl<'p> Writer<'p> {
             let part = len.min((place.len - self.offset) as usize);
             if let Some((now, later)) = bytes.and_then(|bytes| bytes.split_at_checked(part)) {
                 let at = place.address.0.checked_add(u64::from(self.offset));
-                is_written &= at
-                    .is_some_and(|at| self.memory.write_slice(now, GuestAddress(at)).is_ok());
+                is_written &=
+                    at.is_some_and(|at| self.memory.write_slice(now, GuestAddress(at)).is_ok());
                 bytes = Some(later);
             }
             len -= part;

@@ -204,10 +204,14 @@ impl Ring {
             }
             error => error.to_string(),
         };
-        let taken = batch.take(queue, memory, sessions, counters).map_err(wrong)?;
+        let taken = batch
+            .take(queue, memory, sessions, counters)
+            .map_err(wrong)?;
         if taken > 0 {
             batch.run(sessions, counters);
-            batch.complete(queue, memory, sessions, counters).map_err(wrong)?;
+            batch
+                .complete(queue, memory, sessions, counters)
+                .map_err(wrong)?;
         }
         self.is_pending = queue.enable_notification(memory).map_err(wrong)?;
         if taken > 0 {
