@@ -53,6 +53,21 @@ static inline bool cl_is_aead(enum cl_algorithm alg)
 	return alg >= CL_GCM_AES;
 }
 
+/* Bytes of the IV of a request. */
+static inline u8 cl_iv_len(enum cl_algorithm alg)
+{
+	switch (alg) {
+	case CL_ECB_AES:
+		return 0;
+	case CL_GCM_AES:
+		return 12;
+	case CL_RFC4106_GCM_AES:
+		return 8;
+	default:
+		return AES_BLOCK_SIZE;
+	}
+}
+
 /* The longest key: that of HMAC-SHA-256 and one of AES. XTS has two of AES. */
 #define CL_KEY_MAX	(SHA256_DIGEST_SIZE + AES_MAX_KEY_SIZE)
 /* Additional data that the device is given at most. */
