@@ -1,5 +1,5 @@
-//! The back-end of virtio-crypto against a hostile guest and a hostile front-end: sound requests,
-//! damage anywhere in memory, indices of any kind, messages with any bytes and files. Whatever
+//! The back-end of virtio-crypto against a hostile guest and a hostile front-end: sound requests of
+//! virtio's kind and of the project's own driver, damage anywhere in memory, indices of any kind, messages with any bytes and files. Whatever
 //! came before, a guest that then sets the device up anew is served rightly.
 #![no_main]
 
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
 use cipherlane_core::{Config, Framework};
-use cipherlane_device::vhost_user::hostile::{Guest, Sound};
+use cipherlane_device::vhost_user::hostile::{Guest, Sound, describe, header};
 use libfuzzer_sys::fuzz_target;
 
 /// NIST SP 800-38A, F.2.1, the first block.
@@ -42,11 +42,53 @@ enum Step {
         key: Vec<u8>,
     },
     Close(u8),
+    /// A chain of the project's own driver, sound or nearly so, then some bytes of its descriptors
+    /// changed.
+    Private {
+        operation: u8,
+        words: [u8; 5],
+        requests: Vec<Described>,
+        rest: Vec<u8>,
+        writable: u16,
+        damage: Vec<(u8, u8)>,
+    },
+    OpenPrivate {
+        number: u8,
+        algorithm: u8,
+        key: Vec<u8>,
+        tag_len: u8,
+    },
     Message {
         number: u8,
         body: Vec<u8>,
         files: u8,
     },
+}
+
+/// A request of such a chain.
+#[derive(Arbitrary, Debug)]
+struct Described {
+    session: u8,
+    lens: [u8; 4],
+    aad_len: u16,
+    len: u16,
+    is_far: bool,
+    iv: [u8; 16],
+}
+
+impl Described {
+    fn bytes(&self) -> Vec<u8> {
+        let far = u32::from(self.is_far) * 0xffff_0000;
+        let len = u32::from(self.len % 512) | far;
+        let aad_len = u32::from(self.aad_len % 64);
+        let lens = [
+            self.lens[0] % 3,
+            self.lens[1] % 18,
+            self.lens[2],
+            self.lens[3],
+        ];
+        describe((self.session % 16).into(), lens, aad_len, len, &self.iv)
+    }
 }
 
 fn framework() -> &'static Framework {
@@ -98,6 +140,35 @@ fuzz_target!(|steps: Vec<Step>| {
                 key,
             } => sessions.extend(guest.open(is_new, cipher.into(), is_encryption, &key)),
             Step::Close(session) => guest.close(session_of(&sessions, session)),
+            Step::Private {
+                operation,
+                words,
+                requests,
+                rest,
+                writable,
+                damage,
+            } => {
+                let requests = &requests[..requests.len().min(65)];
+                let mut words = words.map(|word| u32::from(word % 70));
+                if operation % 6 == 4 {
+                    words[4] = requests.len() as u32;
+                }
+                let described: Vec<u8> = requests.iter().flat_map(Described::bytes).collect();
+                let bytes = header((operation % 6).into(), &words, &[described, rest].concat());
+                let place = guest.put_private(&bytes, writable.into());
+                for (at, byte) in damage {
+                    guest.write(guest.descriptor(place) + u64::from(at % 48), &[byte]);
+                }
+            }
+            Step::OpenPrivate {
+                number,
+                algorithm,
+                key,
+                tag_len,
+            } => {
+                let (number, algorithm) = (number % 16, algorithm % 11);
+                guest.open_private(number.into(), algorithm.into(), &key, tag_len.into());
+            }
             Step::Message {
                 number,
                 body,

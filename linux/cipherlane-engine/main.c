@@ -12,8 +12,9 @@ module_param_named(reset_ms, cle_reset_ms, uint, 0644);
 MODULE_PARM_DESC(reset_ms, "milliseconds for the engine to answer a reset (default 50)");
 
 /* Of what the device can do: what this driver has operations for. */
-#define CLE_OFFERED	(BIT_ULL(CL_ECB_AES) | BIT_ULL(CL_CBC_AES) | BIT_ULL(CL_CTR_AES) | \
-			 BIT_ULL(CL_XTS_AES))
+#define CLE_OFFERED	(BIT_ULL(CL_ECB_AES) | BIT_ULL(CL_CBC_AES) | BIT_ULL(CL_CTR_AES) |	\
+			 BIT_ULL(CL_XTS_AES) | BIT_ULL(CL_GCM_AES) |		\
+			 BIT_ULL(CL_RFC4106_GCM_AES) | BIT_ULL(CL_AUTHENC_SHA256_CBC_AES))
 
 /* The device may write its registers at any time: each is read once, and checked. */
 static int cle_read_rules(struct cle_device *dev, resource_size_t len)

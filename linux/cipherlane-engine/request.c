@@ -6,6 +6,10 @@
  * the slot's bounce buffer if not. Output that lies over the input goes through the bounce
  * buffer in any case: so the input of a request is intact until the device has reported
  * success, and software can do the request again whatever the device did.
+ *
+ * Payload behind additional data hardly ever begins where a device wants it, so that of
+ * the algorithms that authenticate always goes through the bounce buffer; additional data
+ * and tag stand in the slot.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
@@ -55,6 +59,14 @@ bool cle_plan(struct cl_device *common, struct cl_req *req, struct cl_plan *plan
 
 	if (req->len > common->max_request)
 		return false;
+	if (cl_is_aead(req->ctx->alg)) {
+		plan->in_direct = false;
+		plan->out_direct = false;
+		plan->units = 1 + 2 * bounced;
+		return req->len && req->aad_len <= CLE_AAD &&
+		       req->skip + max(req->in_len, req->out_len) <= common->bounce_len &&
+		       plan->units <= dev->ring / 2;
+	}
 	in = cle_pieces(dev, req->src, req->len, &plan->src_nents);
 	if (!cl_bounce_output && !cl_overlaps(req->src, req->dst, req->len))
 		out = cle_pieces(dev, req->dst, req->len, &plan->dst_nents);
@@ -72,6 +84,28 @@ static void cle_write_operation(struct cle_device *dev, struct cl_slot *slot,
 	memcpy_toio(dev->bar + cle_slot_offset(dev, slot->id), op, sizeof(*op));
 }
 
+/* Payload into the bounce buffer, additional data and a tag that is compared into the slot. */
+static void cle_copy_aead(struct cle_device *dev, struct cl_slot *slot, struct cle_operation *op)
+{
+	u64 offset = cle_slot_offset(dev, slot->id) + CLE_OPERATION;
+	struct cl_req *req = slot->req;
+	int nents = sg_nents(req->src);
+	u8 copy[CLE_AAD];
+
+	BUILD_BUG_ON(CLE_TAG > CLE_AAD);
+	sg_pcopy_to_buffer(req->src, nents, slot->bounce, req->len, req->skip);
+	op->aad_len = cpu_to_le64(req->aad_len);
+	op->aad = cpu_to_le64(offset);
+	op->tag_len = req->ctx->tag_len;
+	op->tag = cpu_to_le64(offset + CLE_AAD);
+	sg_copy_to_buffer(req->src, nents, copy, req->aad_len);
+	memcpy_toio(dev->bar + offset, copy, req->aad_len);
+	if (!req->encrypt) {
+		sg_pcopy_to_buffer(req->src, nents, copy, op->tag_len, req->skip + req->len);
+		memcpy_toio(dev->bar + offset + CLE_AAD, copy, op->tag_len);
+	}
+}
+
 /* Maps, copies, and writes the operation. */
 int cle_fill(struct cl_device *common, struct cl_slot *slot, const struct cl_plan *plan)
 {
@@ -81,7 +115,7 @@ int cle_fill(struct cl_device *common, struct cl_slot *slot, const struct cl_pla
 	struct cle_operation op = {
 		.opcode = req->encrypt ? CLE_OP_ENCRYPT : CLE_OP_DECRYPT,
 		.algorithm = req->ctx->alg,
-		.iv_len = req->ctx->alg == CL_ECB_AES ? 0 : AES_BLOCK_SIZE,
+		.iv_len = cl_iv_len(req->ctx->alg),
 		.turn = cpu_to_le16(slot->turn),
 		.session = cpu_to_le32(slot->session),
 		.len = cpu_to_le32(req->len),
@@ -89,7 +123,9 @@ int cle_fill(struct cl_device *common, struct cl_slot *slot, const struct cl_pla
 
 	dma->src_nents = 0;
 	dma->dst_nents = 0;
-	if (plan->in_direct) {
+	if (cl_is_aead(req->ctx->alg)) {
+		cle_copy_aead(dev, slot, &op);
+	} else if (plan->in_direct) {
 		dma->src_mapped = dma_map_sg(common->parent, req->src, plan->src_nents,
 					     DMA_TO_DEVICE);
 		if (!dma->src_mapped)
@@ -242,7 +278,15 @@ void cle_wipe_copy(struct cl_device *common, struct cl_slot *slot)
 
 void cle_unfill(struct cl_device *common, struct cl_slot *slot)
 {
+	struct cle_device *dev = cle_of(common);
 	struct cle_slot *dma = slot->transport;
+	struct cl_req *req = slot->req;
+
+	/* The tag that was made follows the payload. */
+	if (cl_is_aead(req->ctx->alg) && req->encrypt)
+		memcpy_fromio(slot->bounce + req->len,
+			      dev->bar + cle_slot_offset(dev, slot->id) + CLE_OPERATION + CLE_AAD,
+			      req->ctx->tag_len);
 
 	if (dma->src_nents)
 		dma_unmap_sg(common->parent, slot->req->src, dma->src_nents, DMA_TO_DEVICE);

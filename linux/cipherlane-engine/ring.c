@@ -51,6 +51,9 @@ static enum cl_result cle_result(struct cl_slot *slot, const struct cle_completi
 		/* All of it or nothing. */
 		return slot->req && le64_to_cpu(completion->written) != slot->req->len ?
 			       CL_FAILED : CL_DONE;
+	case CLE_BAD_TAG:
+		return slot->req && cl_is_aead(slot->req->ctx->alg) && !slot->req->encrypt ?
+			       CL_BAD_TAG : CL_FAILED;
 	default:
 		return CL_FAILED;
 	}

@@ -43,7 +43,10 @@
 #define CLE_RING_MAX		32768
 #define CLE_ENTRY		16
 #define CLE_SLOT		256
+/* In a slot: the operation, then a key or additional data, then a tag. */
 #define CLE_OPERATION		128
+#define CLE_AAD			64
+#define CLE_TAG			64
 
 /* An address of the bus; others are offsets in BAR 2. */
 #define CLE_BUS			BIT_ULL(63)
@@ -68,6 +71,7 @@ struct cle_completion {
 };
 
 #define CLE_DONE		0
+#define CLE_BAD_TAG		1
 
 enum cle_opcode {
 	CLE_OP_ENCRYPT = 1,

@@ -12,6 +12,11 @@
 
 #include "virtio.h"
 
+static unsigned int heartbeat_ms = 1000;
+module_param(heartbeat_ms, uint, 0444);
+MODULE_PARM_DESC(heartbeat_ms,
+		 "milliseconds between questions to an idle back-end whether it is there; 0: none (default 1000)");
+
 static int clv_add_slots(struct clv_device *dev, unsigned int depth)
 {
 	struct cl_device *common = &dev->common;
@@ -67,6 +72,7 @@ static int clv_probe(struct virtio_device *vdev)
 		return -EINVAL;
 	}
 	depth = clamp(cl_depth, 2U, 1024U);
+	dev->common.heartbeat_ms = heartbeat_ms ? clamp(heartbeat_ms, 100U, 60000U) : 0;
 	ret = cl_queue_init(&dev->common, parent, &clv_ops, depth) ?: clv_add_slots(dev, depth);
 	if (ret) {
 		clv_close(dev);

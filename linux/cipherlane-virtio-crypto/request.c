@@ -98,20 +98,6 @@ static void clv_write_header(struct clv_slot *own, u32 opcode, u32 session)
 	memset(own->status, CLV_NO_STATUS, sizeof(own->status));
 }
 
-static u8 clv_iv_len(enum cl_algorithm alg)
-{
-	switch (alg) {
-	case CL_ECB_AES:
-		return 0;
-	case CL_GCM_AES:
-		return 12;
-	case CL_RFC4106_GCM_AES:
-		return 8;
-	default:
-		return AES_BLOCK_SIZE;
-	}
-}
-
 /* Writes the operation, copies, and lists all pieces. */
 int clv_fill(struct cl_device *common, struct cl_slot *slot, const struct cl_plan *plan)
 {
@@ -125,7 +111,7 @@ int clv_fill(struct cl_device *common, struct cl_slot *slot, const struct cl_pla
 	memset(&own->entry, 0, sizeof(own->entry));
 	own->entry.session = cpu_to_le32(slot->session);
 	own->entry.decrypt = !req->encrypt;
-	own->entry.iv_len = clv_iv_len(req->ctx->alg);
+	own->entry.iv_len = cl_iv_len(req->ctx->alg);
 	own->entry.tag_len = cl_is_aead(req->ctx->alg) ? req->ctx->tag_len : 0;
 	own->entry.skip = req->skip - req->aad_len;
 	own->entry.aad_len = cpu_to_le32(req->aad_len);

@@ -216,6 +216,12 @@ static struct cl_aead cl_aeads[] = {
 	},
 };
 
+/* authenc() of the kernel has ten times the priority of its cipher, and that of its hash. */
+static int cl_aead_priority(enum cl_algorithm alg)
+{
+	return alg == CL_AUTHENC_SHA256_CBC_AES ? 10 * cl_priority + 400 : cl_priority;
+}
+
 /* One whose software is not there, such as a module that was not loaded, is left out. */
 int cl_register_aeads(struct cl_device *dev)
 {
@@ -229,7 +235,7 @@ int cl_register_aeads(struct cl_device *dev)
 		    !crypto_has_alg(alg->aead.base.cra_name, CRYPTO_ALG_TYPE_AEAD,
 				    CRYPTO_ALG_TYPE_MASK | CRYPTO_ALG_NEED_FALLBACK))
 			continue;
-		alg->aead.base.cra_priority = cl_priority;
+		alg->aead.base.cra_priority = cl_aead_priority(alg->number);
 		ret = crypto_register_aead(&alg->aead);
 		alg->registered = !ret;
 	}

@@ -53,6 +53,21 @@ static inline bool cl_is_aead(enum cl_algorithm alg)
 	return alg >= CL_GCM_AES;
 }
 
+/* Bytes of the IV of a request. */
+static inline u8 cl_iv_len(enum cl_algorithm alg)
+{
+	switch (alg) {
+	case CL_ECB_AES:
+		return 0;
+	case CL_GCM_AES:
+		return 12;
+	case CL_RFC4106_GCM_AES:
+		return 8;
+	default:
+		return AES_BLOCK_SIZE;
+	}
+}
+
 /* The longest key: that of HMAC-SHA-256 and one of AES. XTS has two of AES. */
 #define CL_KEY_MAX	(SHA256_DIGEST_SIZE + AES_MAX_KEY_SIZE)
 /* Additional data that the device is given at most. */
@@ -115,6 +130,7 @@ enum cl_operation {
 	CL_DECRYPT,
 	CL_LOAD_KEY,
 	CL_WIPE_KEY,
+	CL_PROBE,		/* whether the device is there: a key is wiped that never was */
 };
 
 enum cl_result {
@@ -234,6 +250,8 @@ struct cl_device {
 	struct delayed_work watch;
 	unsigned int pause_ms;			/* until another try */
 	unsigned long retry;			/* jiffies */
+	bool resting;				/* the watch is set for a heartbeat */
+	unsigned int heartbeat_ms;		/* between probes of an idle device; 0: none */
 	wait_queue_head_t idle;
 };
 
@@ -315,6 +333,7 @@ void cl_interrupted(struct cl_device *dev);
 void cl_end(struct cl_device *dev, struct list_head *ended);
 void cl_release(struct cl_device *dev, struct cl_slot *slot);
 void cl_watch_soon(struct cl_device *dev);
+void cl_probe(struct cl_device *dev);
 
 /* recovery.c */
 void cl_watch(struct work_struct *work);

@@ -23,7 +23,13 @@ struct cl_device __rcu *cl_active;
 
 void cl_watch_soon(struct cl_device *dev)
 {
-	queue_delayed_work(dev->workqueue, &dev->watch, msecs_to_jiffies(CL_TICK));
+	/* It may be set for the next heartbeat, which is later. */
+	if (READ_ONCE(dev->resting)) {
+		WRITE_ONCE(dev->resting, false);
+		mod_delayed_work(dev->workqueue, &dev->watch, msecs_to_jiffies(CL_TICK));
+	} else {
+		queue_delayed_work(dev->workqueue, &dev->watch, msecs_to_jiffies(CL_TICK));
+	}
 }
 
 /* --- From the CryptoAPI to the device ------------------------------------------------- */
@@ -82,6 +88,9 @@ static u32 cl_room(struct cl_device *dev)
 	return room - min(room, dev->reserved);
 }
 
+/* Units for a key: more than any transport needs. */
+#define CL_KEY_UNITS	4
+
 static int cl_give_key(struct cl_device *dev, enum cl_operation operation, u32 session,
 		       struct cl_ctx *ctx)
 {
@@ -101,7 +110,7 @@ static bool cl_wipe_stale(struct cl_device *dev)
 	bool any = false;
 	u32 session;
 
-	while (dev->state == CL_UP && dev->free_count && cl_room(dev) >= 4) {
+	while (dev->state == CL_UP && dev->free_count && cl_room(dev) >= CL_KEY_UNITS) {
 		session = find_first_bit(dev->stale_sessions, dev->sessions);
 		if (session == dev->sessions ||
 		    cl_give_key(dev, CL_WIPE_KEY, session, NULL))
@@ -112,8 +121,19 @@ static bool cl_wipe_stale(struct cl_device *dev)
 	return any;
 }
 
-/* Units for a key: more than any transport needs. */
-#define CL_KEY_UNITS	4
+/* Asks whether an idle device is there; the watch looks for the answer. */
+void cl_probe(struct cl_device *dev)
+{
+	bool rings;
+
+	spin_lock_bh(&dev->lock);
+	rings = dev->state == CL_UP && !dev->flying && dev->free_count &&
+		cl_room(dev) >= CL_KEY_UNITS &&
+		!cl_give_key(dev, CL_PROBE, dev->sessions, NULL);
+	spin_unlock_bh(&dev->lock);
+	if (rings)
+		dev->ops->announce(dev);
+}
 
 /*
  * A slot for a request, behind its key if the device does not have that. -EAGAIN: no room
@@ -374,7 +394,7 @@ static void cl_end_key(struct cl_device *dev, struct cl_slot *slot)
 	if (slot->epoch == dev->epoch) {
 		if (slot->operation == CL_WIPE_KEY)
 			__clear_bit(slot->session, dev->used_sessions);
-		else if (slot->result != CL_DONE)
+		else if (slot->operation == CL_LOAD_KEY && slot->result != CL_DONE)
 			__set_bit(slot->session, dev->bad_sessions);
 	}
 	spin_unlock_bh(&dev->lock);

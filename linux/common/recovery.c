@@ -146,15 +146,27 @@ void cl_watch(struct work_struct *work)
 		dev->ticks_waiting = waiting;
 		dev->ticks_seen = seen;
 	}
-	if (dev->state != CL_UP || dev->flying || dev->next || crypto_queue_len(&dev->queue))
+	if (dev->state != CL_UP || dev->flying || dev->next || crypto_queue_len(&dev->queue)) {
 		cl_watch_soon(dev);
+	} else if (dev->heartbeat_ms) {
+		if (time_after_eq(jiffies, dev->progress + msecs_to_jiffies(dev->heartbeat_ms)))
+			cl_probe(dev);
+		/* First, so that a request that comes now has the watch sooner. */
+		WRITE_ONCE(dev->resting, !READ_ONCE(dev->flying));
+		queue_delayed_work(dev->workqueue, &dev->watch,
+				   msecs_to_jiffies(dev->heartbeat_ms));
+	}
 }
 
 /* The first reset. */
 int cl_start(struct cl_device *dev)
 {
 	cl_recover(dev, true);
-	return dev->state == CL_UP ? 0 : -EIO;
+	if (dev->state != CL_UP)
+		return -EIO;
+	if (dev->heartbeat_ms)
+		cl_watch_soon(dev);
+	return 0;
 }
 
 /* Nobody gives requests any more: waits for those under way, then takes them back. */

@@ -17,6 +17,8 @@ use super::creation;
 use super::device::Device;
 use super::message::{Header, request};
 use super::operation::Operation;
+use super::private;
+pub use super::private::{describe, write as header};
 use super::status::Status;
 
 /// Bytes of the guest's memory.
@@ -190,16 +192,23 @@ impl Guest {
         self.write(at + 0x80, data);
         let status = output + LONGEST as u64;
         self.write(status, &[0xff]);
+        self.lay(
+            place,
+            &[
+                (at, 72, false),
+                (at + 72, sound.iv.len(), false),
+                (at + 0x80, data.len(), false),
+                (output, data.len(), true),
+                (status, 1, true),
+            ],
+        )
+    }
+
+    /// Writes a chain of parts (where, bytes, whether the device writes it) and makes it available.
+    fn lay(&mut self, place: u16, parts: &[(u64, usize, bool)]) -> u16 {
         let head = place * PARTS;
-        for (index, (at, len)) in (0..).zip([
-            (at, 72),
-            (at + 72, sound.iv.len()),
-            (at + 0x80, data.len()),
-            (output, data.len()),
-            (status, 1),
-        ]) {
-            let is_last = index == PARTS - 1;
-            let is_written = index >= 3;
+        for (index, &(at, len, is_written)) in (0..).zip(parts) {
+            let is_last = usize::from(index) == parts.len() - 1;
             let flags = u16::from(!is_last) | u16::from(is_written) << 1;
             let mut descriptor = [0; 16];
             descriptor[..8].copy_from_slice(&(GUEST + at).to_le_bytes());
@@ -213,6 +222,37 @@ impl Guest {
         self.next = self.next.wrapping_add(1);
         self.set_available(self.next);
         place
+    }
+
+    /// Lays a chain of the project's own driver into memory and makes it available; its place.
+    /// `readable` bytes are in one descriptor and `writable` bytes, without the chain's status, in
+    /// another; both are cut to [`LONGEST`].
+    pub fn put_private(&mut self, readable: &[u8], writable: usize) -> u16 {
+        let place = self.next % PLACES;
+        let at = REQUESTS + u64::from(place) * STRIDE;
+        let readable = &readable[..readable.len().min(LONGEST)];
+        let output = at + 0x80 + LONGEST as u64;
+        self.write(at, readable);
+        let status = output + LONGEST as u64;
+        self.write(output, &[0xee; LONGEST]);
+        self.write(status, &[0xff]);
+        self.lay(
+            place,
+            &[
+                (at, readable.len(), false),
+                (output, writable.min(LONGEST), true),
+                (status, 1, true),
+            ],
+        )
+    }
+
+    /// Opens a session of the project's own driver, by a number that the guest chooses; the
+    /// status.
+    pub fn open_private(&mut self, number: u32, algorithm: u32, key: &[u8], tag_len: u32) -> u8 {
+        let words = [number, algorithm, key.len() as u32, tag_len];
+        let place = self.put_private(&private::write(2, &words, key), 0);
+        self.kick();
+        self.result(place, 0).0
     }
 
     /// Where the descriptors of a request are in memory, 16 bytes each.
@@ -269,5 +309,7 @@ impl Guest {
     }
 }
 
+#[cfg(test)]
+mod private_tests;
 #[cfg(test)]
 mod tests;

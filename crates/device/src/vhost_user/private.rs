@@ -212,3 +212,29 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     let bytes = [0, 1, 2, 3].map(|byte| bytes[at + byte]);
     u32::from_le_bytes(bytes)
 }
+
+/// For tests and the fuzz target: a header with the operation 1 to 4, and what follows it. The words
+/// are those at 16 to 36.
+pub fn write(operation: u32, words: &[u32], rest: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER];
+    bytes[..4].copy_from_slice(&(FIRST + operation).to_le_bytes());
+    bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[8..16].copy_from_slice(&MAGIC.to_le_bytes());
+    for (place, word) in bytes[16..36].chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    bytes.extend_from_slice(rest);
+    bytes
+}
+
+/// For tests and the fuzz target: the bytes that describe a request of a run.
+pub fn describe(session: u32, lens: [u8; 4], aad_len: u32, len: u32, iv: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; ENTRY];
+    bytes[..4].copy_from_slice(&session.to_le_bytes());
+    bytes[4..8].copy_from_slice(&lens);
+    bytes[8..12].copy_from_slice(&aad_len.to_le_bytes());
+    bytes[12..16].copy_from_slice(&len.to_le_bytes());
+    let iv = &iv[..iv.len().min(16)];
+    bytes[16..16 + iv.len()].copy_from_slice(iv);
+    bytes
+}

@@ -25,7 +25,7 @@ const fn hex<const N: usize>(text: &[u8]) -> [u8; N] {
     bytes
 }
 
-fn guest() -> Guest {
+pub(super) fn guest() -> Guest {
     let framework = cipherlane_drivers::framework(cipherlane_core::Config::default()).unwrap();
     let mut guest = Guest::new(&framework);
     guest.set_up().unwrap();
