@@ -137,28 +137,64 @@ pub(crate) fn guest(
     socket: &Path,
     options: &[&str],
     script: &str,
-    mut told: impl FnMut(&str),
+    told: impl FnMut(&str),
 ) -> Option<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("script");
-    std::fs::write(&file, script).unwrap();
     let afalg = place.path().join("afalg");
     let mut compiler = Command::new("cc");
     compiler.args(["-O2", "-o"]).arg(&afalg);
-    let compiled = compiler.arg(root.join("guests/afalg.c")).output().unwrap();
+    let compiled = compiler
+        .arg(root().join("guests/afalg.c"))
+        .output()
+        .unwrap();
     assert!(compiled.status.success(), "{compiled:?}");
-    let mut command = Command::new(root.join("scripts/guest"));
-    command.arg("--shared").args(["--limit", "240"]);
+    let mut arguments = vec!["--shared"];
     for module in MODULES {
-        command.args(["--module", module]);
+        arguments.extend(["--module", module]);
     }
-    command.args(["--program", "kcapi-enc", "--program"]);
-    command.arg(&afalg).args(options).arg(&file).arg("--");
-    command.arg("-chardev");
-    command.arg(format!("socket,id=c,path={}", socket.display()));
-    command.args(["-object", "cryptodev-vhost-user,id=d,chardev=c"]);
-    command.args(["-device", "virtio-crypto-pci,cryptodev=d,vectors=0"]);
+    arguments.extend([
+        "--program",
+        "kcapi-enc",
+        "--program",
+        afalg.to_str().unwrap(),
+    ]);
+    arguments.extend(options);
+    let chardev = format!("socket,id=c,path={}", socket.display());
+    let machine = [
+        "-chardev",
+        &chardev,
+        "-object",
+        "cryptodev-vhost-user,id=d,chardev=c",
+        "-device",
+        "virtio-crypto-pci,cryptodev=d,vectors=0",
+    ];
+    run_guest(&arguments, script, &machine, told)
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Says that something was not tried, and why.
+pub(crate) fn skip(what: &str, reason: &str) {
+    let message = format!("SKIPPED, {what}: {reason}\n");
+    // Past the harness, which shows nothing of a test that passes.
+    std::io::stderr().write_all(message.as_bytes()).unwrap();
+}
+
+/// Runs a script in a guest with these options of `scripts/guest` and these arguments of QEMU.
+pub(crate) fn run_guest(
+    options: &[&str],
+    script: &str,
+    machine: &[&str],
+    mut told: impl FnMut(&str),
+) -> Option<String> {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("script");
+    std::fs::write(&file, script).unwrap();
+    let mut command = Command::new(root().join("scripts/guest"));
+    command.args(["--limit", "240"]).args(options);
+    command.arg(&file).arg("--").args(machine);
     let mut running = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -173,9 +209,7 @@ pub(crate) fn guest(
     let ended = running.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr);
     if ended.status.code() == Some(NO_GUESTS) {
-        let message = format!("SKIPPED, no guest has tried the device: {said}");
-        // Past the harness, which shows nothing of a test that passes.
-        std::io::stderr().write_all(message.as_bytes()).unwrap();
+        skip("no guest has tried the device", &said);
         return None;
     }
     assert!(ended.status.success(), "{:?}\n{text}{said}", ended.status);

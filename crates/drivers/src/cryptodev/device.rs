@@ -5,7 +5,6 @@
 //! transfer data within the call, and none later.
 
 use std::io;
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +15,7 @@ use rustix::ioctl::{Opcode, Setter, Updater, ioctl};
 
 use super::header::{
     CIOCAUTHCRYPT, CIOCCRYPT, CIOCFSESSION, CIOCGSESSINFO, CIOCGSESSION, COP_DECRYPT, COP_ENCRYPT,
-    COP_FLAG_AEAD_SRTP_TYPE, CryptAuthOp, CryptOp, SessionInfo, SessionOp,
+    CryptAuthOp, CryptOp, SessionInfo, SessionOp,
 };
 
 /// Bytes of the longest digest.
@@ -109,7 +108,7 @@ impl Device {
     }
 }
 
-/// A cipher, a MAC or both with their keys.
+/// A cipher or a MAC with its key.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Keys<'k> {
     pub(super) cipher: u32,
@@ -237,37 +236,6 @@ impl Session {
         };
         // SAFETY: the output is the input, and the tag behind it, all within an exclusive slice;
         // additional data are only read, and the IV has the length of this AEAD's.
-        unsafe { self.device.call::<CIOCAUTHCRYPT, _>(&mut request) }
-    }
-
-    /// Encrypts `payload` of `region` in place, then computes a MAC over the region; or compares
-    /// the MAC, then decrypts.
-    pub(super) fn srtp(
-        &self,
-        direction: Direction,
-        iv: &mut [u8; 16],
-        region: &mut [u8],
-        payload: Range<usize>,
-        tag: &mut [u8],
-    ) -> io::Result<()> {
-        let len = region[payload.clone()].len();
-        let (whole, front) = (region.len(), region.as_mut_ptr());
-        let data = front.wrapping_add(payload.start).expose_provenance();
-        let mut request = CryptAuthOp {
-            ses: self.number,
-            op: operation(direction),
-            flags: COP_FLAG_AEAD_SRTP_TYPE,
-            len: len.try_into().map_err(too_long)?,
-            auth_len: whole.try_into().map_err(too_long)?,
-            auth_src: front.expose_provenance(),
-            src: data,
-            dst: data,
-            tag: tag.as_mut_ptr().expose_provenance(),
-            tag_len: tag.len().try_into().map_err(too_long)?,
-            iv: iv.as_mut_ptr().expose_provenance(),
-            iv_len: 16,
-        };
-        // SAFETY: the payload is within the region, which is exclusive, and so is the tag.
         unsafe { self.device.call::<CIOCAUTHCRYPT, _>(&mut request) }
     }
 }

@@ -4,7 +4,8 @@
 //! Pointers are numbers here: the driver makes them of its own memory, and whoever serves the
 //! device (`cipherlane device cuse`) gets those of another process, which mean nothing to it.
 //! The structures have the layout of the C compiler for this machine; those of 32-bit programs on
-//! a 64-bit kernel are others.
+//! a 64-bit kernel are others. A branch of cryptodev-linux with compression has other structures
+//! for some of the same numbers: it is not meant here.
 
 use rustix::ioctl::Opcode;
 use rustix::ioctl::opcode::{read, read_write, write};
@@ -55,8 +56,6 @@ pub const CRYPTO_CIPHER_MAX_KEY_LEN: usize = 64;
 pub const CRYPTO_HMAC_MAX_KEY_LEN: usize = 512;
 /// Bytes of additional data of an AEAD at most: a page.
 pub const MAX_AAD: usize = 4096;
-/// Bytes at most between the begin of what an SRTP MAC covers and the payload.
-pub const MAX_SRTP_HEAD: usize = 256;
 
 /// `CRYPTO_AES_CTR`.
 pub const CRYPTO_AES_CTR: u32 = 21;
@@ -181,8 +180,6 @@ structures! {
         cipher: u32,
         /// Number of the MAC, or 0.
         mac: u32,
-        /// Number of the compression: 0.
-        compr: u32,
         /// Bytes of the cipher's key.
         keylen: u32,
         /// The cipher's key.
@@ -207,10 +204,6 @@ structures! {
         hash_name: Name,
         /// The name of the MAC's implementation.
         hash_driver: Name,
-        /// The compression's name.
-        compr_name: Name,
-        /// The name of the compression's implementation.
-        compr_driver: Name,
         /// Addresses with these bits make the kernel copy.
         alignmask: u16,
         /// [`SIOP_FLAG_KERNEL_DRIVER_ONLY`].
@@ -227,8 +220,6 @@ structures! {
         flags: u16,
         /// Bytes of the input.
         len: u32,
-        /// Bytes of the output of a compression.
-        dlen: u32,
         /// The input.
         src: usize,
         /// Where the output goes.
@@ -293,7 +284,7 @@ mod tests {
             CryptOp::SIZE,
             CryptAuthOp::SIZE,
         ];
-        assert_eq!(sizes, [48, 396, 48, 72]);
+        assert_eq!(sizes, [48, 268, 48, 72]);
         #[cfg(target_arch = "x86_64")]
         assert_eq!(
             [CIOCGSESSION, CIOCFSESSION, CIOCCRYPT, CIOCAUTHCRYPT],

@@ -11,7 +11,7 @@ use cipherlane_core::{Direction, Process, Request, Status, Transform};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::device::{Device, LONGEST_DIGEST, Session, Source};
-use super::header::{MAX_AAD, MAX_SRTP_HEAD};
+use super::header::MAX_AAD;
 use super::way::{Beside, Way};
 use crate::foreign::{PerThread, give_back};
 
@@ -168,14 +168,11 @@ impl Keyed {
                 aead(sessions, &mut own.scratch, salt, direction, request)
             }
             (_, Beside::Framing(framing)) => {
-                let aad = request.aad_bytes();
-                let around = framing.around(aad);
-                let iv = framing.iv(request.iv_block());
-                let both = (around, iv);
-                match self.way {
-                    Way::Srtp(_) => srtp(sessions, &mut own.scratch, both, direction, request),
-                    _ => two_calls(sessions, &mut own.scratch, both, direction, request),
-                }
+                let framed = (
+                    framing.around(request.aad_bytes()),
+                    framing.iv(request.iv_block()),
+                );
+                two_calls(sessions, &mut own.scratch, framed, direction, request)
             }
             _ => Err(Trouble::Unfit),
         };
@@ -271,38 +268,6 @@ fn aead(
     match direction {
         Direction::Encrypt => request.finish_tag(direction, &data[len..]),
         // The device has compared it.
-        Direction::Decrypt => request.set_status(Status::Done),
-    }
-    Ok(())
-}
-
-fn srtp(
-    sessions: &Sessions,
-    scratch: &mut Scratch,
-    ([first, second, behind], mut iv): Framed<'_>,
-    direction: Direction,
-    request: &mut Request<'_>,
-) -> Result<(), Trouble> {
-    fits(request)?;
-    let (head, len, tag_len) = (first.len() + second.len(), request.len(), request.tag_len());
-    // cryptodev-linux compares no tag that is longer than the payload.
-    if head > MAX_SRTP_HEAD || len < tag_len.max(1) {
-        return Err(Trouble::Unfit);
-    }
-    let mut tag = [0; LONGEST_DIGEST];
-    tag[..tag_len].copy_from_slice(request.tag_bytes());
-    let region = scratch.fill(&[first, second, request.input(), behind]);
-    let payload = head..head + len;
-    (sessions.first).srtp(
-        direction,
-        &mut iv,
-        region,
-        payload.clone(),
-        &mut tag[..tag_len],
-    )?;
-    output(request, &region[payload]);
-    match direction {
-        Direction::Encrypt => request.finish_tag(direction, &tag),
         Direction::Decrypt => request.set_status(Status::Done),
     }
     Ok(())

@@ -3,7 +3,7 @@
 use cipherlane_core::Algorithm;
 
 use super::device::Keys;
-use super::header::{CIPHERS, CRYPTO_AES_CTR, CRYPTO_AES_GCM, MACS, number};
+use super::header::{CIPHERS, CRYPTO_AES_GCM, MACS, number};
 use crate::foreign::{Combination, Framing, Half, Hash};
 
 /// How the device serves an algorithm.
@@ -19,10 +19,9 @@ pub(super) enum Way {
         /// Bytes of the salt.
         salt: usize,
     },
-    /// A stream cipher and a MAC over the ciphertext, by one `CIOCAUTHCRYPT` in SRTP's way.
-    Srtp(Combination),
-    /// A block cipher and a MAC over the ciphertext, by two `CIOCCRYPT` with a session each: in
-    /// SRTP's way cryptodev-linux takes stream ciphers only.
+    /// A cipher and a MAC over the ciphertext, by two `CIOCCRYPT` with a session each. One
+    /// `CIOCAUTHCRYPT` in SRTP's way would do for stream ciphers, but not for requests that are
+    /// shorter than their tag.
     Both(Combination),
 }
 
@@ -47,7 +46,6 @@ impl Way {
             return Ok(Way::Mac(mac));
         }
         match Combination::of(name) {
-            Some(combination) if combination.cipher == Half::Rfc3686 => Ok(Way::Srtp(combination)),
             Some(combination) => Ok(Way::Both(combination)),
             None => Err("/dev/crypto has no algorithm of this name".to_owned()),
         }
@@ -73,19 +71,13 @@ impl Way {
                 let salt = Beside::Salt(zeroize::Zeroizing::new(salt.to_vec()));
                 (cipher(CRYPTO_AES_GCM, key), None, salt)
             }
-            Way::Srtp(combination) => {
-                let (mac_key, key, framing) = combination.split_key(key);
-                let keys = Keys {
-                    cipher: CRYPTO_AES_CTR,
-                    key,
-                    mac: hash(combination),
-                    mac_key,
-                };
-                (keys, None, Beside::Framing(framing))
-            }
             Way::Both(combination) => {
                 let (mac_key, key, framing) = combination.split_key(key);
-                let number = number(&CIPHERS, "cbc(aes)").unwrap_or_default();
+                let name = match combination.cipher {
+                    Half::Cbc => "cbc(aes)",
+                    Half::Rfc3686 => "ctr(aes)",
+                };
+                let number = number(&CIPHERS, name).unwrap_or_default();
                 let second = mac(hash(combination), mac_key);
                 (cipher(number, key), Some(second), Beside::Framing(framing))
             }
@@ -122,7 +114,7 @@ mod tests {
         assert_eq!(of("rfc4106(gcm(aes))"), Ok(Way::Aead { salt: 4 }));
         assert!(matches!(
             of("authenc(hmac(sha256),rfc3686(ctr(aes)))"),
-            Ok(Way::Srtp(_))
+            Ok(Way::Both(_))
         ));
         assert!(matches!(
             of("authencesn(hmac(sha512),cbc(aes))"),
@@ -141,9 +133,8 @@ mod tests {
     fn keys_are_divided_between_sessions() {
         let key: Vec<u8> = (0..52).collect();
         let way = |name| Way::of(Algorithm::find(name).unwrap()).unwrap();
-        let (first, second, _) = way("authenc(hmac(sha256),rfc3686(ctr(aes)))").keys(&key);
-        assert_eq!((first.mac_key, first.key), (&key[..32], &key[32..48]));
-        assert!(second.is_none());
+        let (first, _, _) = way("authenc(hmac(sha256),rfc3686(ctr(aes)))").keys(&key);
+        assert_eq!((first.key, first.cipher), (&key[32..48], 21));
         let (first, second, _) = way("authenc(hmac(sha256),cbc(aes))").keys(&key[..48]);
         assert_eq!((first.key, first.mac), (&key[32..48], 0));
         assert_eq!(second.unwrap().mac_key, &key[..32]);
