@@ -157,7 +157,7 @@ cat log
 fn the_driver_conforms() {
     let driver: Arc<dyn Driver> = Arc::new(Cryptodev::new(&Config::default()).unwrap());
     if let Err(reason) = driver.probe() {
-        return crate::rig::skip("/dev/crypto", &reason);
+        return crate::rig::skip("/dev/crypto", &reason.to_string());
     }
     let report = check(&driver);
     assert!(report.passed(), "{report}");
