@@ -19,6 +19,10 @@ const BYTES: usize = MAX_LEN;
 /// has memory, and the thread must come back to its other work.
 const DESCRIPTORS: usize = 16 << 10;
 
+/// Requests of a batch at most, one chain more aside: those without a payload cost time and memory
+/// too.
+const JOBS: usize = 4096;
+
 /// A batch; its memory is reused for the next one.
 #[derive(Default)]
 pub(crate) struct Batch {
@@ -38,7 +42,7 @@ impl Batch {
         let copies = &mut self.copies;
         copies.clear();
         let mut available = queue.iter(memory)?;
-        while copies.used < BYTES && copies.descriptors < DESCRIPTORS {
+        while copies.used < BYTES && copies.descriptors < DESCRIPTORS && copies.jobs.len() < JOBS {
             let Some(mut descriptors) = available.next() else {
                 break;
             };
