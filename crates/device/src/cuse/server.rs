@@ -81,6 +81,7 @@ impl Server {
     /// Makes the device, and serves it.
     pub fn start(framework: &Framework, options: &Options) -> Result<Server, Error> {
         check(options)?;
+        let cuse = make(&options.path, &options.name)?;
         let listener = local::listener(
             &options.status,
             SocketType::STREAM,
@@ -113,7 +114,7 @@ impl Server {
             counters,
             device,
             name: format!("/dev/{}", options.name),
-            cuse: make(&options.path, &options.name)?,
+            cuse,
             stop,
             is_stopping: AtomicBool::new(false),
         });
