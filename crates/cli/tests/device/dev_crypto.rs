@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use cipherlane_core::conformance::check;
-use cipherlane_core::{Algorithm, Config, Driver, Transform};
+use cipherlane_core::{Algorithm, Config, Driver, Transform, Unavailable};
 use cipherlane_drivers::cryptodev::Cryptodev;
 use cipherlane_drivers::cryptodev::header::{
     CIOCASYMFEAT, CIOCAUTHCRYPT, CIOCCRYPT, CIOCFSESSION, CIOCGSESSINFO, CIOCGSESSION, CryptAuthOp,
@@ -175,14 +175,14 @@ impl Driver for Part {
         self.0.priority()
     }
 
-    fn probe(&self) -> Result<(), String> {
+    fn probe(&self) -> Result<(), Unavailable> {
         self.0.probe()
     }
 
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), String> {
+    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
         match SOME.contains(&algorithm.name) {
             true => self.0.offers(algorithm),
-            false => Err("not now".to_owned()),
+            false => Err(Unavailable::NotOffered("not now".to_owned())),
         }
     }
 
@@ -194,7 +194,7 @@ impl Driver for Part {
         &self,
         algorithm: &'static Algorithm,
         key: &[u8],
-    ) -> Result<Box<dyn Transform>, String> {
+    ) -> Result<Box<dyn Transform>, Unavailable> {
         self.0.transform(algorithm, key)
     }
 
