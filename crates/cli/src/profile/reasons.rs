@@ -192,7 +192,10 @@ impl Watcher for Watched<'_> {
 impl Pair {
     /// `None` where no phase differs beyond the noise.
     fn reason(self, faster: &Recording, slower: &Recording, rules: &Rules) -> Option<Reason> {
-        let diff = Diff::new(faster, slower, rules);
+        let diff = match is_starved(faster, slower) {
+            true => Diff::new(faster, slower, rules),
+            false => Diff::new(&fed(faster), &fed(slower), rules),
+        };
         let found = diff.reason(self.each, rules)?;
         let sentence = format!("{}: {}.", self.comparison, found.text);
         Some(Reason {
@@ -208,6 +211,27 @@ impl Pair {
             phases: diff.phases,
         })
     }
+}
+
+/// Whether the slower one waits for a processor more than other programs explain: these take the
+/// same part of the time from all who take turns, and so more of it per request from the slower.
+fn is_starved(faster: &Recording, slower: &Recording) -> bool {
+    let part = |of: &Recording| {
+        let sum = |is_ready: bool| -> u64 {
+            let samples = of.samples.iter();
+            let samples = samples.filter(|sample| (sample.kind == Kind::Ready) == is_ready);
+            samples.map(|sample| sample.ns).sum()
+        };
+        sum(true) as f64 / sum(false).max(1) as f64
+    };
+    part(slower) > 1.5 * part(faster) + 0.05
+}
+
+/// A recording without the time in which threads had no processor.
+fn fed(recording: &Recording) -> Recording {
+    let mut fed = recording.clone();
+    fed.samples.retain(|sample| sample.kind != Kind::Ready);
+    fed
 }
 
 impl Reasons {
@@ -250,6 +274,8 @@ impl Reasons {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+
+    use cipherlane_profile::recording::Sample;
 
     use super::*;
 
@@ -303,6 +329,42 @@ mod tests {
         assert_eq!(text.matches("gcm(aes), encrypt").count(), 1, "{text}");
         let advice = format!("{}: ", reasons.reasons[0].title);
         assert_eq!(text.matches(&advice).count(), 1, "{text}");
+    }
+
+    #[test]
+    fn processors_that_others_have_are_the_reason_only_where_they_take_a_larger_part() {
+        // Each sample of processor time, and `part` times as long without a processor.
+        let with = |part: u64, times: u64| {
+            let mut recording = fed(&kept("openssl-speed"));
+            for sample in &mut recording.samples {
+                (sample.at_ns, sample.ns) = (sample.at_ns * times, sample.ns * times);
+            }
+            let cpu = recording.samples.iter().filter(|of| of.kind == Kind::Cpu);
+            let cpu: Vec<_> = cpu.map(|of| (of.at_ns, of.ns)).collect();
+            recording.wall_ns *= times;
+            recording
+                .samples
+                .extend(cpu.into_iter().map(|(at_ns, ns)| Sample {
+                    at_ns,
+                    kind: Kind::Ready,
+                    thread: 0,
+                    stack: 0,
+                    count: 1,
+                    ns: ns * part,
+                }));
+            recording
+        };
+        assert!(!is_starved(&with(2, 1), &with(2, 3)));
+        assert!(is_starved(&with(0, 1), &with(2, 1)));
+        let fed = fed(&with(2, 1));
+        assert_eq!(
+            fed.samples,
+            with(0, 1)
+                .samples
+                .into_iter()
+                .filter(|of| of.kind != Kind::Ready)
+                .collect::<Vec<_>>()
+        );
     }
 
     #[test]
