@@ -5,6 +5,8 @@
 #include "../common/cost.c"
 #include "../common/calibrate.c"
 #include "../common/queue.c"
+#include "../common/completion.c"
+#include "../common/device.c"
 #include "../common/recovery.c"
 #include "../common/alg.c"
 #include "../common/aead.c"

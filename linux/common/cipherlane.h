@@ -6,7 +6,9 @@
  *
  *	alg.c		the algorithms, their keys, and the choice of a way
  *	aead.c		those that authenticate
- *	queue.c		slots, the queue before them, completions
+ *	queue.c		slots, and the queue before them
+ *	completion.c	what the device has ended
+ *	device.c	a device that begins
  *	recovery.c	timeouts, resets, removal
  *	cost.c		what each way costs, learned: the threshold
  *	calibrate.c	the first measurement of it
@@ -319,21 +321,25 @@ extern unsigned int cl_bounce_kib;
 
 /* queue.c */
 extern struct cl_device __rcu *cl_active;
-int cl_queue_init(struct cl_device *dev, struct device *parent, const struct cl_ops *ops,
-		  unsigned int depth);
-void cl_add_slot(struct cl_device *dev, struct cl_slot *slot, void *bounce, void *transport);
 int cl_submit(struct cl_device *dev, struct cl_req *req);
 void cl_pump(struct cl_device *dev);
 void cl_forget_session(struct cl_ctx *ctx);
 bool cl_overlaps(struct scatterlist *a, struct scatterlist *b, u32 len);
 void cl_copy_in(struct cl_slot *slot);
+void cl_release(struct cl_device *dev, struct cl_slot *slot);
+void cl_watch_soon(struct cl_device *dev);
+void cl_probe(struct cl_device *dev);
+
+/* completion.c */
 void cl_ended(struct cl_device *dev, struct cl_slot *slot, enum cl_result result,
 	      struct list_head *ended);
 void cl_interrupted(struct cl_device *dev);
 void cl_end(struct cl_device *dev, struct list_head *ended);
-void cl_release(struct cl_device *dev, struct cl_slot *slot);
-void cl_watch_soon(struct cl_device *dev);
-void cl_probe(struct cl_device *dev);
+
+/* device.c */
+int cl_queue_init(struct cl_device *dev, struct device *parent, const struct cl_ops *ops,
+		  unsigned int depth);
+void cl_add_slot(struct cl_device *dev, struct cl_slot *slot, void *bounce, void *transport);
 
 /* recovery.c */
 void cl_watch(struct work_struct *work);

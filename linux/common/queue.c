@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Slots, the queue before them, completions.
- *
- * Completions are taken by the tasklet alone. A reset takes its place and disables it.
- */
+/* Slots, and the queue before them: from the CryptoAPI to the device. */
 #include <linux/bitmap.h>
 #include <linux/scatterlist.h>
 
 #include "cipherlane.h"
 
-/* Requests that wait for room, beside those of users that can wait themselves. */
-#define CL_QUEUE	256
-/* Looks at a ring with nothing in it, under load, before interrupts are switched on again. */
-#define CL_POLLS	8
 /* Milliseconds between looks at the time. */
 #define CL_TICK		10
 /* Entries of a scatter list that are compared with those of another. */
@@ -31,8 +23,6 @@ void cl_watch_soon(struct cl_device *dev)
 		queue_delayed_work(dev->workqueue, &dev->watch, msecs_to_jiffies(CL_TICK));
 	}
 }
-
-/* --- From the CryptoAPI to the device ------------------------------------------------- */
 
 static struct cl_slot *cl_take_slot(struct cl_device *dev, enum cl_operation operation,
 				    u32 session)
@@ -365,142 +355,4 @@ void cl_copy_in(struct cl_slot *slot)
 	struct cl_req *req = slot->req;
 
 	sg_copy_to_buffer(req->src, sg_nents(req->src), slot->bounce, req->skip + req->in_len);
-}
-
-/* Under the lock: the device has ended a slot. */
-void cl_ended(struct cl_device *dev, struct cl_slot *slot, enum cl_result result,
-	      struct list_head *ended)
-{
-	slot->phase = CL_SLOT_ENDED;
-	slot->result = result;
-	list_add_tail(&slot->list, ended);
-	dev->flying--;
-	dev->progress = jiffies;
-}
-
-/* By the handler of the interrupt, which has switched interrupts off. */
-void cl_interrupted(struct cl_device *dev)
-{
-	cl_count(CL_STAT_INTERRUPTS);
-	dev->interrupted = true;
-	tasklet_schedule(&dev->tasklet);
-}
-
-/* --- From the device to the CryptoAPI ------------------------------------------------- */
-
-static void cl_end_key(struct cl_device *dev, struct cl_slot *slot)
-{
-	spin_lock_bh(&dev->lock);
-	if (slot->epoch == dev->epoch) {
-		if (slot->operation == CL_WIPE_KEY)
-			__clear_bit(slot->session, dev->used_sessions);
-		else if (slot->operation == CL_LOAD_KEY && slot->result != CL_DONE)
-			__set_bit(slot->session, dev->bad_sessions);
-	}
-	spin_unlock_bh(&dev->lock);
-	dev->ops->wipe_copy(dev, slot);
-}
-
-void cl_end(struct cl_device *dev, struct list_head *ended)
-{
-	struct cl_slot *slot, *next;
-
-	list_for_each_entry_safe(slot, next, ended, list) {
-		struct cl_req *req = slot->req;
-
-		list_del(&slot->list);
-		if (!req) {
-			cl_end_key(dev, slot);
-			cl_release(dev, slot);
-			continue;
-		}
-		dev->ops->unfill(dev, slot);
-		if (slot->result == CL_DONE || slot->result == CL_BAD_TAG) {
-			cl_finish(slot);
-		} else {
-			/* It had the key, and does not: it has begun anew without a word. */
-			if (slot->result == CL_NO_SESSION && slot->epoch == dev->epoch &&
-			    !test_bit(slot->session, dev->bad_sessions))
-				WRITE_ONCE(dev->broken, true);
-			atomic_dec(&req->ctx->flying);
-			cl_finish_in_software(req, CL_STAT_SOFTWARE_FAILED);
-		}
-		cl_release(dev, slot);
-	}
-}
-
-static void cl_tasklet(struct tasklet_struct *tasklet)
-{
-	struct cl_device *dev = from_tasklet(dev, tasklet, tasklet);
-	LIST_HEAD(ended);
-	u32 found;
-
-	found = dev->ops->collect(dev, &ended);
-	dev->seen += found;
-	if (!found && dev->interrupted)
-		cl_count(CL_STAT_SPURIOUS_INTERRUPTS);
-	if (found && dev->kicked && !dev->interrupted)
-		cl_count(CL_STAT_LOST_INTERRUPTS);
-	dev->interrupted = false;
-	dev->kicked = false;
-	cl_end(dev, &ended);
-	cl_pump(dev);
-	if (READ_ONCE(dev->broken))
-		mod_delayed_work(dev->workqueue, &dev->watch, 0);
-
-	/* Under load the next ones are there soon, and an interrupt costs more than a look. */
-	dev->idle_polls = found ? 0 : dev->idle_polls + 1;
-	if (READ_ONCE(dev->flying) > 1 && dev->idle_polls < CL_POLLS) {
-		cl_count(CL_STAT_POLLS);
-		tasklet_schedule(&dev->tasklet);
-		return;
-	}
-	dev->idle_polls = 0;
-	if (!dev->ops->listen(dev))
-		tasklet_schedule(&dev->tasklet);
-	if (!READ_ONCE(dev->flying))
-		wake_up(&dev->idle);
-}
-
-/* --- The beginning -------------------------------------------------------------------- */
-
-static u32 cl_epochs;
-
-/* After what the device says of itself was read. Its slots are added then. */
-int cl_queue_init(struct cl_device *dev, struct device *parent, const struct cl_ops *ops,
-		  unsigned int depth)
-{
-	dev->parent = parent;
-	dev->ops = ops;
-	spin_lock_init(&dev->lock);
-	INIT_LIST_HEAD(&dev->free);
-	init_waitqueue_head(&dev->idle);
-	tasklet_setup(&dev->tasklet, cl_tasklet);
-	INIT_DELAYED_WORK(&dev->watch, cl_watch);
-	crypto_init_queue(&dev->queue, CL_QUEUE);
-	dev->state = CL_DOWN;
-	dev->retry = jiffies;
-	/* Far from those of other devices: a key that was loaded there is not here. */
-	cl_epochs += 1 << 20;
-	dev->epoch = cl_epochs;
-	dev->bounce_len = (size_t)clamp(cl_bounce_kib, 4U, 1024U) << 10;
-	dev->slots = devm_kcalloc(parent, depth, sizeof(*dev->slots), GFP_KERNEL);
-	dev->used_sessions = devm_bitmap_zalloc(parent, dev->sessions, GFP_KERNEL);
-	dev->stale_sessions = devm_bitmap_zalloc(parent, dev->sessions, GFP_KERNEL);
-	dev->bad_sessions = devm_bitmap_zalloc(parent, dev->sessions, GFP_KERNEL);
-	if (!dev->slots || !dev->used_sessions || !dev->stale_sessions || !dev->bad_sessions)
-		return -ENOMEM;
-	dev->workqueue = alloc_workqueue(CL_NAME, WQ_MEM_RECLAIM | WQ_HIGHPRI, 1);
-	return dev->workqueue ? 0 : -ENOMEM;
-}
-
-/* Memory is there from the beginning: a request that writes a page out must not need any. */
-void cl_add_slot(struct cl_device *dev, struct cl_slot *slot, void *bounce, void *transport)
-{
-	slot->id = slot - dev->slots;
-	slot->bounce = bounce;
-	slot->transport = transport;
-	list_add_tail(&slot->list, &dev->free);
-	dev->free_count++;
-	dev->depth++;
 }
