@@ -27,7 +27,7 @@ pub(crate) struct ManArgs {
 pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Result<(), Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, "cipherlane", &mut text);
-    output::print(&String::from_utf8_lossy(&text))
+    output::print(&text)
 }
 
 pub(crate) fn man(args: &ManArgs, command: Command) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ pub(crate) fn man(args: &ManArgs, command: Command) -> Result<(), Failure> {
         clap_mangen::Man::new(command)
             .render(&mut text)
             .map_err(|error| Failure::io("write", "the manual page", &error))?;
-        return output::print(&String::from_utf8_lossy(&text));
+        return output::print(&text);
     };
     write_pages(command, dir).map_err(|error| Failure::path("write manual pages into", dir, &error))
 }

@@ -47,10 +47,10 @@ struct Document<'v, T> {
 /// The version of every form so far.
 const VERSION: u32 = 1;
 
-/// Prints text as it is.
-pub(crate) fn print(text: &str) -> Result<(), Failure> {
+/// Prints bytes as they are, which are text for the most part.
+pub(crate) fn print(bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
     stdout()
-        .write_all(text.as_bytes())
+        .write_all(bytes.as_ref())
         .map_err(|error| Failure::io("write", "to standard output", &error))
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn styled(style: Style, text: &str) -> String {
 
 /// Prints a value as JSON; `schema` is the name of its form.
 pub(crate) fn json(schema: &str, value: &impl Serialize) -> Result<(), Failure> {
-    print(&to_json(schema, value))
+    print(to_json(schema, value))
 }
 
 /// A value as JSON, with a newline at the end; `schema` is the name of its form.

@@ -10,6 +10,7 @@
 //! - [`phases`]: time by phase, in blocks
 //! - [`diff`]: two recordings compared, with intervals
 //! - [`script`]: text as `perf script` prints it
+//! - [`pprof`]: a profile as pprof reads it
 //! - [`page`]: flame graphs, bars and the timeline as one HTML page
 //!
 //! Unsafe code is in one call of `record/share.rs`, and in `unwinding/chosen.rs`, which asks the
@@ -21,6 +22,7 @@ pub mod diff;
 pub mod go;
 pub mod page;
 pub mod phases;
+pub mod pprof;
 pub mod record;
 pub mod recording;
 pub mod rules;

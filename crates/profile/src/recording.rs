@@ -276,11 +276,17 @@ impl Recording {
 
     /// The functions of a stack, from the innermost outwards.
     pub fn frames_of(&self, stack: u32) -> impl Iterator<Item = &Frame> {
+        let numbers = self.frame_numbers_of(stack);
+        numbers.map(|frame| &self.frames[frame as usize])
+    }
+
+    /// The same as indices of [`frames`](Self::frames).
+    pub(crate) fn frame_numbers_of(&self, stack: u32) -> impl Iterator<Item = u32> {
         let mut next = stack;
         std::iter::from_fn(move || {
             let (caller, frame) = self.stacks[next.checked_sub(1)? as usize];
             next = caller;
-            Some(&self.frames[frame as usize])
+            Some(frame)
         })
     }
 

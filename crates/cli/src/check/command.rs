@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, mut config: Config) -> Result<ExitCode,
     bar.finish_and_clear();
     match arguments.json {
         true => output::json("check", &report)?,
-        false => output::print(&report.to_string())?,
+        false => output::print(report.to_string())?,
     }
     Ok(match report.failed() {
         true => ExitCode::from(1),

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &EnvArgs) -> Result<(), Failure> {
                 ciphers: measured.map(Measured::taken),
             },
         ),
-        false => output::print(&format!("export OPENSSL_CONF={}\n", quoted(&path))),
+        false => output::print(format!("export OPENSSL_CONF={}\n", quoted(&path))),
     }
 }
 

@@ -154,7 +154,7 @@ pub(crate) fn run(args: &InstallArgs) -> Result<(), Failure> {
     };
     match args.json.json {
         true => output::json("openssl-install", &report),
-        false => output::print(&sentences(&report)),
+        false => output::print(sentences(&report)),
     }
 }
 

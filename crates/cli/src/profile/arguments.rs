@@ -75,6 +75,9 @@ pub(super) struct ShowArgs {
     /// Write a page with flame graphs, which needs no network
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
+    /// Write a profile for 'go tool pprof' and other programs that read its format
+    #[arg(long, value_name = "FILE")]
+    pub(super) pprof: Option<PathBuf>,
     /// Print the samples as 'perf script' does
     #[arg(long, conflicts_with = "json")]
     pub(super) script: bool,

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use cipherlane_profile::Error;
 use cipherlane_profile::recording::Recording;
 use cipherlane_profile::rules::Rules;
-use cipherlane_profile::{page, script};
+use cipherlane_profile::{page, pprof, script};
 
 pub(crate) use self::arguments::ProfileArgs;
 use self::arguments::{DiffArgs, ProfileCommand, ShowArgs};
@@ -43,15 +43,21 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
     if let Some(path) = &args.html {
         write_whole(path, page::html(&recording, &rules).as_bytes())?;
     }
+    if let Some(path) = &args.pprof {
+        write_whole(path, &pprof::encode(&recording))?;
+    }
     if args.script {
         let mut text = Vec::new();
         script::write(&recording, &mut text).expect("memory takes everything");
-        return output::print(&String::from_utf8_lossy(&text));
+        return output::print(&text);
     }
-    match (args.output.json, &args.html) {
-        (true, _) => output::json("profile", &summary::Summary::new(&recording, &rules)),
-        (false, Some(path)) if is_stdout(path) => Ok(()),
-        (false, _) => output::show(&summary::text(&recording, &rules)),
+    let written = [&args.html, &args.pprof];
+    let is_taken = written.into_iter().flatten().any(|path| is_stdout(path));
+    match args.output.json {
+        true => output::json("profile", &summary::Summary::new(&recording, &rules)),
+        // Standard output has what was written there.
+        false if is_taken => Ok(()),
+        false => output::show(&summary::text(&recording, &rules)),
     }
 }
 

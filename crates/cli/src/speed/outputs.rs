@@ -102,7 +102,7 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 /// Writes a file as a whole or not at all; a stream, such as standard output, as it goes.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if is_stdout(path) {
-        return output::print(&String::from_utf8_lossy(bytes));
+        return output::print(bytes);
     }
     interrupt::watch();
     cipherlane_files::write(path, bytes).map_err(|error| Failure::path("write", path, &error))

@@ -56,6 +56,17 @@ fn a_comparison_has_a_verdict_and_a_page() {
         .stdout,
     );
     assert!(script.contains(" cpu-clock:\n\t"), "{script}");
+    let told = run(
+        &mut place.cipherlane(&format!("profile show {a} --pprof out.pb")),
+        0,
+    );
+    assert!(!told.stdout.is_empty());
+    let profile = std::fs::read(place.path("out.pb")).unwrap();
+    let piped = run(
+        &mut place.cipherlane(&format!("profile show {a} --pprof -")),
+        0,
+    );
+    assert_eq!(piped.stdout, profile);
 }
 
 #[test]
