@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cipherlane_core::{Algorithm, Framework};
 use rustix::time::{ClockId, clock_gettime};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{Error, cuse, vhost_user};
 
@@ -18,14 +18,23 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The longest status that is read.
 const LONGEST: u64 = 1 << 20;
 
-/// A device of any kind at one moment. Each kind has fields that no other has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+/// A device of any kind at one moment.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Status {
     /// A back-end of virtio-crypto.
     VhostUser(vhost_user::status::Status),
     /// A `/dev/crypto`.
     Cuse(cuse::status::Status),
+}
+
+impl Status {
+    /// What a device has written. Each kind has fields that no other has.
+    fn parse(text: &[u8]) -> serde_json::Result<Status> {
+        match serde_json::from_slice(text) {
+            Ok(status) => Ok(Status::VhostUser(status)),
+            Err(_) => serde_json::from_slice(text).map(Status::Cuse),
+        }
+    }
 }
 
 /// Asks the device whose status socket it is.
@@ -39,7 +48,7 @@ pub fn ask(socket: &Path) -> Result<Status, Error> {
     let mut text = Vec::new();
     let read = stream.take(LONGEST).read_to_end(&mut text);
     read.map_err(failed)?;
-    serde_json::from_slice(&text).map_err(|error| failed(io::Error::other(error)))
+    Status::parse(&text).map_err(|error| failed(io::Error::other(error)))
 }
 
 /// Answers until `is_stopping`, which is looked at after each connection.
@@ -83,4 +92,28 @@ pub(crate) fn processor_time() -> Duration {
         u64::try_from(time.tv_sec).unwrap_or_default(),
         u32::try_from(time.tv_nsec).unwrap_or_default(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_has_worked_is_understood() {
+        let back_end = vhost_user::status::Status {
+            batches: BTreeMap::from([(1, 5), (128, 1)]),
+            refused: BTreeMap::from([("session".to_owned(), 3)]),
+            ..Default::default()
+        };
+        let text = serde_json::to_vec(&back_end).unwrap();
+        assert_eq!(Status::parse(&text).unwrap(), Status::VhostUser(back_end));
+        let file = cuse::status::Status {
+            device: "/dev/crypto".to_owned(),
+            drivers: BTreeMap::from([("software".to_owned(), 45)]),
+            ..Default::default()
+        };
+        let text = serde_json::to_vec(&file).unwrap();
+        assert_eq!(Status::parse(&text).unwrap(), Status::Cuse(file));
+        assert!(Status::parse(b"{}").is_err());
+    }
 }

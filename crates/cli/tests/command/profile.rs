@@ -119,9 +119,18 @@ fn speed_says_why_a_driver_is_slower() {
     let place = Place::new();
     let line = "speed ctr(aes) --drivers software,dma:am335x --sizes 64 --batch 1 --seconds 0.3 \
                 --profile";
-    let Some(printed) = profiled("speed", &mut place.cipherlane(&format!("{line} --json"))) else {
-        return;
-    };
+    // Others on the machine may hide the reason once, but not every time.
+    let mut printed = Value::Null;
+    for _ in 0..5 {
+        let mut speed = place.cipherlane(&format!("{line} --json"));
+        let Some(told) = profiled("speed", &mut speed) else {
+            return;
+        };
+        printed = told;
+        if printed["profile"]["reasons"][0].is_object() {
+            break;
+        }
+    }
     assert_eq!(printed["cells"].as_array().unwrap().len(), 2);
     let [reason] = &printed["profile"]["reasons"].as_array().unwrap()[..] else {
         panic!("{printed}");
@@ -152,12 +161,13 @@ fn speed_says_why_a_driver_is_slower() {
     let used = denied["machine"]["instructions"].as_array().unwrap();
     let denied = ["avx2", "vaes", "avx512"].map(Value::from);
     assert!(!used.iter().any(|name| denied.contains(name)), "{used:?}");
-    let shown = text(&run(&mut place.cipherlane(line), 0).stdout);
-    let prose = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        prose.contains("Why dma:am335x is ") && prose.contains("software"),
-        "{shown}"
-    );
+    let mut shown = String::new();
+    let said = (0..5).any(|_| {
+        shown = text(&run(&mut place.cipherlane(line), 0).stdout);
+        let prose = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        prose.contains("Why dma:am335x is ") && prose.contains("software")
+    });
+    assert!(said, "{shown}");
     assert!(
         shown.lines().all(|line| line.chars().count() <= 80),
         "{shown}"

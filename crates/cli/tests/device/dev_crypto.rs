@@ -243,7 +243,9 @@ fn test_in_guest(test: &str, before: &str, limit: &str) -> Option<String> {
 fn some_of_the_driver_conforms_in_a_guest() {
     let before = "\
 # Nobody opens the device before somebody asks for the driver.
-cipherlane why cbc 4K
+head -c 100000 /dev/zero >plain
+number=00112233445566778899aabbccddeeff
+cipherlane enc -aes-128-ctr -K $number -iv $number -in plain -out sealed && echo SEALED
 echo OPENED $(status --json)
 cipherlane speed cbc --drivers software,cryptodev --sizes 4K --seconds 0.05 2>&1
 ";
@@ -257,6 +259,7 @@ cipherlane speed cbc --drivers software,cryptodev --sizes 4K --seconds 0.05 2>&1
     ] {
         assert!(text.contains(served), "no {served} in\n{text}");
     }
+    assert!(text.contains("SEALED"), "{text}");
     let opened = text.lines().find_map(|line| line.strip_prefix("OPENED "));
     let opened: Value = serde_json::from_str(opened.expect("a status")).unwrap();
     assert_eq!(opened["files_opened"], 0, "{opened}");
