@@ -7,9 +7,8 @@
 //! asked for.
 
 use std::ops::Range;
-use std::sync::PoisonError;
 
-use cipherlane_core::{Direction, Request};
+use cipherlane_core::Direction;
 use cipherlane_drivers::cryptodev::header::{
     CIOCASYMFEAT, CIOCAUTHCRYPT, CIOCCRYPT, CIOCFSESSION, CIOCGSESSINFO, CIOCGSESSION, COP_DECRYPT,
     COP_ENCRYPT, COP_FLAG_AEAD_SRTP_TYPE, COP_FLAG_NO_ZC, COP_FLAG_RESET, COP_FLAG_WRITE_IV,
@@ -17,8 +16,9 @@ use cipherlane_drivers::cryptodev::header::{
     SIOP_FLAG_KERNEL_DRIVER_ONLY, SessionInfo, SessionOp,
 };
 
+use super::authenticated::{aead, aead_needs, srtp, srtp_needs};
 use super::counters::{Counters, Refusal};
-use super::files::{Entry, File, Files, Keyed, Wanted};
+use super::files::{File, Files, Keyed, Wanted};
 use super::wire::{Ioctl, MOST, Region};
 
 /// How an ioctl goes on.
@@ -40,12 +40,12 @@ pub(crate) struct Service<'s> {
 
 /// Regions that a structure names, without the structure itself.
 #[derive(Default)]
-struct Needs {
-    input: Vec<Region>,
-    output: Vec<Region>,
+pub(super) struct Needs {
+    pub(super) input: Vec<Region>,
+    pub(super) output: Vec<Region>,
 }
 
-fn region(base: usize, len: usize) -> Region {
+pub(super) fn region(base: usize, len: usize) -> Region {
     Region {
         base: base as u64,
         len: len as u64,
@@ -98,7 +98,7 @@ fn stage<T>(
 }
 
 /// Takes this many bytes from the front of a range.
-fn take(range: &mut Range<usize>, len: usize) -> Range<usize> {
+pub(super) fn take(range: &mut Range<usize>, len: usize) -> Range<usize> {
     let taken = range.start..range.start + len;
     range.start = taken.end;
     taken
@@ -334,221 +334,10 @@ fn implementation(algorithm: &str) -> String {
     words.join("-")
 }
 
-fn direction(operation: u16) -> Result<Direction, Refusal> {
+pub(super) fn direction(operation: u16) -> Result<Direction, Refusal> {
     match operation {
         COP_ENCRYPT => Ok(Direction::Encrypt),
         COP_DECRYPT => Ok(Direction::Decrypt),
         _ => Err(Refusal::Unsupported),
     }
-}
-
-/// The AEAD of a session, its lengths in a request, and the bytes of the payload.
-fn aead_lengths<'e>(
-    entry: &'e Entry,
-    asked: &CryptAuthOp,
-) -> Result<(&'e Keyed, usize, usize), Refusal> {
-    let cipher = entry.cipher.as_ref().ok_or(Refusal::Unsupported)?;
-    let known = COP_FLAG_WRITE_IV | COP_FLAG_NO_ZC;
-    if cipher.tag_len(0) == Ok(0) || asked.flags & !known != 0 {
-        return Err(Refusal::Unsupported);
-    }
-    let tag_len = cipher.tag_len(asked.tag_len)?;
-    let len = asked.len as usize;
-    let len = match direction(asked.op)? {
-        Direction::Encrypt => len,
-        Direction::Decrypt => len.checked_sub(tag_len).ok_or(Refusal::Lengths)?,
-    };
-    let iv_len = cipher.algorithm.iv_len;
-    if asked.iv == 0 || ![0, iv_len].contains(&(asked.iv_len as usize)) {
-        return Err(Refusal::Lengths);
-    }
-    Ok((cipher, tag_len, len))
-}
-
-fn aead_needs(entry: &Entry, asked: &CryptAuthOp) -> Result<Needs, Refusal> {
-    let (cipher, tag_len, len) = aead_lengths(entry, asked)?;
-    let written = match direction(asked.op)? {
-        Direction::Encrypt => len + tag_len,
-        Direction::Decrypt => len,
-    };
-    Ok(Needs {
-        input: vec![
-            region(asked.iv, cipher.algorithm.iv_len),
-            region(asked.auth_src, asked.auth_len as usize),
-            region(asked.src, asked.len as usize),
-        ],
-        output: vec![region(asked.dst, written)],
-    })
-}
-
-fn aead(
-    entry: &Entry,
-    asked: &mut CryptAuthOp,
-    message: &mut [u8],
-    mut rest: Range<usize>,
-) -> Result<(Range<usize>, Vec<u8>), Refusal> {
-    let (cipher, tag_len, len) = aead_lengths(entry, asked)?;
-    let direction = direction(asked.op)?;
-    let iv = take(&mut rest, cipher.algorithm.iv_len);
-    let aad = take(&mut rest, asked.auth_len as usize);
-    let payload = take(&mut rest, len);
-    let (front, back) = message.split_at_mut(payload.start);
-    let (data, behind) = back.split_at_mut(len);
-    let mut tag = vec![0; tag_len];
-    if direction == Direction::Decrypt {
-        tag.copy_from_slice(&behind[..tag_len]);
-    }
-    let request = Request::in_place(data)
-        .iv(&front[iv])
-        .aad(&front[aad])
-        .tag(&mut tag);
-    cipher.run(direction, tag_len, request)?;
-    if direction == Direction::Decrypt {
-        tag.clear();
-    }
-    asked.len = (len + tag.len()) as u32;
-    asked.tag_len = tag_len as u32;
-    asked.tag = asked.dst.wrapping_add(len);
-    Ok((payload, tag))
-}
-
-/// Cipher and MAC of a session, the bytes of the tag, and where the payload begins in what the MAC
-/// covers.
-fn srtp_lengths<'e>(
-    entry: &'e Entry,
-    asked: &CryptAuthOp,
-) -> Result<(&'e Keyed, &'e Keyed, usize, usize), Refusal> {
-    let known = COP_FLAG_AEAD_SRTP_TYPE | COP_FLAG_WRITE_IV | COP_FLAG_NO_ZC;
-    let (Some(cipher), Some(mac), 0) = (&entry.cipher, &entry.mac, asked.flags & !known) else {
-        return Err(Refusal::Unsupported);
-    };
-    direction(asked.op)?;
-    let tag_len = mac.tag_len(asked.tag_len)?;
-    let head = asked.src.checked_sub(asked.auth_src);
-    let head = head.ok_or(Refusal::Lengths)?;
-    let end = head.checked_add(asked.len as usize);
-    if asked.src != asked.dst || end.is_none_or(|end| end > asked.auth_len as usize) {
-        return Err(Refusal::Lengths);
-    }
-    Ok((cipher, mac, tag_len, head))
-}
-
-fn srtp_needs(entry: &Entry, asked: &CryptAuthOp) -> Result<Needs, Refusal> {
-    let (_, _, tag_len, _) = srtp_lengths(entry, asked)?;
-    let iv = region(asked.iv, entry.iv_len(asked.iv));
-    let covered = region(asked.auth_src, asked.auth_len as usize);
-    let payload = region(asked.dst, asked.len as usize);
-    let tag = region(asked.tag, tag_len);
-    let (mut input, mut output) = (vec![iv, covered], vec![payload]);
-    match direction(asked.op)? {
-        Direction::Encrypt => output.push(tag),
-        Direction::Decrypt => input.push(tag),
-    }
-    if asked.flags & COP_FLAG_WRITE_IV != 0 {
-        output.push(iv);
-    }
-    Ok(Needs { input, output })
-}
-
-fn srtp(
-    entry: &Entry,
-    asked: &mut CryptAuthOp,
-    message: &mut [u8],
-    mut rest: Range<usize>,
-) -> Result<(Range<usize>, Vec<u8>), Refusal> {
-    let (cipher, mac, tag_len, head) = srtp_lengths(entry, asked)?;
-    let direction = direction(asked.op)?;
-    let iv = take(&mut rest, entry.iv_len(asked.iv));
-    let given = message[iv.clone()].to_vec();
-    let covered = take(&mut rest, asked.auth_len as usize);
-    let mut tag = vec![0; tag_len];
-    // Nothing forged is ever decrypted.
-    if direction == Direction::Decrypt {
-        tag.copy_from_slice(&message[rest]);
-        let request = Request::mac(&message[covered.clone()]).tag(&mut tag);
-        mac.run(direction, tag_len, request)?;
-        tag.clear();
-    }
-    let payload = covered.start + head..covered.start + head + asked.len as usize;
-    let next = entry.encipher(cipher, direction, &given, &mut message[payload.clone()])?;
-    if direction == Direction::Encrypt {
-        let request = Request::mac(&message[covered]).tag(&mut tag);
-        mac.run(direction, tag_len, request)?;
-    }
-    if asked.flags & COP_FLAG_WRITE_IV != 0 {
-        tag.extend_from_slice(&next[..iv.len()]);
-    }
-    asked.tag_len = tag_len as u32;
-    Ok((payload, tag))
-}
-
-impl Entry {
-    /// Bytes of an IV at this address: none at none.
-    fn iv_len(&self, address: usize) -> usize {
-        match &self.cipher {
-            Some(cipher) if address != 0 => cipher.algorithm.iv_len,
-            _ => 0,
-        }
-    }
-
-    /// Appends the MAC of a message, if the session has one.
-    fn append_mac(&self, message: &[u8], tail: &mut Vec<u8>) -> Result<(), Refusal> {
-        let Some(mac) = &self.mac else {
-            return Ok(());
-        };
-        let tag_len = mac.tag_len(0)?;
-        let at = tail.len();
-        tail.resize(at + tag_len, 0);
-        let request = Request::mac(message).tag(&mut tail[at..]);
-        mac.run(Direction::Encrypt, tag_len, request)
-    }
-
-    /// Runs a cipher in place; the IV with which another request would go on, which counts if
-    /// that one gives none.
-    fn encipher(
-        &self,
-        cipher: &Keyed,
-        direction: Direction,
-        given: &[u8],
-        data: &mut [u8],
-    ) -> Result<[u8; 16], Refusal> {
-        let chain = || self.chain.lock().unwrap_or_else(PoisonError::into_inner);
-        if given.is_empty() {
-            // Requests that depend on each other are done one after the other.
-            let mut chain = chain();
-            *chain = encipher(cipher, direction, *chain, data)?;
-            return Ok(*chain);
-        }
-        let mut iv = [0; 16];
-        iv[..given.len()].copy_from_slice(given);
-        let next = encipher(cipher, direction, iv, data)?;
-        *chain() = next;
-        Ok(next)
-    }
-}
-
-/// Runs a cipher in place; the IV with which another request would go on.
-fn encipher(
-    cipher: &Keyed,
-    direction: Direction,
-    iv: [u8; 16],
-    data: &mut [u8],
-) -> Result<[u8; 16], Refusal> {
-    if data.is_empty() {
-        return Ok(iv);
-    }
-    let last = |data: &[u8]| data.last_chunk().copied().unwrap_or(iv);
-    let before = last(data);
-    let request = Request::in_place(data).iv(&iv[..cipher.algorithm.iv_len]);
-    cipher.run(direction, 0, request)?;
-    Ok(match (cipher.algorithm.name, direction) {
-        ("cbc(aes)", Direction::Encrypt) => last(data),
-        ("cbc(aes)", Direction::Decrypt) => before,
-        ("ctr(aes)", _) => {
-            let blocks = data.len().div_ceil(16) as u128;
-            let counter = u128::from_be_bytes(iv).wrapping_add(blocks);
-            counter.to_be_bytes()
-        }
-        _ => iv,
-    })
 }

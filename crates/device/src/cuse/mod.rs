@@ -11,6 +11,8 @@
 //! | `wire` | the messages of CUSE, read from bytes and written to bytes |
 //! | `device` | from a message to its reply |
 //! | `ioctl` | which memory of its caller an ioctl needs, and what it does |
+//! | `authenticated` | the same of CIOCAUTHCRYPT |
+//! | `chained` | a session's work on a message, and the IV with which the next one goes on |
 //! | `files` | open files, their sessions and keys |
 //! | `counters`, [`status`] | what is counted and shown |
 //! | [`hostile`] | all of it without the kernel, for the fuzz target |
@@ -26,6 +28,8 @@
 //! beyond is refused: parts of a message for a MAC one by one, TLS records, hashes without a key,
 //! asynchronous requests.
 
+mod authenticated;
+mod chained;
 mod counters;
 mod device;
 mod files;
