@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::rig::{Host, Rig, pair, rig};
+use crate::rig::{Host, Rig, bound, pair, rig};
 
 /// What no packet on the wire may hold.
 pub(crate) const MARK: &[u8] = b"this must not be seen by anybody";
@@ -48,7 +48,7 @@ pub(crate) fn transfer(rig: &Rig, addresses: [&'static str; 2], port: u16, len: 
     };
     let (ready, is_ready) = std::sync::mpsc::channel();
     let server = rig.beside(Host::B, move || {
-        let listener = TcpListener::bind(b).unwrap();
+        let listener = bound(|| TcpListener::bind(b));
         ready.send(()).unwrap();
         let (stream, from) = listener.accept().unwrap();
         assert_eq!(from.ip(), a.0);

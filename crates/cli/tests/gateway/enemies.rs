@@ -2,12 +2,12 @@
 
 use std::net::UdpSocket;
 
-use crate::rig::{Host, OUTER, Rig, pair, rig};
+use crate::rig::{Host, OUTER, Rig, bound, pair, rig};
 
 /// Sends payloads to gateway b, from the port that it expects.
 fn attack(rig: &Rig, payloads: Vec<Vec<u8>>) {
     rig.within(Host::Router, move || {
-        let socket = UdpSocket::bind("198.51.100.254:4500").unwrap();
+        let socket = bound(|| UdpSocket::bind("198.51.100.254:4500"));
         for payload in payloads {
             socket.send_to(&payload, (OUTER[1], 4500)).unwrap();
         }

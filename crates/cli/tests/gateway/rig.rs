@@ -335,7 +335,7 @@ impl Rig {
         let (stop, stopped) = running();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = self.beside(Host::B, move || {
-            let socket = UdpSocket::bind(address).unwrap();
+            let socket = bound(|| UdpSocket::bind(&address));
             ready.send(()).unwrap();
             socket
                 .set_read_timeout(Some(Duration::from_millis(50)))
@@ -389,6 +389,22 @@ impl Rig {
                 stop,
                 thread: Some(thread),
             },
+        }
+    }
+}
+
+/// A socket at an address that was used before. A program that another test starts has the old
+/// socket too for a moment, between fork and exec.
+pub(crate) fn bound<T>(bind: impl Fn() -> std::io::Result<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        match bind() {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::AddrInUse && begin.elapsed() < PATIENCE =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            bound => return bound.unwrap(),
         }
     }
 }

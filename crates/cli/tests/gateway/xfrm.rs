@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::guest::{self, Guest};
-use crate::rig::{Host, OUTER, Rig, rig};
+use crate::rig::{Host, OUTER, Rig, bound, rig};
 
 /// The gateway's outer addresses, IPv4 and IPv6.
 const GATEWAY: [&str; 2] = [OUTER[0], "2001:db8:a::1"];
@@ -412,7 +412,7 @@ fn withheld(rig: &Rig, tunnel: &Tunnel, count: u64) -> (Vec<Vec<u8>>, UdpSocket)
 fn inject(rig: &Rig, to: &'static str, payloads: &[&[u8]]) {
     let payloads: Vec<Vec<u8>> = payloads.iter().map(|payload| payload.to_vec()).collect();
     rig.within(Host::Router, move || {
-        let socket = UdpSocket::bind("0.0.0.0:4500").unwrap();
+        let socket = bound(|| UdpSocket::bind("0.0.0.0:4500"));
         for payload in payloads {
             socket.send_to(&payload, (to, 4500)).unwrap();
             // Each is judged before the next one comes.
