@@ -79,7 +79,8 @@ int cipherlane_framework_new(cipherlane_framework **framework);
 
 /*
  * The same with the settings of a TOML file, or with those that the command 'cipherlane' obeys
- * where file is NULL: /etc/cipherlane.toml, the user's file, and CIPHERLANE_* of the environment.
+ * where file is NULL: /etc/cipherlane.toml and the user's file. CIPHERLANE_* of the environment come
+ * after either.
  */
 int cipherlane_framework_load(const char *file, cipherlane_framework **framework);
 
