@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::choose::choose;
 use crate::portable;
 use crate::wipe::wipe;
 
@@ -63,21 +64,20 @@ impl AesKey {
     #[inline]
     pub(crate) fn expand(&mut self, key: &[u8]) {
         debug_assert_eq!(4 * (self.rounds - 6), key.len());
-        #[cfg(target_arch = "x86_64")]
-        if let Some(token) = crate::cpu::HaveAesNi::new() {
-            return crate::x86_64::key::expand(token, key, &mut self.enc);
+        choose! {
+            token: HaveAesNi => crate::x86_64::key::expand(token, key, &mut self.enc),
+            _ => portable::key::expand(key, &mut self.enc),
         }
-        portable::key::expand(key, &mut self.enc);
     }
 
     /// Makes the round keys of decryption of those of encryption.
     #[inline]
     fn invert(&mut self) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(token) = crate::cpu::HaveAesNi::new() {
-            return crate::x86_64::key::inverse(token, self.rounds, &self.enc, &mut self.dec);
+        let (rounds, enc, dec) = (self.rounds, &self.enc, &mut self.dec);
+        choose! {
+            token: HaveAesNi => crate::x86_64::key::inverse(token, rounds, enc, dec),
+            _ => portable::key::inverse(rounds, enc, dec),
         }
-        portable::key::inverse(self.rounds, &self.enc, &mut self.dec);
     }
 
     /// 10, 12 or 14.

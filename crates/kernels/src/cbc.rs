@@ -3,8 +3,10 @@
 use inout::InOutBuf;
 
 use crate::aes::{AesKey, Block};
+use crate::choose::{by_tier, part};
 use crate::job::CipherJob;
-use crate::{choose, part, portable};
+use crate::portable;
+use crate::wipe::on_portable;
 
 /// Encrypts every job, with the IV left at its last ciphertext block.
 ///
@@ -12,7 +14,7 @@ use crate::{choose, part, portable};
 /// If the length of a job's data is not a multiple of 16.
 pub fn encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
     check(jobs);
-    choose!(cbc_encrypt(jobs), cbc::encrypt(jobs))
+    by_tier!(cbc_encrypt(jobs), _ => portable::cbc::encrypt(jobs))
 }
 
 /// Encrypts one message, or the next part of one, with the IV left at its last ciphertext
@@ -24,8 +26,7 @@ pub fn encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
 pub fn encrypt_one(key: &AesKey, iv: &mut Block, data: InOutBuf<'_, '_, u8>) {
     assert!(data.len().is_multiple_of(16), "CBC takes whole blocks");
     part!(cbc_encrypt(key, iv, data));
-    // The crates below move keys about.
-    crate::wipe::and_stack::<{ 12 << 10 }, _>(move || portable::cbc::encrypt_one(key, iv, data))
+    on_portable(move || portable::cbc::encrypt_one(key, iv, data))
 }
 
 /// As [`encrypt_one`], for decryption.
@@ -46,7 +47,7 @@ pub fn decrypt_one(key: &AesKey, iv: &mut Block, data: InOutBuf<'_, '_, u8>) {
 /// If the length of a job's data is not a multiple of 16.
 pub fn decrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
     check(jobs);
-    choose!(cbc_decrypt(jobs), cbc::decrypt(jobs))
+    by_tier!(cbc_decrypt(jobs), _ => portable::cbc::decrypt(jobs))
 }
 
 fn check(jobs: &[CipherJob<'_, AesKey>]) {

@@ -3,13 +3,14 @@
 use inout::InOutBuf;
 
 use crate::aes::{AesKey, Block};
+use crate::choose::{by_tier, part};
 use crate::job::CipherJob;
-use crate::{choose, part};
+use crate::portable;
 
 /// Encrypts or decrypts, which is the same, every job, of any length. The IV is
 /// left at the first counter not used: a part of a block uses one up.
 pub fn apply(jobs: &mut [CipherJob<'_, AesKey>]) {
-    choose!(ctr(jobs), ctr::apply(jobs))
+    by_tier!(ctr(jobs), _ => portable::ctr::apply(jobs))
 }
 
 /// One message, or the next part of one, from a counter that is left at the first one not

@@ -3,8 +3,9 @@
 use inout::InOutBuf;
 
 use crate::aes::AesKey;
+use crate::choose::{by_tier, part};
 use crate::job::{CipherJob, Direction};
-use crate::{choose, part};
+use crate::portable;
 
 /// Every job's data through the cipher, block by block.
 ///
@@ -14,7 +15,7 @@ pub fn crypt(dir: Direction, jobs: &mut [CipherJob<'_, AesKey>]) {
     for job in jobs.iter() {
         assert!(job.data.len().is_multiple_of(16), "ECB takes whole blocks");
     }
-    choose!(ecb(dir, jobs), ecb::crypt(dir, jobs))
+    by_tier!(ecb(dir, jobs), _ => portable::ecb::crypt(dir, jobs))
 }
 
 /// One message, or the next part of one.

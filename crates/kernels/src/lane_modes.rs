@@ -7,6 +7,7 @@ use core::iter::repeat_n;
 use arrayvec::ArrayVec;
 use inout::InOutBuf;
 
+use crate::choose::choose;
 use crate::gost28147::wipe;
 use crate::job::{CipherJob, Direction};
 
@@ -164,13 +165,12 @@ pub(crate) fn ctr<K: LaneCipher<N>, const N: usize>(jobs: &mut [CipherJob<'_, K>
 /// Adds as much of a key stream as there is data.
 #[inline(always)]
 pub(crate) fn xor(mut data: InOutBuf<'_, '_, u8>, stream: &[u8]) {
-    // In place, the compiler would go byte by byte.
-    #[cfg(target_arch = "x86_64")]
-    if let Some(token) = crate::cpu::HaveAvx2::new() {
-        return crate::x86_64::chacha_lanes::xor(token, data, stream);
-    }
     let len = data.len();
-    data.xor_in2out(&stream[..len]);
+    choose! {
+        // In place, the compiler would go byte by byte.
+        token: HaveAvx2 => crate::x86_64::chacha_lanes::xor(token, data, stream),
+        _ => data.xor_in2out(&stream[..len]),
+    }
 }
 
 /// Counter blocks from one on, which is left at the next.

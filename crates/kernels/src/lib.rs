@@ -15,6 +15,7 @@
 //! | [`kuznyechik`], [`magma`], [`mgm`] | the ciphers of GOST R 34.12-2015, and the AEAD mode over them |
 //! | [`kdf`], [`streebog`] | key derivation of RFC 7836, and the hash that it stands on |
 //! | [`naive`] | the reference that judges every kernel |
+//! | `choose` | the choice of an implementation |
 //! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
 //! | [`environment`] | variables of the process, which a privileged program does not obey |
 //! | `portable` | constant-time implementations for every machine |
@@ -30,6 +31,7 @@ pub mod aes;
 pub mod authenc;
 pub mod cbc;
 pub mod chacha;
+mod choose;
 pub mod cpu;
 pub mod ctr;
 pub mod ecb;
@@ -61,51 +63,3 @@ mod testing;
 mod x86_64;
 
 pub use wipe::wipe_stack;
-
-/// Calls the best implementation of an AES mode that this processor has: first the
-/// entry of the x86-64 tiers, then the portable function.
-macro_rules! choose {
-    ($entry:ident($($arg:expr),*), $($portable:ident)::+($($same:expr),*)) => {{
-        #[cfg(target_arch = "x86_64")]
-        {
-            use crate::{cpu, x86_64};
-            if let Some(token) = cpu::HaveVaes512::new() {
-                return x86_64::vaes512::$entry(token, $($arg),*);
-            }
-            if let Some(token) = cpu::HaveVaes::new() {
-                return x86_64::vaes::$entry(token, $($arg),*);
-            }
-            if let Some(token) = cpu::HaveAesNi::new() {
-                return x86_64::aes_ni::$entry(token, $($arg),*);
-            }
-        }
-        // The crates below move keys about.
-        crate::wipe::and_stack::<{ 12 << 10 }, _>(|| crate::portable::$($portable)::+($($same),*))
-    }};
-}
-pub(crate) use choose;
-
-/// Returns from the function around with the next part of a message done, where this
-/// processor has an entry for that among the x86-64 ones. With a length, only where it is one
-/// of the short parts that the entry takes.
-macro_rules! part {
-    ($len:expr, $entry:ident($($arg:expr),*)) => {
-        #[cfg(target_arch = "x86_64")]
-        if crate::x86_64::part::takes($len) {
-            crate::part!($entry($($arg),*));
-        }
-    };
-    ($entry:ident($($arg:expr),*)) => {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use crate::{cpu, x86_64::part};
-            if let Some(token) = cpu::HaveVaes::new() {
-                return part::vaes::$entry(token, $($arg),*);
-            }
-            if let Some(token) = cpu::HaveAesNi::new() {
-                return part::aes_ni::$entry(token, $($arg),*);
-            }
-        }
-    };
-}
-pub(crate) use part;

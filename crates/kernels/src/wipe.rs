@@ -23,6 +23,13 @@ pub(crate) fn and_stack<const BYTES: usize, R>(run: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Runs an implementation that stands on other crates, which move keys about on the stack, and
+/// wipes what it has left there.
+#[inline(always)]
+pub(crate) fn on_portable<R>(run: impl FnOnce() -> R) -> R {
+    and_stack::<{ 12 << 10 }, R>(run)
+}
+
 /// Bytes below their caller to which kernels use the stack.
 const DEPTH: usize = 24 << 10;
 

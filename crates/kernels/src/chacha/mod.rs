@@ -1,15 +1,16 @@
 //! ChaCha20-Poly1305 (RFC 8439): whole messages in batches, and single ones in pieces.
 
-mod means;
+mod implementation;
 mod stream;
 
 pub use stream::ChaChaState;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::choose::choose;
 use crate::job::{AeadJob, Direction};
 use crate::portable;
-use crate::wipe::and_stack;
+use crate::wipe::on_portable;
 
 /// A key of ChaCha20-Poly1305. Wiped on drop.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -33,15 +34,15 @@ pub fn open(jobs: &mut [AeadJob<'_, ChaChaKey>]) {
 }
 
 fn crypt(dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(avx2) = crate::cpu::HaveAvx2::new() {
-        crate::x86_64::chacha::crypt(avx2, crate::cpu::HaveAvx512::new(), dir, jobs);
-        if jobs.len() > 1 {
-            crate::wipe::dead_stack::<{ 8 << 10 }>();
-        }
-        return;
+    choose! {
+        avx2: HaveAvx2 => {
+            crate::x86_64::chacha::crypt(avx2, crate::cpu::HaveAvx512::new(), dir, jobs);
+            if jobs.len() > 1 {
+                crate::wipe::dead_stack::<{ 8 << 10 }>();
+            }
+        },
+        _ => on_portable(|| portable(dir, jobs)),
     }
-    and_stack::<{ 12 << 10 }, _>(|| portable(dir, jobs));
 }
 
 fn portable(dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
@@ -102,11 +103,11 @@ mod tests {
         ChaChaKey::new(&message.key[..32]).unwrap()
     }
 
-    /// By the portable code, AVX2 and AVX-512; by what there is of them.
-    fn crypt_by(means: i32, dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
+    /// With this many of the tokens for AVX2 and AVX-512, as far as there are as many.
+    fn crypt_by(tokens: usize, dir: Direction, jobs: &mut [AeadJob<'_, ChaChaKey>]) {
         #[cfg(target_arch = "x86_64")]
-        if let (1.., Some(avx2)) = (means, crate::cpu::HaveAvx2::new()) {
-            let avx512 = crate::cpu::HaveAvx512::new().filter(|_| means > 1);
+        if let (1.., Some(avx2)) = (tokens, crate::cpu::HaveAvx2::new()) {
+            let avx512 = crate::cpu::HaveAvx512::new().filter(|_| tokens > 1);
             return crate::x86_64::chacha::crypt(avx2, avx512, dir, jobs);
         }
         portable(dir, jobs);
@@ -123,7 +124,7 @@ mod tests {
             let (data, aad) = (&bytes[..len], &aad[..len % 34]);
             let sealed = naive::chacha20poly1305_seal(&key.0, nonce, aad, data);
             let opened = naive::chacha20poly1305_open(&key.0, nonce, aad, data);
-            for means in 0..3 {
+            for tokens in 0..3 {
                 for (dir, expected) in
                     [(Direction::Encrypt, &sealed), (Direction::Decrypt, &opened)]
                 {
@@ -135,11 +136,11 @@ mod tests {
                         data: InOutBuf::from(&mut data[..]),
                         tag: &mut tag,
                     };
-                    crypt_by(means, dir, &mut [job]);
+                    crypt_by(tokens, dir, &mut [job]);
                     assert_eq!(
                         (&data, &tag),
                         (&expected.0, &expected.1),
-                        "{len} by {means}"
+                        "{len} by {tokens}"
                     );
                 }
             }
@@ -149,8 +150,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
-        fn batches_agree_with_the_reference(messages in batches(1), in_place: bool, means in 0..3) {
-            let run = |dir| results::<_, 16>(&messages, in_place, key, |jobs| crypt_by(means, dir, jobs));
+        fn batches_agree_with_the_reference(messages in batches(1), in_place: bool, tokens in 0..3usize) {
+            let run = |dir| results::<_, 16>(&messages, in_place, key, |jobs| crypt_by(tokens, dir, jobs));
             let sealed = run(Direction::Encrypt);
             let opened = run(Direction::Decrypt);
             for ((m, sealed), opened) in messages.iter().zip(sealed).zip(opened) {

@@ -3,7 +3,7 @@
 use inout::InOutBuf;
 
 use super::ChaChaKey;
-use super::means::{Mac, Means};
+use super::implementation::{Implementation, Mac};
 use crate::job::Direction;
 use crate::lane_modes::xor;
 use crate::wipe::wipe;
@@ -27,7 +27,7 @@ const PIECE: usize = 8192;
 /// the first. Wiped on drop.
 #[derive(Clone)]
 pub struct ChaChaState {
-    means: Means,
+    implementation: Implementation,
     dir: Direction,
     nonce: [u8; 12],
     /// Key stream, and how much of it is used.
@@ -48,18 +48,23 @@ impl ChaChaState {
 
     /// Begins a message.
     pub fn new(dir: Direction, key: &ChaChaKey, nonce: &[u8; 12]) -> ChaChaState {
-        ChaChaState::by(Means::here(), dir, key, nonce)
+        ChaChaState::by(Implementation::best(), dir, key, nonce)
     }
 
-    fn by(means: Means, dir: Direction, key: &ChaChaKey, nonce: &[u8; 12]) -> ChaChaState {
+    fn by(
+        implementation: Implementation,
+        dir: Direction,
+        key: &ChaChaKey,
+        nonce: &[u8; 12],
+    ) -> ChaChaState {
         let mut ahead = [0; AHEAD];
-        means.apply(&key.0, nonce, 0, (&mut ahead[..]).into());
+        implementation.apply(&key.0, nonce, 0, (&mut ahead[..]).into());
         let (block, _) = ahead.split_first_chunk().expect("half of a block");
         ChaChaState {
-            means,
+            implementation,
             dir,
             nonce: *nonce,
-            mac: Mac::new(means, block),
+            mac: Mac::new(implementation, block),
             ahead,
             used: 64,
             next: (AHEAD / 64) as u32,
@@ -126,7 +131,8 @@ impl ChaChaState {
         while !data.is_empty() {
             if self.used == AHEAD && self.next_used == 0 && data.len() >= DIRECT {
                 let len = data.len();
-                self.means.apply(&key.0, &self.nonce, self.next, data);
+                self.implementation
+                    .apply(&key.0, &self.nonce, self.next, data);
                 self.next = self.next.wrapping_add((len / 64) as u32);
                 self.next_used = len % 64;
                 return;
@@ -134,7 +140,8 @@ impl ChaChaState {
             if self.used == AHEAD {
                 self.ahead = [0; AHEAD];
                 let ahead = (&mut self.ahead[..]).into();
-                self.means.apply(&key.0, &self.nonce, self.next, ahead);
+                self.implementation
+                    .apply(&key.0, &self.nonce, self.next, ahead);
                 self.next = self.next.wrapping_add((AHEAD / 64) as u32);
                 self.used = core::mem::take(&mut self.next_used);
             }
@@ -165,14 +172,14 @@ mod tests {
 
     /// A message in pieces of the given lengths: its other side and its tag.
     fn pieces(
-        means: Means,
+        implementation: Implementation,
         dir: Direction,
         aads: &[Vec<u8>],
         pieces: &[Vec<u8>],
         in_place: bool,
     ) -> (Vec<u8>, [u8; 16]) {
         let key = ChaChaKey::new(&bytes(32, 7)).unwrap();
-        let mut state = ChaChaState::by(means, dir, &key, &[5; 12]);
+        let mut state = ChaChaState::by(implementation, dir, &key, &[5; 12]);
         for aad in aads {
             state.aad(aad);
         }
@@ -208,10 +215,10 @@ mod tests {
             let aad = aads.concat();
             let sealed = naive::chacha20poly1305_seal(&key, &[5; 12], &aad, &data.concat());
             let opened = naive::chacha20poly1305_open(&key, &[5; 12], &aad, &data.concat());
-            for means in Means::all() {
-                let result = pieces(means, Direction::Encrypt, &aads, &data, in_place);
+            for implementation in Implementation::all() {
+                let result = pieces(implementation, Direction::Encrypt, &aads, &data, in_place);
                 prop_assert_eq!(&result, &sealed);
-                let result = pieces(means, Direction::Decrypt, &aads, &data, in_place);
+                let result = pieces(implementation, Direction::Decrypt, &aads, &data, in_place);
                 prop_assert_eq!(&result, &opened);
             }
         }

@@ -12,140 +12,27 @@
 //! A message is at most 2^36 - 32 bytes (SP 800-38D section 5.2.1.1); behind that
 //! the counter repeats. The caller keeps to it, and to one use of each nonce.
 
+mod key;
 mod stream;
 
 use inout::InOutBuf;
 
+pub use self::key::GcmKey;
+use self::key::{Implementation, run};
 pub use self::stream::{Done, GcmState, GcmStream, InverseHashKey};
-use crate::aes::{AesKey, Block};
+use crate::aes::Block;
 use crate::job::{AeadJob, Direction};
 use crate::portable;
-use crate::wipe::{and_stack, wipe};
+use crate::wipe::on_portable;
 
-#[cfg(target_arch = "x86_64")]
-use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::gcm as x86;
-
-/// An expanded key of AES-GCM: the round keys of AES and the powers of H. Wiped on drop.
-#[derive(Clone)]
-#[repr(C, align(64))]
-pub struct GcmKey {
-    pub(crate) aes: AesKey,
-    #[cfg(target_arch = "x86_64")]
-    pub(crate) table: crate::x86_64::ghash::Table,
-    hash_key: Block,
-    backend: Backend,
-}
-
-impl GcmKey {
-    /// Expands a key of 16, 24 or 32 bytes; `None` for any other length.
-    pub fn new(key: &[u8]) -> Option<GcmKey> {
-        GcmKey::on(Backend::detect(), key)
-    }
-
-    fn on(backend: Backend, key: &[u8]) -> Option<GcmKey> {
-        let mut new = GcmKey {
-            aes: AesKey::unset(key.len())?,
-            #[cfg(target_arch = "x86_64")]
-            table: crate::x86_64::ghash::Table::new(),
-            hash_key: [0; 16],
-            backend,
-        };
-        new.fill(key);
-        Some(new)
-    }
-
-    /// Takes another key in place of this one, of 16, 24 or 32 bytes; `None` for any
-    /// other length, and then the old one stays. It costs half of a new one, for which
-    /// memory is cleared, moved and wiped: for those who change keys with every message.
-    pub fn rekey(&mut self, key: &[u8]) -> Option<()> {
-        self.aes.reset(key.len())?;
-        self.fill(key);
-        Some(())
-    }
-
-    fn fill(&mut self, key: &[u8]) {
-        // Counter mode has no use for decryption.
-        self.aes.expand(key);
-        self.hash_key = match self.backend {
-            Backend::Portable => on_portable(|| portable::gcm::hash_key(&self.aes)),
-            #[cfg(target_arch = "x86_64")]
-            Backend::AesNi(token) => x86::x128::fill_table(token, &self.aes, &mut self.table),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes(token) => x86::x256::fill_table(token, &self.aes, &mut self.table),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes512(token) => x86::x512::fill_table(token, &self.aes, &mut self.table),
-        };
-    }
-
-    /// H, the encrypted block of zeros.
-    pub(crate) fn hash_key(&self) -> &Block {
-        &self.hash_key
-    }
-}
-
-impl Drop for GcmKey {
-    fn drop(&mut self) {
-        // AesKey wipes itself.
-        #[cfg(target_arch = "x86_64")]
-        wipe(&mut self.table, crate::x86_64::ghash::Table::new());
-        wipe(&mut self.hash_key, [0; 16]);
-    }
-}
-
-/// The implementations, the instructions of each proved by its token.
-#[derive(Clone, Copy, Debug)]
-enum Backend {
-    Portable,
-    #[cfg(target_arch = "x86_64")]
-    AesNi(HaveAesNi),
-    #[cfg(target_arch = "x86_64")]
-    Vaes(HaveVaes),
-    #[cfg(target_arch = "x86_64")]
-    Vaes512(HaveVaes512),
-}
-
-impl Backend {
-    /// The fastest one here.
-    #[inline]
-    fn detect() -> Backend {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if let Some(token) = HaveVaes512::new() {
-                return Backend::Vaes512(token);
-            }
-            if let Some(token) = HaveVaes::new() {
-                return Backend::Vaes(token);
-            }
-            if let Some(token) = HaveAesNi::new() {
-                return Backend::AesNi(token);
-            }
-        }
-        Backend::Portable
-    }
-}
-
-/// Runs what is portable. The crates below move keys about: the stack is wiped.
-#[inline(always)]
-fn on_portable<R>(run: impl FnOnce() -> R) -> R {
-    and_stack::<{ 12 << 10 }, R>(run)
-}
 
 /// Encrypts each job and computes its tag.
 #[inline]
 pub fn seal(jobs: &mut [AeadJob<'_, GcmKey>]) {
-    match jobs.first().map(|job| job.key.backend) {
-        None => {}
-        Some(Backend::Portable) => {
-            on_portable(|| portable::gcm::crypt_batch(Direction::Encrypt, jobs))
-        }
-        #[cfg(target_arch = "x86_64")]
-        Some(Backend::AesNi(token)) => x86::x128::seal(token, jobs),
-        #[cfg(target_arch = "x86_64")]
-        Some(Backend::Vaes(token)) => x86::x256::seal(token, jobs),
-        #[cfg(target_arch = "x86_64")]
-        Some(Backend::Vaes512(token)) => x86::x512::seal(token, jobs),
+    if let Some(by) = jobs.first().map(|job| job.key.implementation()) {
+        run!(by, seal(jobs), _ => portable::gcm::crypt_batch(Direction::Encrypt, jobs));
     }
 }
 
@@ -154,17 +41,8 @@ pub fn seal(jobs: &mut [AeadJob<'_, GcmKey>]) {
 /// caller's duty.
 #[inline]
 pub fn open(jobs: &mut [AeadJob<'_, GcmKey>]) {
-    match jobs.first().map(|job| job.key.backend) {
-        None => {}
-        Some(Backend::Portable) => {
-            on_portable(|| portable::gcm::crypt_batch(Direction::Decrypt, jobs))
-        }
-        #[cfg(target_arch = "x86_64")]
-        Some(Backend::AesNi(token)) => x86::x128::open(token, jobs),
-        #[cfg(target_arch = "x86_64")]
-        Some(Backend::Vaes(token)) => x86::x256::open(token, jobs),
-        #[cfg(target_arch = "x86_64")]
-        Some(Backend::Vaes512(token)) => x86::x512::open(token, jobs),
+    if let Some(by) = jobs.first().map(|job| job.key.implementation()) {
+        run!(by, open(jobs), _ => portable::gcm::crypt_batch(Direction::Decrypt, jobs));
     }
 }
 
@@ -244,11 +122,11 @@ pub fn mac(key: &GcmKey, nonce: &[u8; 12], head: &[u8], data: &[u8]) -> [u8; 16]
 
 /// H^n for n > 0, by squaring.
 fn power(key: &GcmKey, n: u64) -> Block {
-    let mut power = key.hash_key;
+    let mut power = *key.hash_key();
     for bit in (0..n.ilog2()).rev() {
         power = multiply(key, &power, &power);
         if n >> bit & 1 == 1 {
-            power = multiply(key, &power, &key.hash_key);
+            power = multiply(key, &power, key.hash_key());
         }
     }
     power
@@ -288,45 +166,29 @@ fn crypt(
     y: &mut Block,
     data: InOutBuf<'_, '_, u8>,
 ) {
-    match key.backend {
-        Backend::Portable => {
-            let blocks = data.len().div_ceil(16);
-            on_portable(|| portable::gcm::crypt(dir, key, counter, y, data));
-            *counter = counter_from(counter, blocks as u32);
-        }
-        #[cfg(target_arch = "x86_64")]
-        Backend::AesNi(token) => x86::x128::crypt(token, dir, key, counter, y, data),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes(token) => x86::x256::crypt(token, dir, key, counter, y, data),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes512(token) => x86::x512::crypt(token, dir, key, counter, y, data),
-    }
+    run!(key.implementation(), crypt(dir, key, counter, y, data), _ => {
+        let blocks = data.len().div_ceil(16);
+        portable::gcm::crypt(dir, key, counter, y, data);
+        *counter = counter_from(counter, blocks as u32);
+    })
 }
 
 /// GHASH on from `y` over bytes and zeros up to a whole block.
 fn hash(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
-    match key.backend {
-        Backend::Portable => on_portable(|| portable::gcm::hash(key, y, bytes)),
-        #[cfg(target_arch = "x86_64")]
-        Backend::AesNi(token) => x86::x128::hash(token, key, y, bytes),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes(token) => x86::x256::hash(token, key, y, bytes),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes512(token) => x86::x512::hash(token, key, y, bytes),
-    }
+    run!(key.implementation(), hash(key, y, bytes), _ => portable::gcm::hash(key, y, bytes))
 }
 
 /// GHASH on from `y` over one block.
 fn hash_block(key: &GcmKey, y: &mut Block, block: &Block) {
-    match key.backend {
-        Backend::Portable => on_portable(|| portable::gcm::hash(key, y, block)),
+    match key.implementation() {
+        Implementation::Portable => on_portable(|| portable::gcm::hash(key, y, block)),
         #[cfg(target_arch = "x86_64")]
-        Backend::AesNi(token) => x86::last::x128::hash_block(token, key, y, block),
+        Implementation::AesNi(token) => x86::last::x128::hash_block(token, key, y, block),
         #[cfg(target_arch = "x86_64")]
-        Backend::Vaes(token) => x86::last::x256::hash_block(token, key, y, block),
+        Implementation::Vaes(token) => x86::last::x256::hash_block(token, key, y, block),
         // One block needs no long vectors, which take longer to be cleared.
         #[cfg(target_arch = "x86_64")]
-        Backend::Vaes512(token) => x86::last::x256::hash_block(token.vaes(), key, y, block),
+        Implementation::Vaes512(token) => x86::last::x256::hash_block(token.vaes(), key, y, block),
     }
 }
 
@@ -341,8 +203,8 @@ pub(crate) struct Rest<'a> {
 
 /// The tag of a message, from GHASH so far.
 fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
-    match key.backend {
-        Backend::Portable => on_portable(|| {
+    match key.implementation() {
+        Implementation::Portable => on_portable(|| {
             let mut last = [[0; 16], lengths(rest.aad_len, rest.data_len)];
             let from = match rest.block {
                 Some(block) => {
@@ -356,11 +218,11 @@ fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
             xor(&y, &portable::gcm::encrypt(&key.aes, j0))
         }),
         #[cfg(target_arch = "x86_64")]
-        Backend::AesNi(token) => x86::last::x128::tag(token, key, y, rest, j0),
+        Implementation::AesNi(token) => x86::last::x128::tag(token, key, y, rest, j0),
         #[cfg(target_arch = "x86_64")]
-        Backend::Vaes(token) => x86::last::x256::tag(token, key, y, rest, j0),
+        Implementation::Vaes(token) => x86::last::x256::tag(token, key, y, rest, j0),
         #[cfg(target_arch = "x86_64")]
-        Backend::Vaes512(token) => x86::last::x256::tag(token.vaes(), key, y, rest, j0),
+        Implementation::Vaes512(token) => x86::last::x256::tag(token.vaes(), key, y, rest, j0),
     }
 }
 
@@ -381,28 +243,12 @@ fn padded(bytes: &[u8]) -> Block {
 }
 
 fn encrypt(key: &GcmKey, block: &Block) -> Block {
-    match key.backend {
-        Backend::Portable => on_portable(|| portable::gcm::encrypt(&key.aes, block)),
-        #[cfg(target_arch = "x86_64")]
-        Backend::AesNi(token) => x86::x128::encrypt(token, &key.aes, block),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes(token) => x86::x256::encrypt(token, &key.aes, block),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes512(token) => x86::x512::encrypt(token, &key.aes, block),
-    }
+    run!(key.implementation(), encrypt(&key.aes, block), _ => portable::gcm::encrypt(&key.aes, block))
 }
 
 /// The product of two blocks in the field of GHASH.
 fn multiply(key: &GcmKey, a: &Block, b: &Block) -> Block {
-    match key.backend {
-        Backend::Portable => on_portable(|| portable::gcm::multiply(a, b)),
-        #[cfg(target_arch = "x86_64")]
-        Backend::AesNi(token) => x86::x128::multiply(token, a, b),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes(token) => x86::x256::multiply(token, a, b),
-        #[cfg(target_arch = "x86_64")]
-        Backend::Vaes512(token) => x86::x512::multiply(token, a, b),
-    }
+    run!(key.implementation(), multiply(a, b), _ => portable::gcm::multiply(a, b))
 }
 
 #[cfg(test)]

@@ -8,16 +8,18 @@ use inout::InOutBuf;
 use proptest::prelude::*;
 
 use super::*;
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
 use crate::naive;
 
 /// Every implementation that this machine has.
-fn backends() -> Vec<Backend> {
-    let mut all = vec![Backend::Portable];
+fn implementations() -> Vec<Implementation> {
+    let mut all = vec![Implementation::Portable];
     #[cfg(target_arch = "x86_64")]
     {
-        all.extend(HaveAesNi::new().map(Backend::AesNi));
-        all.extend(HaveVaes::new().map(Backend::Vaes));
-        all.extend(HaveVaes512::new().map(Backend::Vaes512));
+        all.extend(HaveAesNi::new().map(Implementation::AesNi));
+        all.extend(HaveVaes::new().map(Implementation::Vaes));
+        all.extend(HaveVaes512::new().map(Implementation::Vaes512));
     }
     all
 }
@@ -49,11 +51,15 @@ impl Message {
 }
 
 /// Runs a batch, and checks that no byte around the outputs changes.
-fn run(backend: Backend, dir: Direction, messages: &[Message]) -> Vec<(Vec<u8>, [u8; 16])> {
+fn run(
+    implementation: Implementation,
+    dir: Direction,
+    messages: &[Message],
+) -> Vec<(Vec<u8>, [u8; 16])> {
     const AROUND: usize = 80;
     let keys: Vec<_> = messages
         .iter()
-        .map(|m| GcmKey::on(backend, &m.key).unwrap())
+        .map(|m| GcmKey::on(implementation, &m.key).unwrap())
         .collect();
     let padded = |m: &Message, data: &[u8]| {
         let mut padded = vec![0xa5; AROUND + m.shift];
@@ -114,13 +120,13 @@ fn run(backend: Backend, dir: Direction, messages: &[Message]) -> Vec<(Vec<u8>, 
         .collect()
 }
 
-fn check(backend: Backend, messages: &[Message]) {
+fn check(implementation: Implementation, messages: &[Message]) {
     for dir in [Direction::Encrypt, Direction::Decrypt] {
-        let results = run(backend, dir, messages);
+        let results = run(implementation, dir, messages);
         for (i, (message, result)) in messages.iter().zip(results).enumerate() {
             let expected = message.naive(dir);
             let what = format!(
-                "{backend:?} {dir:?}, job {i}: key {}, aad {}, data {}, in place {}",
+                "{implementation:?} {dir:?}, job {i}: key {}, aad {}, data {}, in place {}",
                 message.key.len(),
                 message.aad.len(),
                 message.data.len(),
@@ -136,7 +142,7 @@ fn check(backend: Backend, messages: &[Message]) {
 /// of several lengths.
 #[test]
 fn every_length() {
-    for backend in backends() {
+    for implementation in implementations() {
         let messages: Vec<_> = (0..700)
             .chain([1023, 1024, 1025, 1400, 1520, 4096, 9000])
             .map(|len| Message {
@@ -149,7 +155,7 @@ fn every_length() {
             })
             .collect();
         for batch in messages.chunks(19) {
-            check(backend, batch);
+            check(implementation, batch);
         }
     }
 }
@@ -183,8 +189,8 @@ proptest! {
 
     #[test]
     fn random_batches(messages in proptest::collection::vec(message(), 1..24)) {
-        for backend in backends() {
-            check(backend, &messages);
+        for implementation in implementations() {
+            check(implementation, &messages);
         }
     }
 }
@@ -192,8 +198,8 @@ proptest! {
 /// Short messages and long ones, alone and in a batch, with tags of every length.
 #[test]
 fn a_short_tag_is_the_front_of_the_whole_one() {
-    for backend in backends() {
-        let key = GcmKey::on(backend, &[7; 16]).unwrap();
+    for implementation in implementations() {
+        let key = GcmKey::on(implementation, &[7; 16]).unwrap();
         for len in [0, 64, 3000] {
             let (_, whole) = naive::gcm_seal(&[7; 16], &[1; 12], b"aad", &bytes(len, 3));
             let mut data = vec![bytes(len, 3); 17];
@@ -215,7 +221,7 @@ fn a_short_tag_is_the_front_of_the_whole_one() {
                 .iter_mut()
                 .for_each(|job| seal(core::slice::from_mut(job)));
             for tag in tags {
-                assert_eq!(tag, whole[..tag.len()], "{backend:?}, {len} bytes");
+                assert_eq!(tag, whole[..tag.len()], "{implementation:?}, {len} bytes");
             }
         }
     }
@@ -240,12 +246,12 @@ fn other_key_lengths_are_refused() {
 
 #[test]
 fn a_replaced_key_is_as_good_as_new() {
-    for backend in backends() {
-        let mut key = GcmKey::on(backend, &[0x5a; 32]).unwrap();
+    for implementation in implementations() {
+        let mut key = GcmKey::on(implementation, &[0x5a; 32]).unwrap();
         for (len, seed) in [(24, 1), (16, 2), (16, 3), (32, 4), (16, 5), (24, 6)] {
             let bytes = bytes(len, seed);
             key.rekey(&bytes).unwrap();
-            let fresh = GcmKey::on(backend, &bytes).unwrap();
+            let fresh = GcmKey::on(implementation, &bytes).unwrap();
             // Nothing of a longer one is left behind a shorter one.
             assert_eq!(key.aes.enc(), fresh.aes.enc());
             let mut data = [0x33; 700];
@@ -257,8 +263,12 @@ fn a_replaced_key_is_as_good_as_new() {
                 (&mut data[..]).into(),
             );
             let (expected, tag) = naive::gcm_seal(&bytes, &[1; 12], b"aad", &[0x33; 700]);
-            assert_eq!(data[..], expected, "{backend:?}");
-            assert_eq!(join(&key, &[1; 12], b"aad", &[hash]), tag, "{backend:?}");
+            assert_eq!(data[..], expected, "{implementation:?}");
+            assert_eq!(
+                join(&key, &[1; 12], b"aad", &[hash]),
+                tag,
+                "{implementation:?}"
+            );
         }
     }
 }
@@ -273,8 +283,8 @@ fn keys_are_shared_between_threads() {
 #[allow(unsafe_code)]
 fn drop_wipes_the_key() {
     use core::mem::{ManuallyDrop, offset_of};
-    for backend in backends() {
-        let mut key = ManuallyDrop::new(GcmKey::on(backend, &[0x5a; 16]).unwrap());
+    for implementation in implementations() {
+        let mut key = ManuallyDrop::new(GcmKey::on(implementation, &[0x5a; 16]).unwrap());
         assert_ne!(key.hash_key, [0; 16]);
         let start = (&raw mut *key).cast::<u8>();
         // SAFETY: the key is dropped once; its memory outlives it, and the fields
@@ -298,15 +308,20 @@ fn drop_wipes_the_key() {
 #[test]
 fn macs_are_tags_of_additional_data() {
     let (key, nonce) = (bytes(32, 3), [7; 12]);
-    for backend in backends() {
-        let expanded = GcmKey::on(backend, &key).unwrap();
+    for implementation in implementations() {
+        let expanded = GcmKey::on(implementation, &key).unwrap();
         for head in [0, 1, 8, 15, 16, 20, 31, 32, 40] {
             for len in (0..70).chain([127, 128, 129, 400, 1399, 1400]) {
                 let (head, data) = (bytes(head, 5), bytes(len, 9));
                 let both = [&head[..], &data].concat();
                 let (_, expected) = naive::gcm_seal(&key, &nonce, &both, &[]);
                 let tag = mac(&expanded, &nonce, &head, &data);
-                assert_eq!(tag, expected, "{backend:?}, {} and {len} bytes", head.len());
+                assert_eq!(
+                    tag,
+                    expected,
+                    "{implementation:?}, {} and {len} bytes",
+                    head.len()
+                );
             }
         }
     }

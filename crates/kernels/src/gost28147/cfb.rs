@@ -3,7 +3,7 @@
 
 use super::engine::{Engine, MAX_BLOCKS, Rounds};
 use super::packed::{Packed, RegisterKeys, crypt_each, remove};
-use super::{Block, Key, Tables, Words, choose, mesh, serves, wipe};
+use super::{Block, Key, Tables, Words, by_engine, mesh, serves, wipe};
 use crate::job::CipherJob;
 use crate::lane_modes::stretch;
 use crate::portable::gost28147::one;
@@ -16,25 +16,25 @@ type Jobs<'a, 'b> = &'a mut [CipherJob<'b, Key>];
 ///
 /// A job is serial in itself, so lanes are filled by the jobs of a batch only.
 pub fn encrypt(jobs: &mut [CipherJob<'_, Key>]) {
-    choose!(cfb_encrypt, run_encrypt, jobs, false);
+    by_engine!(cfb_encrypt, run_encrypt, jobs, false);
 }
 
 /// As [`encrypt`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every
 /// 1024 bytes.
 pub fn encrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) {
-    choose!(cfb_encrypt, run_encrypt, jobs, true);
+    by_engine!(cfb_encrypt, run_encrypt, jobs, true);
 }
 
 /// Decrypts every job, data of any length. The IV is the first eight bytes of the
 /// job's, and stays as it is.
 pub fn decrypt(jobs: &mut [CipherJob<'_, Key>]) {
-    choose!(cfb_decrypt, run_decrypt, jobs);
+    by_engine!(cfb_decrypt, run_decrypt, jobs);
 }
 
 /// As [`decrypt`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every
 /// 1024 bytes.
 pub fn decrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) {
-    choose!(cfb_decrypt_meshed, run_decrypt_meshed, jobs);
+    by_engine!(cfb_decrypt_meshed, run_decrypt_meshed, jobs);
 }
 
 #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, MAX_BLOCKS, Rounds};
 use super::packed::{Packed, crypt_each, remove};
-use super::{Block, Key, Tables, Words, choose, mesh, serves, wipe};
+use super::{Block, Key, Tables, Words, by_engine, mesh, serves, wipe};
 use crate::job::CipherJob;
 use crate::lane_modes::stretch;
 use arrayvec::ArrayVec;
@@ -18,13 +18,13 @@ type Window<'j, 'b> = ArrayVec<&'j mut CipherJob<'b, Key>, MAX_BLOCKS>;
 /// Encrypts or decrypts every job, data of any length. The IV is the first eight
 /// bytes of the job's, and stays as it is.
 pub fn apply(jobs: &mut [CipherJob<'_, Key>]) {
-    choose!(cnt, run, jobs);
+    by_engine!(cnt, run, jobs);
 }
 
 /// As [`apply`], with CryptoPro key meshing (RFC 4357 section 2.3.2) after every
 /// 1024 bytes.
 pub fn apply_meshed(jobs: &mut [CipherJob<'_, Key>]) {
-    choose!(cnt_meshed, run_meshed, jobs);
+    by_engine!(cnt_meshed, run_meshed, jobs);
 }
 
 #[inline(always)]

@@ -3,7 +3,7 @@
 
 use super::engine::{Engine, MAX_BLOCKS, Rounds};
 use super::packed::RegisterKeys;
-use super::{Block, Key, Tables, Words, choose, wipe};
+use super::{Block, Key, Tables, Words, by_engine, wipe};
 use crate::portable::gost28147::one;
 use arrayvec::ArrayVec;
 
@@ -20,7 +20,7 @@ pub struct Diversify<'a> {
 /// Derives every key: K becomes CFB(S, K, K) eight times, with a block function of
 /// eight rounds, and then CFB(UKM, K, SRC); UKM and SRC repeat D.
 pub fn diversify(jobs: &mut [Diversify<'_>]) {
-    choose!(diversify, run, jobs);
+    by_engine!(diversify, run, jobs);
 }
 
 #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, Rounds};
 use super::packed::Packed;
-use super::{Key, Tables, choose};
+use super::{Key, Tables, by_engine};
 use crate::job::{CipherJob, Direction};
 
 type Jobs<'a, 'b> = &'a mut [CipherJob<'b, Key>];
@@ -27,7 +27,7 @@ fn crypt(dir: Direction, jobs: Jobs<'_, '_>) {
     for job in jobs.iter() {
         assert!(job.data.len().is_multiple_of(8), "ECB takes whole blocks");
     }
-    choose!(ecb, run, jobs, dir);
+    by_engine!(ecb, run, jobs, dir);
 }
 
 #[inline(always)]

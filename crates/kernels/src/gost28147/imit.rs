@@ -6,7 +6,7 @@
 
 use super::engine::{CHUNK, Engine, MAX_BLOCKS};
 use super::packed::{RegisterKeys, remove};
-use super::{Block, Key, Tables, Words, choose, mesh, wipe};
+use super::{Block, Key, Tables, Words, by_engine, mesh, wipe};
 use crate::job::MacJob;
 use crate::portable::gost28147::{Scalar, mac_one};
 use arrayvec::ArrayVec;
@@ -26,7 +26,7 @@ pub fn mac_meshed(jobs: &mut [MacJob<'_, Key>]) {
 #[inline(always)]
 fn mac_by(jobs: &mut [MacJob<'_, Key>], meshed: bool) {
     let [job] = jobs else {
-        return choose!(imit, run, jobs, meshed);
+        return by_engine!(imit, run, jobs, meshed);
     };
     let (sbox, mut key) = (job.key.sbox.clone(), job.key.words);
     alone(Lane::new(job), sbox.tables(), &mut key, &mut [0; 8], meshed);

@@ -8,6 +8,7 @@ use arrayvec::ArrayVec;
 use super::engine::{Engine, MAX_BLOCKS, Rounds};
 use super::packed::RegisterKeys;
 use super::{Block, Tables, Words, wipe};
+use crate::choose::choose;
 use crate::portable::gost28147::{Scalar, apart, one};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::gost28147::{Planes, WideWords, byte_planes, wide_words};
@@ -70,17 +71,12 @@ pub(crate) fn crypt(
         turn(block);
         return;
     }
-    #[cfg(target_arch = "x86_64")]
-    {
-        use crate::cpu;
-        if let Some(token) = cpu::HaveAvx512Vbmi::new() {
-            return wide_words::lanes(token, sbox, &mut cache.words, rounds, keys, blocks);
-        }
-        if let Some(token) = cpu::HaveAvx2::new() {
-            return byte_planes::lanes(token, sbox, &mut cache.planes, rounds, keys, blocks);
-        }
+    choose! {
+        token: HaveAvx512Vbmi =>
+            wide_words::lanes(token, sbox, &mut cache.words, rounds, keys, blocks),
+        token: HaveAvx2 => byte_planes::lanes(token, sbox, &mut cache.planes, rounds, keys, blocks),
+        _ => apart(|| run(Scalar, sbox, &mut cache.scalar, rounds, keys, blocks)),
     }
-    apart(|| run(Scalar, sbox, &mut cache.scalar, rounds, keys, blocks));
 }
 
 #[inline(always)]

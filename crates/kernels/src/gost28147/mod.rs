@@ -99,27 +99,22 @@ pub(crate) fn wipe<T: Copy + Default>(secret: &mut [T]) {
 }
 
 /// Runs a scheduler for each S-box of the jobs, over the best engine of this
-/// processor: first the entry of the x86-64 engines, then the portable function.
-macro_rules! choose {
+/// processor: by its entry among the x86-64 engines, else over the portable one.
+macro_rules! by_engine {
     ($entry:ident, $run:path, $jobs:ident $(, $arg:expr)*) => {
         $crate::gost28147::each_sbox($jobs, |job| job.key, |jobs, sbox| {
             #[cfg(target_arch = "x86_64")]
-            {
-                use crate::cpu;
-                use crate::x86_64::gost28147::{byte_planes, wide_words};
-                if let Some(token) = cpu::HaveAvx512Vbmi::new() {
-                    return wide_words::$entry(token, sbox, jobs $(, $arg)*);
-                }
-                if let Some(token) = cpu::HaveAvx2::new() {
-                    return byte_planes::$entry(token, sbox, jobs $(, $arg)*);
-                }
+            use $crate::x86_64::gost28147::{byte_planes, wide_words};
+            use $crate::portable::gost28147::{Scalar, apart};
+            $crate::choose::choose! {
+                token: HaveAvx512Vbmi => wide_words::$entry(token, sbox, jobs $(, $arg)*),
+                token: HaveAvx2 => byte_planes::$entry(token, sbox, jobs $(, $arg)*),
+                _ => apart(|| $run(Scalar, sbox, jobs $(, $arg)*)),
             }
-            use crate::portable::gost28147::{Scalar, apart};
-            apart(|| $run(Scalar, sbox, jobs $(, $arg)*))
         })
     };
 }
-use choose;
+use by_engine;
 
 /// Whether there is something to do with this S-box.
 #[inline(always)]

@@ -58,42 +58,42 @@ impl<H: Hash> Compress<H> for OneByOne {
     }
 }
 
-/// Hashes all messages with SHA-256 by the best means of this machine.
+/// Hashes all messages with SHA-256 by the best way that this machine has.
 #[inline]
 pub(crate) fn sha256<'j>(mut messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
     #[cfg(target_arch = "x86_64")]
-    let means = crate::x86_64::sha2::Sha256Features::new();
+    let features = crate::x86_64::sha2::Sha256Features::new();
     #[cfg(not(target_arch = "x86_64"))]
-    let means = OneByOne;
+    let features = OneByOne;
     match messages.len() {
         1 => {
             let Some(message) = messages.next() else {
                 return;
             };
             #[cfg(target_arch = "x86_64")]
-            if let Some(sha_ni) = means.sha_ni
+            if let Some(sha_ni) = features.sha_ni
                 && hmac_one::takes(&message)
             {
                 return hmac_one::mac(sha_ni, message);
             }
-            run::<Sha256, _, 1>(means, core::iter::once(message));
+            run::<Sha256, _, 1>(features, core::iter::once(message));
         }
-        2..=4 => run::<Sha256, _, 4>(means, messages),
-        _ => run::<Sha256, _, 16>(means, messages),
+        2..=4 => run::<Sha256, _, 4>(features, messages),
+        _ => run::<Sha256, _, 16>(features, messages),
     }
 }
 
-/// Hashes all messages with SHA-512 by the best means of this machine.
+/// Hashes all messages with SHA-512 by the best way that this machine has.
 #[inline]
 pub(crate) fn sha512<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha512>>) {
     #[cfg(target_arch = "x86_64")]
-    let means = crate::x86_64::sha2::Means512::new();
+    let features = crate::x86_64::sha2::Sha512Features::new();
     #[cfg(not(target_arch = "x86_64"))]
-    let means = OneByOne;
+    let features = OneByOne;
     match messages.len() {
-        1 => run::<Sha512, _, 1>(means, messages),
-        2..=4 => run::<Sha512, _, 4>(means, messages),
-        _ => run::<Sha512, _, 8>(means, messages),
+        1 => run::<Sha512, _, 1>(features, messages),
+        2..=4 => run::<Sha512, _, 4>(features, messages),
+        _ => run::<Sha512, _, 8>(features, messages),
     }
 }
 

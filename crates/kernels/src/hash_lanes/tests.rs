@@ -25,7 +25,7 @@ fn cases() -> impl Strategy<Value = Vec<Case>> {
 /// The digests of all cases through `N` lanes, one after the other, as the
 /// engine gives them into buffers that were not zero before.
 macro_rules! digests {
-    ($hash:ident, $key:ident, $lanes:literal, $means:expr, $cases:expr) => {{
+    ($hash:ident, $key:ident, $lanes:literal, $features:expr, $cases:expr) => {{
         let keys: Vec<_> = $cases
             .iter()
             .map(|(key, ..)| key.as_ref().map(|key| $key::new(key)))
@@ -49,7 +49,7 @@ macro_rules! digests {
                 },
             }
         });
-        run::<$hash, _, $lanes>($means, messages);
+        run::<$hash, _, $lanes>($features, messages);
         digests
     }};
 }
@@ -79,14 +79,14 @@ fn cut(digests: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
     digests.enumerate().map(cut).collect()
 }
 
-/// All means of this machine, from the plainest on.
+/// All sets of features of this machine, from the smallest on.
 #[cfg(target_arch = "x86_64")]
 macro_rules! subsets {
-    ($means:ident { $($field:ident: $token:ident),* }) => {{
+    ($features:ident { $($field:ident: $token:ident),* }) => {{
         let fields = [$(stringify!($field)),*].len();
         (0..1 << fields).map(move |set: u32| {
             let mut bits = (0..fields).map(move |bit| (set >> bit) & 1 == 1);
-            crate::x86_64::sha2::$means {
+            crate::x86_64::sha2::$features {
                 $($field: bits.next().expect("a bit each").then(crate::cpu::$token::new).flatten()),*
             }
         })
@@ -98,13 +98,22 @@ fn check_256(cases: &[Case]) {
     let digests = digests!(Sha256, HmacSha256Key, 3, OneByOne, cases);
     assert_eq!(digests, expected);
     #[cfg(target_arch = "x86_64")]
-    for means in subsets!(Sha256Features {
+    for features in subsets!(Sha256Features {
         sha_ni: HaveShaNi,
         avx512: HaveAvx512
     }) {
-        assert_eq!(digests!(Sha256, HmacSha256Key, 1, means, cases), expected);
-        assert_eq!(digests!(Sha256, HmacSha256Key, 4, means, cases), expected);
-        assert_eq!(digests!(Sha256, HmacSha256Key, 16, means, cases), expected);
+        assert_eq!(
+            digests!(Sha256, HmacSha256Key, 1, features, cases),
+            expected
+        );
+        assert_eq!(
+            digests!(Sha256, HmacSha256Key, 4, features, cases),
+            expected
+        );
+        assert_eq!(
+            digests!(Sha256, HmacSha256Key, 16, features, cases),
+            expected
+        );
     }
 }
 
@@ -113,14 +122,23 @@ fn check_512(cases: &[Case]) {
     let digests = digests!(Sha512, HmacSha512Key, 3, OneByOne, cases);
     assert_eq!(digests, expected);
     #[cfg(target_arch = "x86_64")]
-    for means in subsets!(Means512 {
+    for features in subsets!(Sha512Features {
         avx2: HaveAvx2,
         bmi2: HaveBmi2,
         avx512: HaveAvx512
     }) {
-        assert_eq!(digests!(Sha512, HmacSha512Key, 1, means, cases), expected);
-        assert_eq!(digests!(Sha512, HmacSha512Key, 4, means, cases), expected);
-        assert_eq!(digests!(Sha512, HmacSha512Key, 8, means, cases), expected);
+        assert_eq!(
+            digests!(Sha512, HmacSha512Key, 1, features, cases),
+            expected
+        );
+        assert_eq!(
+            digests!(Sha512, HmacSha512Key, 4, features, cases),
+            expected
+        );
+        assert_eq!(
+            digests!(Sha512, HmacSha512Key, 8, features, cases),
+            expected
+        );
     }
 }
 

@@ -7,12 +7,13 @@ pub(crate) mod field;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::choose::choose;
 use crate::job::{CipherJob, Direction};
 use crate::lane_modes::{self, LaneCipher};
 use crate::portable;
 use crate::wipe::and_stack;
 #[cfg(target_arch = "x86_64")]
-use crate::wipe::dead_stack;
+use crate::{wipe::dead_stack, x86_64};
 
 pub(crate) type Block = [u8; 16];
 
@@ -47,12 +48,13 @@ impl KuznyechikKey {
     }
 
     fn expand(&mut self, key: &[u8; 32]) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(token) = crate::cpu::HaveAvx2::new() {
-            let forms = [&mut self.rounds, &mut self.tower, &mut self.split];
-            return crate::x86_64::kuznyechik::avx2::expand(token, key, forms);
+        choose! {
+            token: HaveAvx2 => {
+                let forms = [&mut self.rounds, &mut self.tower, &mut self.split];
+                x86_64::kuznyechik::avx2::expand(token, key, forms);
+            },
+            _ => portable::kuznyechik::expand(key, &mut self.rounds),
         }
-        portable::kuznyechik::expand(key, &mut self.rounds);
     }
 
     #[inline(always)]
@@ -118,21 +120,21 @@ impl LaneCipher<16> for KuznyechikKey {
     type KeyCache = ();
 
     fn crypt(cache: &mut Self::KeyCache, dir: Direction, keys: &[&Self], blocks: &mut [Block]) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use crate::{cpu, x86_64::kuznyechik};
-            if let Some(token) = cpu::HaveGfni512::new() {
-                kuznyechik::avx512::crypt(token, cache, dir, keys, blocks);
-                return dead_stack::<{ 6 << 10 }>();
-            }
-            if let Some(token) = cpu::HaveAvx2::new() {
-                kuznyechik::avx2::crypt(token, cache, dir, keys, blocks);
-                return dead_stack::<{ 4 << 10 }>();
-            }
+        choose! {
+            token: HaveGfni512 => {
+                x86_64::kuznyechik::avx512::crypt(token, cache, dir, keys, blocks);
+                dead_stack::<{ 6 << 10 }>();
+            },
+            token: HaveAvx2 => {
+                x86_64::kuznyechik::avx2::crypt(token, cache, dir, keys, blocks);
+                dead_stack::<{ 4 << 10 }>();
+            },
+            _ => {
+                // Other processors than x86-64 have no use for it.
+                let _ = cache;
+                and_stack::<{ 8 << 10 }, _>(|| portable::kuznyechik::crypt(dir, keys, blocks));
+            },
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        let () = cache;
-        and_stack::<{ 8 << 10 }, _>(|| portable::kuznyechik::crypt(dir, keys, blocks));
     }
 }
 

@@ -3,6 +3,8 @@
 
 use zeroize::Zeroize;
 
+use crate::choose::choose;
+
 /// Products added up, not yet reduced. Of the field of 64 bits only `low` is used.
 /// Wiped on drop.
 #[derive(Default)]
@@ -40,19 +42,19 @@ fn numbers<const N: usize>(data: &[u8]) -> impl Iterator<Item = [u8; N]> {
 impl Field<16> for Sum {
     #[inline]
     fn add(&mut self, multipliers: &[[u8; 16]], data: &[u8]) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(token) = crate::cpu::HaveAesNi::new() {
-            let (whole, rest) = data.as_chunks();
-            let sum = (&mut self.high, &mut self.low);
-            let (own, others) = multipliers.split_at(whole.len());
-            crate::x86_64::mgm::add_128(token, sum, own, whole);
-            for (h, x) in others.iter().zip(numbers(rest)) {
+        choose! {
+            token: HaveAesNi => {
+                let (whole, rest) = data.as_chunks();
                 let sum = (&mut self.high, &mut self.low);
-                crate::x86_64::mgm::add_128(token, sum, &[*h], &[x]);
-            }
-            return;
+                let (own, others) = multipliers.split_at(whole.len());
+                crate::x86_64::mgm::add_128(token, sum, own, whole);
+                for (h, x) in others.iter().zip(numbers(rest)) {
+                    let sum = (&mut self.high, &mut self.low);
+                    crate::x86_64::mgm::add_128(token, sum, &[*h], &[x]);
+                }
+            },
+            _ => add_128(self, multipliers, data),
         }
-        add_128(self, multipliers, data);
     }
 
     fn reduce(self) -> [u8; 16] {
@@ -69,17 +71,17 @@ impl Field<16> for Sum {
 impl Field<8> for Sum {
     #[inline]
     fn add(&mut self, multipliers: &[[u8; 8]], data: &[u8]) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(token) = crate::cpu::HaveAesNi::new() {
-            let (whole, rest) = data.as_chunks();
-            let (own, others) = multipliers.split_at(whole.len());
-            crate::x86_64::mgm::add_64(token, &mut self.low, own, whole);
-            for (h, x) in others.iter().zip(numbers(rest)) {
-                crate::x86_64::mgm::add_64(token, &mut self.low, &[*h], &[x]);
-            }
-            return;
+        choose! {
+            token: HaveAesNi => {
+                let (whole, rest) = data.as_chunks();
+                let (own, others) = multipliers.split_at(whole.len());
+                crate::x86_64::mgm::add_64(token, &mut self.low, own, whole);
+                for (h, x) in others.iter().zip(numbers(rest)) {
+                    crate::x86_64::mgm::add_64(token, &mut self.low, &[*h], &[x]);
+                }
+            },
+            _ => add_64(self, multipliers, data),
         }
-        add_64(self, multipliers, data);
     }
 
     fn reduce(self) -> [u8; 8] {

@@ -16,7 +16,7 @@ const WIDE_512: usize = 3;
 const WIDE_512_WITHOUT_BMI2: usize = 2;
 const WIDE_512_AVX2: usize = 3;
 
-/// The means for SHA-256.
+/// What this processor has for SHA-256.
 #[derive(Clone, Copy)]
 pub(crate) struct Sha256Features {
     pub(crate) sha_ni: Option<HaveShaNi>,
@@ -60,18 +60,18 @@ impl Compress<Sha256> for Sha256Features {
     }
 }
 
-/// The means for SHA-512.
+/// What this processor has for SHA-512.
 #[derive(Clone, Copy)]
-pub(crate) struct Means512 {
+pub(crate) struct Sha512Features {
     pub(crate) avx2: Option<HaveAvx2>,
     pub(crate) bmi2: Option<HaveBmi2>,
     pub(crate) avx512: Option<HaveAvx512>,
 }
 
-impl Means512 {
+impl Sha512Features {
     #[inline]
     pub(crate) fn new() -> Self {
-        Means512 {
+        Sha512Features {
             avx2: HaveAvx2::new(),
             bmi2: HaveBmi2::new(),
             avx512: HaveAvx512::new(),
@@ -79,7 +79,7 @@ impl Means512 {
     }
 }
 
-impl Compress<Sha512> for Means512 {
+impl Compress<Sha512> for Sha512Features {
     #[inline]
     fn compress(self, states: &mut [[u64; 8]], blocks: &[&[u8]]) {
         match (self.avx2, self.avx512) {

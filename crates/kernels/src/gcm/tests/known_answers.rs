@@ -83,12 +83,12 @@ fn mcgrew_viega() -> [[&'static str; 6]; 18] {
 
 #[test]
 fn known_answers_in_a_stream() {
-    for backend in backends() {
+    for implementation in implementations() {
         for (i, case) in mcgrew_viega().into_iter().enumerate() {
-            let what = format!("{backend:?}, case {}", i + 1);
+            let what = format!("{implementation:?}, case {}", i + 1);
             let [key, iv, aad, plaintext, ciphertext, tag] =
                 case.map(|text| hex::decode(text).unwrap());
-            let key = GcmKey::on(backend, &key).unwrap();
+            let key = GcmKey::on(implementation, &key).unwrap();
             for (dir, from, to) in [
                 (Direction::Encrypt, &plaintext, &ciphertext),
                 (Direction::Decrypt, &ciphertext, &plaintext),
@@ -124,8 +124,12 @@ fn known_answers_in_a_batch() {
                 (message, (case[to].clone(), tag))
             })
             .unzip();
-        for backend in backends() {
-            assert_eq!(run(backend, dir, &messages), expected, "{backend:?}");
+        for implementation in implementations() {
+            assert_eq!(
+                run(implementation, dir, &messages),
+                expected,
+                "{implementation:?}"
+            );
         }
     }
 }

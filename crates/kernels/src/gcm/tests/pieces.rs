@@ -32,8 +32,8 @@ proptest! {
             Direction::Encrypt => naive::gcm_seal(&message.key, &iv, &message.aad, &message.data),
             Direction::Decrypt => naive::gcm_open(&message.key, &iv, &message.aad, &message.data),
         };
-        for backend in backends() {
-            let key = GcmKey::on(backend, &message.key).unwrap();
+        for implementation in implementations() {
+            let key = GcmKey::on(implementation, &message.key).unwrap();
             let mut stream = GcmStream::new(dir, &key, &iv);
             let mut from = 0;
             for to in pieces(message.aad.len(), &aad_cuts, 1) {
@@ -67,8 +67,8 @@ proptest! {
             Direction::Encrypt => naive::gcm_seal(&message.key, &iv, &message.aad, &message.data),
             Direction::Decrypt => naive::gcm_open(&message.key, &iv, &message.aad, &message.data),
         };
-        for backend in backends() {
-            let key = GcmKey::on(backend, &message.key).unwrap();
+        for implementation in implementations() {
+            let key = GcmKey::on(implementation, &message.key).unwrap();
             let mut state = GcmState::new(dir, &key, &iv);
             state.aad(&key, &message.aad);
             let mut out = message.data.clone();
@@ -97,10 +97,10 @@ proptest! {
     ) {
         let expected = message.naive(dir);
         let cut = cut % (message.data.len() + 1);
-        for backend in backends() {
-            let key = GcmKey::on(backend, &message.key).unwrap();
+        for implementation in implementations() {
+            let key = GcmKey::on(implementation, &message.key).unwrap();
             let begun = Message { data: message.data[..cut].to_vec(), ..message.clone() };
-            let (mut out, tag) = run(backend, dir, &[begun]).pop().unwrap();
+            let (mut out, tag) = run(implementation, dir, &[begun]).pop().unwrap();
             let done = Done {
                 aad_len: message.aad.len() as u64,
                 data_len: cut as u64,
@@ -126,8 +126,8 @@ proptest! {
         cuts in proptest::collection::vec(any::<usize>(), 0..12),
     ) {
         let expected = message.naive(dir);
-        for backend in backends() {
-            let key = GcmKey::on(backend, &message.key).unwrap();
+        for implementation in implementations() {
+            let key = GcmKey::on(implementation, &message.key).unwrap();
             let mut out = message.data.clone();
             let mut from = 0;
             let mut parts = Vec::new();
@@ -146,8 +146,8 @@ proptest! {
 #[test]
 fn counter_wraps_in_32_bits() {
     let bytes_of_key = bytes(16, 9);
-    for backend in backends() {
-        let key = GcmKey::on(backend, &bytes_of_key).unwrap();
+    for implementation in implementations() {
+        let key = GcmKey::on(implementation, &bytes_of_key).unwrap();
         // H is invertible, so some IV of 16 bytes hashes to any J0: solve
         // (iv H + lengths) H = j0 for iv, with 1/H = H^(2^128 - 2).
         let (mut inverse, mut square) = (None, *key.hash_key());
@@ -175,7 +175,7 @@ fn counter_wraps_in_32_bits() {
                 assert_eq!(
                     (out, stream.finish()),
                     expected,
-                    "{backend:?} {before} {len}"
+                    "{implementation:?} {before} {len}"
                 );
             }
         }
@@ -185,8 +185,8 @@ fn counter_wraps_in_32_bits() {
 /// A part may lie anywhere in the counter's range.
 #[test]
 fn parts_count_from_their_first_block() {
-    for backend in backends() {
-        let key = GcmKey::on(backend, &bytes(32, 2)).unwrap();
+    for implementation in implementations() {
+        let key = GcmKey::on(implementation, &bytes(32, 2)).unwrap();
         let nonce = [7; 12];
         for first in [u32::MAX - 9, 1 << 31, 12345] {
             let mut out = vec![0; 16 * 40];
@@ -200,7 +200,11 @@ fn parts_count_from_their_first_block() {
             for (i, block) in out.chunks(16).enumerate() {
                 let counter =
                     counter_from(&first_counter(&nonce), first.wrapping_add(i as u32 + 1));
-                assert_eq!(block, encrypt(&key, &counter), "{backend:?} {first} {i}");
+                assert_eq!(
+                    block,
+                    encrypt(&key, &counter),
+                    "{implementation:?} {first} {i}"
+                );
             }
         }
     }

@@ -1,9 +1,10 @@
-//! Key stream and MAC by what this machine has.
+//! Key stream and MAC, by one of the implementations.
 
 use inout::InOutBuf;
 use poly1305::Poly1305;
 use poly1305::universal_hash::{KeyInit, UniversalHash};
 
+use crate::choose::choose;
 use crate::job::Direction;
 use crate::portable;
 use crate::wipe::wipe;
@@ -13,32 +14,32 @@ use crate::cpu::{HaveAvx2, HaveAvx512};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64;
 
+/// The implementations, the instructions of each proved by its tokens.
 #[derive(Clone, Copy)]
-pub(super) enum Means {
+pub(super) enum Implementation {
     #[cfg(target_arch = "x86_64")]
     Lanes(HaveAvx2, Option<HaveAvx512>),
     Portable,
 }
 
-impl Means {
-    /// The best of this machine.
+impl Implementation {
+    /// The best one here.
     #[inline]
-    pub(super) fn here() -> Means {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(avx2) = HaveAvx2::new() {
-            return Means::Lanes(avx2, HaveAvx512::new());
+    pub(super) fn best() -> Implementation {
+        choose! {
+            avx2: HaveAvx2 => Implementation::Lanes(avx2, HaveAvx512::new()),
+            _ => Implementation::Portable,
         }
-        Means::Portable
     }
 
-    /// All of this machine.
+    /// All that can run here.
     #[cfg(test)]
-    pub(super) fn all() -> Vec<Means> {
-        let mut all = vec![Means::Portable];
+    pub(super) fn all() -> Vec<Implementation> {
+        let mut all = vec![Implementation::Portable];
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = HaveAvx2::new() {
-            all.push(Means::Lanes(avx2, None));
-            all.extend(HaveAvx512::new().map(|avx512| Means::Lanes(avx2, Some(avx512))));
+            all.push(Implementation::Lanes(avx2, None));
+            all.extend(HaveAvx512::new().map(|avx512| Implementation::Lanes(avx2, Some(avx512))));
         }
         all
     }
@@ -54,10 +55,10 @@ impl Means {
     ) {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Means::Lanes(avx2, avx512) => {
+            Implementation::Lanes(avx2, avx512) => {
                 x86_64::chacha::apply(avx2, avx512, key, nonce, block, data);
             }
-            Means::Portable => portable::chacha::apply(key, nonce, block, data),
+            Implementation::Portable => portable::chacha::apply(key, nonce, block, data),
         }
     }
 }
@@ -82,15 +83,15 @@ enum Engine {
 
 impl Mac {
     /// Begins a message under a one-time key.
-    pub(super) fn new(means: Means, key: &[u8; 32]) -> Mac {
-        let engine = match means {
+    pub(super) fn new(implementation: Implementation, key: &[u8; 32]) -> Mac {
+        let engine = match implementation {
             #[cfg(target_arch = "x86_64")]
-            Means::Lanes(avx2, avx512) => {
+            Implementation::Lanes(avx2, avx512) => {
                 let mut mac = x86_64::poly1305::Poly1305::new();
                 mac.start(key);
                 Engine::Lanes(avx2, avx512, mac)
             }
-            Means::Portable => Engine::Portable(Poly1305::new(key.into())),
+            Implementation::Portable => Engine::Portable(Poly1305::new(key.into())),
         };
         Mac {
             engine,
