@@ -3,13 +3,17 @@
 use ::hmac::{Hmac, KeyInit, Mac};
 use cipherlane_kernels::gost28147::diversify::{Diversify, diversify};
 use cipherlane_kernels::gost28147::{self, Key as GostKey, Sbox, cfb, cnt, imit};
+use cipherlane_kernels::job::CipherJob;
 use cipherlane_kernels::job::Direction::{Decrypt, Encrypt};
 use cipherlane_kernels::kuznyechik::{self, KuznyechikKey};
 use cipherlane_kernels::magma::{self, MagmaKey};
 use cipherlane_kernels::{kdf, mgm, naive};
 use streebog::Streebog256;
 
-use super::*;
+use super::harness::{
+    Hidden, Macs, Message, Reference, aead, any, blocks, check, jobs, mac, messages,
+};
+use crate::watch::kernel;
 
 pub(super) fn run() {
     gost34();
