@@ -169,8 +169,8 @@ fn walk(segments: &[Segment], offset: usize, len: usize, mut f: impl FnMut(usize
 mod tests {
     use proptest::prelude::*;
 
-    use cipherlane_dma_model::Settings;
     use super::*;
+    use cipherlane_dma_model::Settings;
 
     fn rules(alignment: u32, block: u32, max_segment: u32) -> Rules {
         Rules {
