@@ -114,14 +114,14 @@ impl Separate {
         };
         if !cipher.keys.contains(&encryption.len()) {
             return Err(Error::EncryptionKey {
-                transform: cipher.name,
+                suite: cipher.name,
                 given: encryption.len(),
                 expected: cipher.expected,
             });
         }
         if mac.len() != mac_len {
             return Err(Error::IntegrityKey {
-                transform: cipher.name,
+                suite: cipher.name,
                 given: mac.len(),
                 expected: mac_len,
             });

@@ -85,7 +85,7 @@ type Opening<'a> = (SaId, &'a Sa, Arc<InboundSa>);
 /// What both SAs of a tunnel have in common.
 #[derive(Clone, Copy)]
 struct Description {
-    transform: cipherlane_esp::Transform,
+    transform: cipherlane_esp::Suite,
     name: &'static str,
     esn: bool,
     window: Option<u32>,
