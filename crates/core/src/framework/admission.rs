@@ -53,7 +53,7 @@ impl RegisteredDriver {
                 "a request can be stuck in it for {:.3} s: 'auto' uses it after {:.1} s of work, \
                  which pay for that",
                 patience.as_secs_f64(),
-                ledger::pays(patience).as_secs_f64()
+                ledger::work_for(patience).as_secs_f64()
             ));
         }
         notes
