@@ -10,8 +10,8 @@ use super::{Packet, Parameters};
 use crate::memory::{array, free, give, handle, place};
 use crate::status::{Refusal, answer};
 
-/// Packets that need no allocation.
-const FEW: usize = 32;
+/// The most packets that are on the stack; more are allocated.
+const MAX_ON_STACK: usize = 32;
 
 /// `cipherlane_outbound_sa_new`.
 ///
@@ -167,8 +167,8 @@ unsafe fn each(
     // SAFETY: as promised.
     let packets = unsafe { array("packets", packets, count) }?;
     packets.iter_mut().for_each(Packet::begin);
-    let good = if packets.len() <= FEW {
-        let mut few = ArrayVec::<cipherlane_esp::Packet<'_>, FEW>::new();
+    let good = if packets.len() <= MAX_ON_STACK {
+        let mut few = ArrayVec::<cipherlane_esp::Packet<'_>, MAX_ON_STACK>::new();
         for packet in packets.iter() {
             // SAFETY: as promised.
             few.push(unsafe { packet.borrowed() }?);

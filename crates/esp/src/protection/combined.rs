@@ -4,7 +4,7 @@
 use cipherlane_core::{Direction, Framework, Request, Session, SessionBuilder};
 use zeroize::Zeroizing;
 
-use super::session::{self, LONG, LongHeader};
+use super::session::{self, LONG_HEADER, LongHeader};
 use super::{HEADER, LONGEST, Layout, Protection};
 use crate::forgeries::ForgeryLimit;
 use crate::{Error, IvOrigin, Keys, Packet, SaParameters};
@@ -116,7 +116,7 @@ impl Combined {
             }
         }
         let request = Request::in_place(data).tag(icv).aad(match self.esn {
-            true => &long_header[..LONG],
+            true => &long_header[..LONG_HEADER],
             false => &head[..HEADER],
         });
         match &self.salt {

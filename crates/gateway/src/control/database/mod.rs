@@ -27,7 +27,7 @@ use crate::tunnel::Tunnel;
 pub(crate) use self::tunnels::{Child, Trap};
 
 /// The most SAs, and the most policies.
-const MOST: usize = 1 << 18;
+const MAX_ENTRIES: usize = 1 << 18;
 
 /// How long an SPI that was allotted and has no SA yet is kept.
 const LARVAL: Duration = Duration::from_secs(600);
@@ -121,7 +121,7 @@ impl Database {
 
     /// An SPI for an inbound SA; `fixed` are those of static tunnels.
     pub(super) fn allot(&mut self, fixed: impl Iterator<Item = u32>) -> Result<u32, Refusal> {
-        if self.larval.len() >= MOST {
+        if self.larval.len() >= MAX_ENTRIES {
             return Err(Refusal::new(Reason::Limit, "too many SPIs have no SA yet"));
         }
         let inbound = self.sas.iter().filter(|(_, sa)| sa.is_inbound());
@@ -165,7 +165,7 @@ impl Database {
         if self.sas.contains_key(&id) {
             return Err(Refusal::new(Reason::Exists, "there is such an SA"));
         }
-        if self.sas.len() >= MOST {
+        if self.sas.len() >= MAX_ENTRIES {
             return Err(Refusal::new(Reason::Limit, "there are too many SAs"));
         }
         let (transform, name) = transforms::find(new.encryption, new.integrity)?;
@@ -309,7 +309,7 @@ impl Database {
                 ));
             }
         }
-        if self.policies.len() >= MOST {
+        if self.policies.len() >= MAX_ENTRIES {
             return Err(Refusal::new(Reason::Limit, "there are too many policies"));
         }
         let added = self.policies.entry(policy);
