@@ -9,7 +9,7 @@ use cipherlane_core::{Direction, Framework, Request};
 use cipherlane_drivers::software::Software;
 use cipherlane_esp::{
     Encapsulation, InboundSa, Integrity, IvOrigin, Keys, Mode, OutboundSa, Packet, SaParameters,
-    Transform, Verdict,
+    Suite, Verdict,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -59,15 +59,15 @@ fn parameters(input: &Input) -> SaParameters {
     };
     let pair = |len| Keys::pair(&vec![7; len], &[8; 32]);
     let (transform, keys) = match input.transform & 7 {
-        0 => (Transform::AesCbc(Integrity::HmacSha256), pair(16)),
-        1 => (Transform::AesCtr(Integrity::HmacSha256), pair(20)),
-        2 => (Transform::Null(Integrity::HmacSha256), pair(0)),
-        3 => (Transform::ChaCha20Poly1305 { iv }, Keys::combined(&[7; 36])),
-        4 => (Transform::AesGmac, Keys::combined(&KEY)),
-        5 => (Transform::AesGcm { icv: 8, iv }, Keys::combined(&KEY)),
+        0 => (Suite::AesCbc(Integrity::HmacSha256), pair(16)),
+        1 => (Suite::AesCtr(Integrity::HmacSha256), pair(20)),
+        2 => (Suite::Null(Integrity::HmacSha256), pair(0)),
+        3 => (Suite::ChaCha20Poly1305 { iv }, Keys::combined(&[7; 36])),
+        4 => (Suite::AesGmac, Keys::combined(&KEY)),
+        5 => (Suite::AesGcm { icv: 8, iv }, Keys::combined(&KEY)),
         _ => {
             let iv = IvOrigin::Explicit;
-            (Transform::AesGcm { icv: 16, iv }, Keys::combined(&KEY))
+            (Suite::AesGcm { icv: 16, iv }, Keys::combined(&KEY))
         }
     };
     let mut parameters = SaParameters::new(SPI, transform, keys);
@@ -181,11 +181,11 @@ fn case(kind: &Kind, input: &Input, parameters: &SaParameters, sa: &OutboundSa) 
             sequence,
             plaintext,
         } => {
-            let explicit = Transform::AesGcm {
+            let explicit = Suite::AesGcm {
                 icv: 16,
                 iv: IvOrigin::Explicit,
             };
-            if parameters.transform != explicit || input.esn {
+            if parameters.suite != explicit || input.esn {
                 return never(plaintext.clone());
             }
             let content = unframe(plaintext, input.transport);

@@ -2,7 +2,7 @@
 /*
  * What stands in the memory that driver and device share (BAR 2).
  *
- * This is crates/drivers/src/dma/transport/wire.rs in C. All numbers are
+ * This is crates/dma-model/src/transport/wire.rs in C. All numbers are
  * little-endian. A request is a chain of descriptors: its operation, then pieces
  * that the device reads, then pieces that it writes.
  */

@@ -38,7 +38,7 @@
 /* CL_NAME and CL_SUFFIX: of the module, and of the names of its algorithms. */
 #include "names.h"
 
-/* Numbered as in crates/drivers/src/dma/transport/wire.rs, which has more of them. */
+/* Numbered as in crates/dma-model/src/transport/wire.rs, which has more of them. */
 enum cl_algorithm {
 	CL_ECB_AES,
 	CL_CBC_AES,

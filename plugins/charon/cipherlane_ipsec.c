@@ -1,214 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 
 #include "cipherlane_ipsec.h"
-#include "gateway_client.h"
+#include "gateway_events.h"
+#include "gateway_link.h"
 
 #include <daemon.h>
-#include <collections/linked_list.h>
 #include <processing/jobs/callback_job.h>
-#include <threading/mutex.h>
-#include <threading/thread.h>
 
-#include <errno.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-/* Microseconds between two tries to find a gateway. */
-#define AGAIN 200000
 
 typedef struct {
 	kernel_ipsec_t public;
-	/* For all below. */
-	mutex_t *mutex;
-	/* For requests; -1: there is no gateway. */
-	int commands;
-	/* The life of the gateway that has our SAs; 0 before the first. */
-	uint64_t life;
-	/* Numbers of requests. */
-	uint32_t number;
-	/* What the gateway has from us: inbound SAs (sa_t), and policies (policy_t). */
-	linked_list_t *sas;
-	linked_list_t *policies;
+	gateway_link_t link;
 } private_t;
-
-/* An inbound SA. */
-typedef struct {
-	uint32_t spi;
-	host_t *dst;
-} sa_t;
-
-/* A policy, as the gateway was asked for it. */
-typedef struct {
-	gateway_message_t message;
-	/* Bytes of the message that tell the policy from others. */
-	size_t len;
-} policy_t;
-
-static void destroy_sa(sa_t *this)
-{
-	this->dst->destroy(this->dst);
-	free(this);
-}
-
-/* Sends a request and reads the reply: its status, or -1 where the gateway has gone. */
-static int exchange(private_t *this, gateway_message_t *request, uint8_t *reply,
-					gateway_reader_t *reader)
-{
-	uint32_t number = htonl(++this->number);
-	ssize_t len;
-	int status;
-
-	memcpy(request->data + 4, &number, sizeof(number));
-	if (send(this->commands, request->data, request->len, MSG_NOSIGNAL) < 0)
-	{
-		return -1;
-	}
-	len = recv(this->commands, reply, GATEWAY_LONGEST, 0);
-	if (len < GATEWAY_HEADER || memcmp(reply + 4, &number, sizeof(number)))
-	{
-		return -1;
-	}
-	*reader = (gateway_reader_t){ .data = reply, .len = len };
-	gateway_get16(reader);
-	status = gateway_get16(reader);
-	gateway_get32(reader);
-	return status;
-}
-
-static void disconnect(private_t *this)
-{
-	if (this->commands >= 0)
-	{
-		close(this->commands);
-		this->commands = -1;
-	}
-}
-
-/*
- * A gateway that was started again has none of this daemon's SAs: it is given the policies, and
- * charon makes the SAs anew.
- */
-static bool restore(private_t *this)
-{
-	gateway_reader_t reader;
-	uint8_t reply[GATEWAY_LONGEST];
-	enumerator_t *enumerator;
-	policy_t *policy;
-	sa_t *sa;
-
-	DBG1(DBG_KNL, "the gateway was started anew: %d policies are restored, %d CHILD_SAs are "
-		 "made again", this->policies->get_count(this->policies),
-		 this->sas->get_count(this->sas));
-	enumerator = this->policies->create_enumerator(this->policies);
-	while (enumerator->enumerate(enumerator, &policy))
-	{
-		if (exchange(this, &policy->message, reply, &reader) < 0)
-		{
-			disconnect(this);
-			break;
-		}
-	}
-	enumerator->destroy(enumerator);
-	if (this->commands < 0)
-	{
-		return FALSE;
-	}
-	while (this->sas->remove_first(this->sas, (void**)&sa) == SUCCESS)
-	{
-		charon->kernel->expire(charon->kernel, IPPROTO_ESP, sa->spi, sa->dst, TRUE);
-		destroy_sa(sa);
-	}
-	return TRUE;
-}
-
-/* Makes the connection for requests where there is none. */
-static bool ensure(private_t *this)
-{
-	gateway_welcome_t welcome = {};
-	bool is_first = this->life == 0;
-
-	if (this->commands >= 0)
-	{
-		return TRUE;
-	}
-	this->commands = gateway_connect(GATEWAY_COMMANDS, is_first, &welcome);
-	if (this->commands < 0)
-	{
-		return FALSE;
-	}
-	if (this->life == welcome.life)
-	{
-		return TRUE;
-	}
-	/* Before the first connection charon may have added policies. */
-	if ((!is_first || this->policies->get_count(this->policies)) && !restore(this))
-	{
-		/* The gateway has a part of them: the next connection restores all again. */
-		return FALSE;
-	}
-	this->life = welcome.life;
-	return TRUE;
-}
-
-/* A request of charon's; the connection is made again once. Callers hold the mutex. */
-static int ask(private_t *this, gateway_message_t *request, uint8_t *reply,
-			   gateway_reader_t *reader)
-{
-	int status = -1, i;
-
-	if (request->failed)
-	{
-		DBG1(DBG_KNL, "a request does not fit a message of the gateway");
-		return -1;
-	}
-	for (i = 0; status < 0 && i < 2 && ensure(this); i++)
-	{
-		status = exchange(this, request, reply, reader);
-		if (status < 0)
-		{
-			disconnect(this);
-		}
-	}
-	if (status < 0)
-	{
-		DBG1(DBG_KNL, "the gateway does not answer; is 'cipherlane gateway run' running, with "
-			 "'control' in its gateway.toml?");
-	}
-	else if (status > 0 && status != GATEWAY_NOT_FOUND)
-	{
-		DBG1(DBG_KNL, "the gateway refuses: %.*s", (int)reader->len, reader->data);
-	}
-	return status;
-}
-
-static status_t verdict(int status)
-{
-	switch (status)
-	{
-		case 0:
-			return SUCCESS;
-		case GATEWAY_UNSUPPORTED:
-			return NOT_SUPPORTED;
-		case GATEWAY_NOT_FOUND:
-			return NOT_FOUND;
-		default:
-			return FAILED;
-	}
-}
-
-/* The same, of a request whose reply has no fields. */
-static status_t ask_simply(private_t *this, gateway_message_t *request)
-{
-	gateway_reader_t reader;
-	uint8_t reply[GATEWAY_LONGEST];
-	int status;
-
-	this->mutex->lock(this->mutex);
-	status = ask(this, request, reply, &reader);
-	this->mutex->unlock(this->mutex);
-	return verdict(status);
-}
 
 METHOD(kernel_ipsec_t, get_features, kernel_feature_t, private_t *this)
 {
@@ -228,14 +32,14 @@ METHOD(kernel_ipsec_t, get_spi, status_t, private_t *this, host_t *src, host_t *
 		return NOT_SUPPORTED;
 	}
 	gateway_begin(&request, GATEWAY_GET_SPI);
-	this->mutex->lock(this->mutex);
-	status = ask(this, &request, reply, &reader);
-	this->mutex->unlock(this->mutex);
+	this->link.mutex->lock(this->link.mutex);
+	status = gateway_ask(&this->link, &request, reply, &reader);
+	this->link.mutex->unlock(this->link.mutex);
 	if (status == 0)
 	{
 		*spi = htonl(gateway_get32(&reader));
 	}
-	return verdict(status);
+	return gateway_verdict(status);
 }
 
 METHOD(kernel_ipsec_t, get_cpi, status_t, private_t *this, host_t *src, host_t *dst,
@@ -257,7 +61,7 @@ METHOD(kernel_ipsec_t, add_sa, status_t, private_t *this, kernel_ipsec_sa_id_t *
 	lifetime_cfg_t *life = data->lifetime;
 	uint16_t flags = 0;
 	status_t status;
-	sa_t *sa;
+	link_sa_t *sa;
 
 	if (id->proto != IPPROTO_ESP || data->ipcomp != IPCOMP_NONE)
 	{
@@ -285,7 +89,7 @@ METHOD(kernel_ipsec_t, add_sa, status_t, private_t *this, kernel_ipsec_sa_id_t *
 	put_limits(&request, life->packets.rekey, life->packets.life);
 	gateway_put_key(&request, data->enc_key);
 	gateway_put_key(&request, data->int_key);
-	status = ask_simply(this, &request);
+	status = gateway_ask_simply(&this->link, &request);
 	memwipe(&request, sizeof(request));
 	if (status == SUCCESS && data->inbound)
 	{
@@ -293,9 +97,9 @@ METHOD(kernel_ipsec_t, add_sa, status_t, private_t *this, kernel_ipsec_sa_id_t *
 			.spi = id->spi,
 			.dst = id->dst->clone(id->dst),
 		);
-		this->mutex->lock(this->mutex);
-		this->sas->insert_last(this->sas, sa);
-		this->mutex->unlock(this->mutex);
+		this->link.mutex->lock(this->link.mutex);
+		this->link.sas->insert_last(this->link.sas, sa);
+		this->link.mutex->unlock(this->link.mutex);
 	}
 	return status;
 }
@@ -313,10 +117,10 @@ static void begin_with_id(gateway_message_t *request, gateway_kind_t kind,
 static void note_change(private_t *this, kernel_ipsec_sa_id_t *id, host_t *dst)
 {
 	enumerator_t *enumerator;
-	sa_t *sa;
+	link_sa_t *sa;
 
-	this->mutex->lock(this->mutex);
-	enumerator = this->sas->create_enumerator(this->sas);
+	this->link.mutex->lock(this->link.mutex);
+	enumerator = this->link.sas->create_enumerator(this->link.sas);
 	while (enumerator->enumerate(enumerator, &sa))
 	{
 		if (sa->spi != id->spi || !sa->dst->ip_equals(sa->dst, id->dst))
@@ -330,13 +134,13 @@ static void note_change(private_t *this, kernel_ipsec_sa_id_t *id, host_t *dst)
 		}
 		else
 		{
-			this->sas->remove_at(this->sas, enumerator);
-			destroy_sa(sa);
+			this->link.sas->remove_at(this->link.sas, enumerator);
+			gateway_destroy_sa(sa);
 		}
 		break;
 	}
 	enumerator->destroy(enumerator);
-	this->mutex->unlock(this->mutex);
+	this->link.mutex->unlock(this->link.mutex);
 }
 
 METHOD(kernel_ipsec_t, update_sa, status_t, private_t *this, kernel_ipsec_sa_id_t *id,
@@ -349,7 +153,7 @@ METHOD(kernel_ipsec_t, update_sa, status_t, private_t *this, kernel_ipsec_sa_id_
 	gateway_put_endpoint(&request, data->new_src);
 	gateway_put_endpoint(&request, data->new_dst);
 	gateway_put8(&request, data->new_encap ? 1 : 0);
-	status = ask_simply(this, &request);
+	status = gateway_ask_simply(&this->link, &request);
 	if (status == SUCCESS)
 	{
 		note_change(this, id, data->new_dst);
@@ -373,12 +177,12 @@ METHOD(kernel_ipsec_t, query_sa, status_t, private_t *this, kernel_ipsec_sa_id_t
 	int status, i;
 
 	begin_with_id(&request, GATEWAY_QUERY_SA, id);
-	this->mutex->lock(this->mutex);
-	status = ask(this, &request, reply, &reader);
-	this->mutex->unlock(this->mutex);
+	this->link.mutex->lock(this->link.mutex);
+	status = gateway_ask(&this->link, &request, reply, &reader);
+	this->link.mutex->unlock(this->link.mutex);
 	if (status)
 	{
-		return verdict(status);
+		return gateway_verdict(status);
 	}
 	for (i = 0; i < countof(values); i++)
 	{
@@ -410,19 +214,19 @@ METHOD(kernel_ipsec_t, del_sa, status_t, private_t *this, kernel_ipsec_sa_id_t *
 
 	note_change(this, id, NULL);
 	begin_with_id(&request, GATEWAY_DELETE_SA, id);
-	return ask_simply(this, &request);
+	return gateway_ask_simply(&this->link, &request);
 }
 
 METHOD(kernel_ipsec_t, flush_sas, status_t, private_t *this)
 {
 	gateway_message_t request;
 
-	this->mutex->lock(this->mutex);
-	this->sas->destroy_function(this->sas, (void*)destroy_sa);
-	this->sas = linked_list_create();
-	this->mutex->unlock(this->mutex);
+	this->link.mutex->lock(this->link.mutex);
+	this->link.sas->destroy_function(this->link.sas, (void*)gateway_destroy_sa);
+	this->link.sas = linked_list_create();
+	this->link.mutex->unlock(this->link.mutex);
 	gateway_begin(&request, GATEWAY_FLUSH_SAS);
-	return ask_simply(this, &request);
+	return gateway_ask_simply(&this->link, &request);
 }
 
 /* Begins a request about a policy. */
@@ -443,7 +247,7 @@ METHOD(kernel_ipsec_t, add_policy, status_t, private_t *this, kernel_ipsec_polic
 	gateway_reader_t reader;
 	uint8_t reply[GATEWAY_LONGEST];
 	host_t *own = NULL;
-	policy_t *policy;
+	link_policy_t *policy;
 	int status;
 
 	INIT(policy);
@@ -457,17 +261,17 @@ METHOD(kernel_ipsec_t, add_policy, status_t, private_t *this, kernel_ipsec_polic
 	}
 	gateway_put_address(&policy->message, own);
 	DESTROY_IF(own);
-	this->mutex->lock(this->mutex);
-	status = ask(this, &policy->message, reply, &reader);
+	this->link.mutex->lock(this->link.mutex);
+	status = gateway_ask(&this->link, &policy->message, reply, &reader);
 	if (status > 0)
 	{
-		this->mutex->unlock(this->mutex);
+		this->link.mutex->unlock(this->link.mutex);
 		free(policy);
-		return verdict(status);
+		return gateway_verdict(status);
 	}
 	/* A gateway that is away now is given the policy when it is back. */
-	this->policies->insert_last(this->policies, policy);
-	this->mutex->unlock(this->mutex);
+	this->link.policies->insert_last(this->link.policies, policy);
+	this->link.mutex->unlock(this->link.mutex);
 	return SUCCESS;
 }
 
@@ -485,39 +289,39 @@ METHOD(kernel_ipsec_t, del_policy, status_t, private_t *this, kernel_ipsec_polic
 	gateway_reader_t reader;
 	uint8_t reply[GATEWAY_LONGEST];
 	enumerator_t *enumerator;
-	policy_t *policy;
+	link_policy_t *policy;
 	int status;
 
 	begin_with_policy(&request, GATEWAY_DELETE_POLICY, id, data->type, data->sa->reqid);
-	this->mutex->lock(this->mutex);
-	enumerator = this->policies->create_enumerator(this->policies);
+	this->link.mutex->lock(this->link.mutex);
+	enumerator = this->link.policies->create_enumerator(this->link.policies);
 	while (enumerator->enumerate(enumerator, &policy))
 	{
 		if (policy->len == request.len &&
 			memeq(policy->message.data + GATEWAY_HEADER, request.data + GATEWAY_HEADER,
 				  request.len - GATEWAY_HEADER))
 		{
-			this->policies->remove_at(this->policies, enumerator);
+			this->link.policies->remove_at(this->link.policies, enumerator);
 			free(policy);
 			break;
 		}
 	}
 	enumerator->destroy(enumerator);
-	status = ask(this, &request, reply, &reader);
-	this->mutex->unlock(this->mutex);
-	return verdict(status);
+	status = gateway_ask(&this->link, &request, reply, &reader);
+	this->link.mutex->unlock(this->link.mutex);
+	return gateway_verdict(status);
 }
 
 METHOD(kernel_ipsec_t, flush_policies, status_t, private_t *this)
 {
 	gateway_message_t request;
 
-	this->mutex->lock(this->mutex);
-	this->policies->destroy_function(this->policies, free);
-	this->policies = linked_list_create();
-	this->mutex->unlock(this->mutex);
+	this->link.mutex->lock(this->link.mutex);
+	this->link.policies->destroy_function(this->link.policies, free);
+	this->link.policies = linked_list_create();
+	this->link.mutex->unlock(this->link.mutex);
 	gateway_begin(&request, GATEWAY_FLUSH_POLICIES);
-	return ask_simply(this, &request);
+	return gateway_ask_simply(&this->link, &request);
 }
 
 METHOD(kernel_ipsec_t, bypass_socket, bool, private_t *this, int fd, int family)
@@ -531,127 +335,9 @@ METHOD(kernel_ipsec_t, enable_udp_decap, bool, private_t *this, int fd, int fami
 	return TRUE;
 }
 
-/* A selector of one address. */
-static traffic_selector_t *selector_of(host_t *host)
-{
-	uint8_t bits = host->get_family(host) == AF_INET ? 32 : 128;
-
-	return traffic_selector_create_from_subnet(host, bits, 0, 0, 65535);
-}
-
-/* Tells charon of an event. */
-static void act(gateway_reader_t *reader)
-{
-	uint16_t kind = gateway_get16(reader);
-	host_t *first, *second;
-	uint32_t number;
-
-	gateway_get16(reader);
-	gateway_get32(reader);
-	/* A reqid or an SPI. */
-	number = gateway_get32(reader);
-	first = gateway_get_address(reader);
-	if (!first)
-	{
-		return;
-	}
-	switch (kind)
-	{
-		case GATEWAY_ACQUIRE:
-			second = gateway_get_address(reader);
-			if (second)
-			{
-				kernel_acquire_data_t data = {
-					.src = selector_of(first),
-					.dst = selector_of(second),
-				};
-				charon->kernel->acquire(charon->kernel, number, &data);
-				data.src->destroy(data.src);
-				data.dst->destroy(data.dst);
-				return;
-			}
-			break;
-		case GATEWAY_EXPIRE:
-			charon->kernel->expire(charon->kernel, IPPROTO_ESP, htonl(number), first,
-								   gateway_get8(reader));
-			break;
-		case GATEWAY_MAPPING:
-			second = gateway_get_endpoint(reader);
-			if (second)
-			{
-				charon->kernel->mapping(charon->kernel, IPPROTO_ESP, htonl(number), first,
-										second);
-				second->destroy(second);
-			}
-			break;
-		default:
-			DBG2(DBG_KNL, "the gateway tells of an unknown event %d", kind);
-			break;
-	}
-	first->destroy(first);
-}
-
-/* Closes a connection when the thread is cancelled. */
-static void close_events(int *fd)
-{
-	close(*fd);
-}
-
-/* Reads events until the gateway goes, and finds the next gateway. */
-static job_requeue_t listen_for_events(private_t *this)
-{
-	gateway_welcome_t welcome = {};
-	gateway_reader_t reader;
-	uint8_t event[GATEWAY_LONGEST];
-	ssize_t len = -1;
-	bool old;
-	int fd;
-
-	fd = gateway_connect(GATEWAY_EVENTS, FALSE, &welcome);
-	if (fd < 0)
-	{
-		thread_cancelability(TRUE);
-		usleep(AGAIN);
-		thread_cancelability(FALSE);
-		return JOB_REQUEUE_DIRECT;
-	}
-	/* If it is another gateway than before, it is given what the last one had. */
-	this->mutex->lock(this->mutex);
-	if (this->life != welcome.life)
-	{
-		disconnect(this);
-	}
-	ensure(this);
-	this->mutex->unlock(this->mutex);
-	while (TRUE)
-	{
-		thread_cleanup_push((void*)close_events, &fd);
-		old = thread_cancelability(TRUE);
-		len = recv(fd, event, sizeof(event), 0);
-		thread_cancelability(old);
-		thread_cleanup_pop(FALSE);
-		if (len < 0 && errno == EINTR)
-		{
-			continue;
-		}
-		if (len <= 0)
-		{
-			break;
-		}
-		reader = (gateway_reader_t){ .data = event, .len = len };
-		act(&reader);
-	}
-	close(fd);
-	DBG1(DBG_KNL, "the gateway has gone");
-	return JOB_REQUEUE_DIRECT;
-}
-
 METHOD(kernel_ipsec_t, destroy, void, private_t *this)
 {
-	disconnect(this);
-	this->sas->destroy_function(this->sas, (void*)destroy_sa);
-	this->policies->destroy_function(this->policies, free);
-	this->mutex->destroy(this->mutex);
+	gateway_link_end(&this->link);
 	free(this);
 }
 
@@ -677,17 +363,14 @@ kernel_ipsec_t *cipherlane_ipsec_create()
 			.enable_udp_decap = _enable_udp_decap,
 			.destroy = _destroy,
 		},
-		.mutex = mutex_create(MUTEX_TYPE_DEFAULT),
-		.commands = -1,
-		.sas = linked_list_create(),
-		.policies = linked_list_create(),
 	);
-	if (!ensure(this))
+	gateway_link_begin(&this->link);
+	if (!gateway_ensure(&this->link))
 	{
 		DBG1(DBG_KNL, "there is no gateway yet; the plugin waits for one");
 	}
 	lib->processor->queue_job(lib->processor,
-		(job_t*)callback_job_create_with_prio((callback_job_cb_t)listen_for_events, this, NULL,
-			(callback_job_cancel_t)return_false, JOB_PRIO_CRITICAL));
+		(job_t*)callback_job_create_with_prio((callback_job_cb_t)gateway_listen_for_events,
+			&this->link, NULL, (callback_job_cancel_t)return_false, JOB_PRIO_CRITICAL));
 	return &this->public;
 }

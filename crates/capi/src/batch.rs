@@ -9,8 +9,8 @@ use crate::memory::{array, give, handle, place};
 use crate::request::{Request, direction, status};
 use crate::status::{Refusal, Status, answer};
 
-/// Requests that need no allocation.
-const FEW: usize = 16;
+/// The most requests that are on the stack; more are allocated.
+const MAX_ON_STACK: usize = 16;
 
 /// `cipherlane_process`.
 ///
@@ -29,8 +29,8 @@ pub unsafe extern "C" fn cipherlane_process(
         let (session, requests) =
             unsafe { (handle("session", session)?, listed(requests, count)?) };
         let way = direction(way)?;
-        if requests.len() <= FEW {
-            let mut few = ArrayVec::<cipherlane::Request<'_>, FEW>::new();
+        if requests.len() <= MAX_ON_STACK {
+            let mut few = ArrayVec::<cipherlane::Request<'_>, MAX_ON_STACK>::new();
             // SAFETY: as promised.
             unsafe { borrow(requests, |request| few.push(request)) }?;
             run(session, way, requests, &mut few)

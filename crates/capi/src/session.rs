@@ -119,23 +119,24 @@ pub unsafe extern "C" fn cipherlane_seal(
     tag_len: usize,
 ) -> c_int {
     answer(|| {
-        // SAFETY: as promised. The nonce is copied before anything is written.
-        let (session, nonce) = unsafe {
-            (
-                handle("session", session)?,
-                bytes("nonce", nonce, nonce_len)?,
+        // SAFETY: as promised.
+        let message = unsafe {
+            Message::read(
+                session,
+                (nonce, nonce_len),
+                (aad, aad_len),
+                (data, len),
+                (tag, tag_len),
             )
-        };
-        let nonce = copied(nonce);
-        // SAFETY: as promised, and the regions are apart.
-        let (aad, data, tag) = unsafe {
-            authenticated((aad, aad_len), (data, len), (tag, tag_len))?;
-            (
-                bytes("aad", aad, aad_len)?,
-                bytes_mut("data", data, len)?,
-                bytes_mut("tag", tag, tag_len)?,
-            )
-        };
+        }?;
+        // SAFETY: as promised, and the tag is apart from the rest.
+        let tag = unsafe { bytes_mut("tag", tag, tag_len) }?;
+        let Message {
+            session,
+            nonce,
+            aad,
+            data,
+        } = message;
         Ok(session.seal(nonce.bytes(), aad, data, tag)?)
     })
 }
@@ -157,25 +158,66 @@ pub unsafe extern "C" fn cipherlane_open(
     tag_len: usize,
 ) -> c_int {
     answer(|| {
+        // SAFETY: as promised.
+        let message = unsafe {
+            Message::read(
+                session,
+                (nonce, nonce_len),
+                (aad, aad_len),
+                (data, len),
+                (tag, tag_len),
+            )
+        }?;
+        // SAFETY: as promised, and the tag is apart from the rest.
+        let tag = unsafe { bytes("tag", tag, tag_len) }?;
+        let Message {
+            session,
+            nonce,
+            aad,
+            data,
+        } = message;
+        Ok(session.open(nonce.bytes(), aad, data, tag)?)
+    })
+}
+
+/// What both calls of an AEAD are given besides the tag, which one writes and the other reads.
+struct Message<'a> {
+    session: &'a Session,
+    nonce: Iv,
+    aad: &'a [u8],
+    data: &'a mut [u8],
+}
+
+impl<'a> Message<'a> {
+    /// Refuses what is null where it may not be, and memory that is not apart.
+    ///
+    /// # Safety
+    /// As [`cipherlane_seal`].
+    #[inline]
+    unsafe fn read(
+        session: *const Session,
+        (nonce, nonce_len): (*const u8, usize),
+        (aad, aad_len): (*const u8, usize),
+        (data, len): (*mut u8, usize),
+        tag: (*const u8, usize),
+    ) -> Result<Self, Refusal> {
         // SAFETY: as promised. The nonce is copied before anything is written.
         let (session, nonce) = unsafe {
             (
                 handle("session", session)?,
-                bytes("nonce", nonce, nonce_len)?,
+                copied(bytes("nonce", nonce, nonce_len)?),
             )
         };
-        let nonce = copied(nonce);
+        authenticated((aad, aad_len), (data, len), tag)?;
         // SAFETY: as promised, and the regions are apart.
-        let (aad, data, tag) = unsafe {
-            authenticated((aad, aad_len), (data, len), (tag, tag_len))?;
-            (
-                bytes("aad", aad, aad_len)?,
-                bytes_mut("data", data, len)?,
-                bytes("tag", tag, tag_len)?,
-            )
-        };
-        Ok(session.open(nonce.bytes(), aad, data, tag)?)
-    })
+        let (aad, data) = unsafe { (bytes("aad", aad, aad_len)?, bytes_mut("data", data, len)?) };
+        Ok(Message {
+            session,
+            nonce,
+            aad,
+            data,
+        })
+    }
 }
 
 /// `cipherlane_encrypt`.
@@ -192,11 +234,8 @@ pub unsafe extern "C" fn cipherlane_encrypt(
     len: usize,
 ) -> c_int {
     answer(|| {
-        // SAFETY: as promised. The IV is copied before anything is written.
-        let (session, iv) = unsafe { (handle("session", session)?, bytes("iv", iv, iv_len)?) };
-        let iv = copied(iv);
         // SAFETY: as promised.
-        let data = unsafe { bytes_mut("data", data, len) }?;
+        let (session, iv, data) = unsafe { payload(session, (iv, iv_len), (data, len)) }?;
         Ok(session.encrypt(iv.bytes(), data)?)
     })
 }
@@ -214,13 +253,30 @@ pub unsafe extern "C" fn cipherlane_decrypt(
     len: usize,
 ) -> c_int {
     answer(|| {
-        // SAFETY: as promised. The IV is copied before anything is written.
-        let (session, iv) = unsafe { (handle("session", session)?, bytes("iv", iv, iv_len)?) };
-        let iv = copied(iv);
         // SAFETY: as promised.
-        let data = unsafe { bytes_mut("data", data, len) }?;
+        let (session, iv, data) = unsafe { payload(session, (iv, iv_len), (data, len)) }?;
         Ok(session.decrypt(iv.bytes(), data)?)
     })
+}
+
+/// What both calls of a cipher are given.
+///
+/// # Safety
+/// As [`cipherlane_encrypt`].
+#[inline]
+unsafe fn payload<'a>(
+    session: *const Session,
+    (iv, iv_len): (*const u8, usize),
+    (data, len): (*mut u8, usize),
+) -> Result<(&'a Session, Iv, &'a mut [u8]), Refusal> {
+    // SAFETY: as promised. The IV is copied before anything is written.
+    unsafe {
+        Ok((
+            handle("session", session)?,
+            copied(bytes("iv", iv, iv_len)?),
+            bytes_mut("data", data, len)?,
+        ))
+    }
 }
 
 /// `cipherlane_mac`.

@@ -79,7 +79,7 @@ impl Framework {
         let unusable = |reason: Unavailable| Error::DriverUnusable {
             driver: name.to_owned(),
             algorithm: algorithm.name,
-            reason: reason.to_string(),
+            reason: reason.into(),
         };
         let mut random = Random(key_len as u64);
         let key = random.bytes(key_len);

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::NotAdmitted;
+
 /// Why a call or a request was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -166,8 +168,8 @@ pub enum Error {
         driver: String,
         /// CryptoAPI name.
         algorithm: &'static str,
-        /// Why, in words.
-        reason: String,
+        /// Why.
+        reason: NotAdmitted,
     },
 
     /// A call that the algorithm does not have.

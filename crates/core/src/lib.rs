@@ -9,7 +9,7 @@
 //! | [`NonceCounter`] (`nonce`) | nonces that never come twice |
 //! | [`Batch`], [`Ticket`] (`batch`, `session/flight`) | requests that own their memory, for callers that do not wait |
 //! | [`Driver`], [`Transform`], [`Split`] (`driver`) | what a driver author implements |
-//! | [`Unavailable`] (`unavailable`) | why a driver cannot be used |
+//! | [`Unavailable`], [`NotAdmitted`] (`unavailable`) | why a driver cannot be used |
 //! | [`Framework`] (`framework`, `config`, `health`, `selftest`, `verify`) | the registry: admission, settings, health, verification |
 //! | `dispatch/`, `calibrate`, `profile` | learned costs and the choice they lead to |
 //! | [`conformance`] | what every driver's author runs on it, and how to write one |
@@ -98,6 +98,6 @@ pub use request::{Request, Status};
 pub use session::{Flight, Session, SessionBuilder, Ticket};
 pub use stats::Totals;
 pub use text_file::{read_bounded, read_text};
-pub use unavailable::Unavailable;
+pub use unavailable::{NotAdmitted, Unavailable};
 pub use verify::{Answer, Mismatch};
 pub use why::{Candidate, Question, Why};

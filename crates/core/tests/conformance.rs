@@ -8,8 +8,9 @@ use cipherlane_core::conformance::{Report, check, check_with};
 use cipherlane_core::{
     Algorithm, Direction, Driver, Flight, Request, Status, Transform, Unavailable,
 };
+use cipherlane_test_driver::TestDriver;
 
-/// What is wrong with a [`Broken`] driver.
+/// What is wrong with a [`broken`] driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Flaw {
     /// A wrong bit in requests of 208 bytes.
@@ -45,60 +46,36 @@ enum Flaw {
 type Kernel = Arc<dyn Transform>;
 
 /// A driver for CTR and GCM with a flaw.
-struct Broken {
-    flaw: Flaw,
-    last: Arc<Mutex<Option<Kernel>>>,
-}
-
-impl Driver for Broken {
-    fn name(&self) -> &str {
-        "broken"
-    }
-
-    fn version(&self) -> String {
-        "1".to_owned()
-    }
-
-    fn priority(&self) -> i32 {
-        1
-    }
-
-    fn probe(&self) -> Result<(), Unavailable> {
-        match self.flaw {
-            Flaw::Absent => Err(Unavailable::Absent("no such device".to_owned())),
-            _ => Ok(()),
-        }
-    }
-
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
-        match ["ctr(aes)", "gcm(aes)"].contains(&algorithm.name) && self.flaw != Flaw::OffersNothing
-        {
-            true => Ok(()),
-            false => Err(Unavailable::NotOffered("not offered".to_owned())),
-        }
-    }
-
-    fn takes_key(&self, algorithm: &Algorithm, key_len: usize) -> bool {
-        algorithm.key_bits(key_len) == 128
-    }
-
-    fn transform(
-        &self,
-        algorithm: &'static Algorithm,
-        key: &[u8],
-    ) -> Result<Box<dyn Transform>, Unavailable> {
-        if self.flaw == Flaw::RefusesKeys {
-            return Err(Unavailable::NoRoom("no room for a key".to_owned()));
-        }
-        let kernel: Kernel = Arc::from((algorithm.software)(key));
-        *self.last.lock().unwrap() = Some(kernel.clone());
-        Ok(Box::new(Keyed {
-            kernel,
-            flaw: self.flaw,
-            last: self.last.clone(),
-            lost: Mutex::default(),
-        }))
-    }
+fn broken(flaw: Flaw) -> Arc<dyn Driver> {
+    let last: Arc<Mutex<Option<Kernel>>> = Arc::default();
+    let probe = match flaw {
+        Flaw::Absent => Err(Unavailable::Absent("no such device".to_owned())),
+        _ => Ok(()),
+    };
+    let driver = TestDriver::new("broken")
+        .probe(probe)
+        .offers(move |algorithm| {
+            let known = ["ctr(aes)", "gcm(aes)"].contains(&algorithm.name);
+            match known && flaw != Flaw::OffersNothing {
+                true => Ok(()),
+                false => Err(Unavailable::NotOffered("not offered".to_owned())),
+            }
+        })
+        .takes_key(|algorithm, key_len| algorithm.key_bits(key_len) == 128)
+        .transform(move |algorithm, key| {
+            if flaw == Flaw::RefusesKeys {
+                return Err(Unavailable::NoRoom("no room for a key".to_owned()));
+            }
+            let kernel: Kernel = Arc::from((algorithm.software)(key));
+            *last.lock().unwrap() = Some(kernel.clone());
+            Ok(Box::new(Keyed {
+                kernel,
+                flaw,
+                last: last.clone(),
+                lost: Mutex::default(),
+            }))
+        });
+    Arc::new(driver)
 }
 
 struct Keyed {
@@ -163,14 +140,13 @@ impl Transform for Keyed {
 }
 
 fn report(flaw: Flaw) -> Report {
-    let last = Arc::default();
-    check(&(Arc::new(Broken { flaw, last }) as Arc<dyn Driver>))
+    check(&broken(flaw))
 }
 
 #[test]
 fn a_sound_driver_passes_for_every_algorithm() {
     let mut progress = Vec::new();
-    let driver: Arc<dyn Driver> = Arc::new(common::Base);
+    let driver: Arc<dyn Driver> = common::base();
     let report = check_with(&driver, |line| progress.push(line.to_owned()));
     assert!(report.passed(), "{report}");
     assert_eq!(report.algorithms, Algorithm::names());

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cipherlane_core::{
-    Algorithm, Config, Direction, Driver, Error, Framework, Health, Request, SelfTest, Status,
-    Transform, Unavailable,
+    Algorithm, Config, Direction, Error, Framework, Health, NotAdmitted, Request, SelfTest, Status,
+    Unavailable,
 };
-use common::{Base, Fault, Rogue, with_rogue};
+use cipherlane_test_driver::TestDriver;
+use common::{Fault, Rogue, base, with_rogue};
 
 const ENCRYPT: Direction = Direction::Encrypt;
 
@@ -17,8 +18,8 @@ const ENCRYPT: Direction = Direction::Encrypt;
 fn born_bad(fault: Fault) -> Framework {
     let (rogue, armed, _) = Rogue::new(fault);
     armed.store(true, Ordering::Relaxed);
-    Framework::builder(Arc::new(Base))
-        .driver(rogue)
+    Framework::builder(base())
+        .driver(rogue.driver())
         .build()
         .unwrap()
 }
@@ -45,7 +46,13 @@ fn a_wrong_driver_is_not_admitted_and_stays_listed_with_its_reason() {
             .unwrap()
             .driver("rogue")
             .open();
-        assert!(matches!(error, Err(Error::DriverUnusable { .. })));
+        assert!(matches!(
+            error,
+            Err(Error::DriverUnusable {
+                reason: NotAdmitted::SelfTest(_),
+                ..
+            })
+        ));
         framework
             .session("ctr(aes)", &[1; 16])
             .unwrap()
@@ -69,13 +76,13 @@ fn a_wrong_driver_is_not_admitted_and_stays_listed_with_its_reason() {
 #[test]
 fn a_driver_that_auto_may_not_choose_is_asked_nothing_until_it_is_named() {
     let runs = Arc::new(AtomicUsize::new(0));
-    let rogue = Rogue {
+    let rogue = Arc::new(Rogue {
         armed: Arc::new(AtomicBool::new(false)),
         fault: Fault::None,
         runs: runs.clone(),
         automatic: false,
-    };
-    let framework = Framework::builder(Arc::new(Base)).driver(Arc::new(rogue));
+    });
+    let framework = Framework::builder(base()).driver(rogue.driver());
     let framework = framework.build().unwrap();
     let session = |driver: Option<&str>| {
         let builder = framework.session("ctr(aes)", &[1; 16]).unwrap();
@@ -93,38 +100,30 @@ fn a_driver_that_auto_may_not_choose_is_asked_nothing_until_it_is_named() {
 /// A device whose keys are all in use when it is to be tested is not set aside for good.
 #[test]
 fn a_driver_without_room_for_the_self_test_is_tested_another_time() {
-    struct Crowded(AtomicBool);
-    impl Driver for Crowded {
-        fn name(&self) -> &str {
-            "crowded"
+    let is_full = Arc::new(AtomicBool::new(true));
+    let full = is_full.clone();
+    let crowded = TestDriver::new("crowded").transform(move |algorithm, key| {
+        match full.load(Ordering::Relaxed) {
+            true => Err(Unavailable::NoRoom("all its keys are in use".to_owned())),
+            false => Ok((algorithm.software)(key)),
         }
-        fn version(&self) -> String {
-            String::new()
-        }
-        fn priority(&self) -> i32 {
-            1
-        }
-        fn transform(
-            &self,
-            algorithm: &'static Algorithm,
-            key: &[u8],
-        ) -> Result<Box<dyn Transform>, Unavailable> {
-            match self.0.load(Ordering::Relaxed) {
-                true => Err(Unavailable::NoRoom("all its keys are in use".to_owned())),
-                false => Ok((algorithm.software)(key)),
-            }
-        }
-    }
-    let crowded = Arc::new(Crowded(AtomicBool::new(true)));
-    let framework = Framework::builder(Arc::new(Base)).driver(crowded.clone());
+    });
+    let framework = Framework::builder(base()).driver(Arc::new(crowded));
     let framework = framework.build().unwrap();
     let named = || {
         let session = framework.session("ctr(aes)", &[1; 16]).unwrap();
         session.driver("crowded").open()
     };
-    let refused = named().unwrap_err().to_string();
-    assert!(refused.contains("all its keys are in use"), "{refused}");
-    crowded.0.store(false, Ordering::Relaxed);
+    let refused = named().unwrap_err();
+    assert!(
+        matches!(
+            &refused,
+            Error::DriverUnusable { reason: NotAdmitted::Unavailable(Unavailable::NoRoom(why)), .. }
+                if why == "all its keys are in use"
+        ),
+        "{refused}"
+    );
+    is_full.store(false, Ordering::Relaxed);
     named().unwrap();
 }
 
@@ -225,13 +224,13 @@ fn a_driver_that_keeps_failing_is_suspended_and_said_to_be() {
 #[test]
 fn a_driver_that_recovers_is_not_thereby_allowed() {
     let (armed, runs) = (Arc::default(), Arc::default());
-    let rogue = Rogue {
+    let rogue = Arc::new(Rogue {
         armed: Arc::clone(&armed),
         fault: Fault::GiveUp,
         runs: Arc::clone(&runs),
         automatic: false,
-    };
-    let builder = Framework::builder(Arc::new(Base)).driver(Arc::new(rogue));
+    });
+    let builder = Framework::builder(base()).driver(rogue.driver());
     let framework = builder.build().unwrap();
     let open = |driver: Option<&str>| {
         let builder = framework.session("ctr(aes)", &[1; 16]).unwrap();
@@ -264,8 +263,8 @@ fn a_driver_that_recovers_is_not_thereby_allowed() {
 fn the_user_can_disable_and_force_drivers() {
     let build = |config| {
         let (rogue, _, runs) = Rogue::new(Fault::None);
-        let framework = Framework::builder(Arc::new(Base))
-            .driver(rogue)
+        let framework = Framework::builder(base())
+            .driver(rogue.driver())
             .config(config)
             .build();
         (framework, runs)
@@ -281,13 +280,17 @@ fn the_user_can_disable_and_force_drivers() {
         row.not_used_because.as_deref(),
         Some("disabled by the user")
     );
+    let builder = framework.session("ctr(aes)", &[1; 16]).unwrap();
+    let refused = builder.driver("rogue").open().unwrap_err();
     assert!(
-        framework
-            .session("ctr(aes)", &[1; 16])
-            .unwrap()
-            .driver("rogue")
-            .open()
-            .is_err()
+        matches!(
+            refused,
+            Error::DriverUnusable {
+                reason: NotAdmitted::Disabled,
+                ..
+            }
+        ),
+        "{refused}"
     );
 
     let (framework, runs) = build(Config {

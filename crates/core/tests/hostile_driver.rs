@@ -11,14 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use cipherlane_core::{
-    Algorithm, Batch, Direction, Driver, Flight, Framework, OwnedRequest, Payload, PieceState,
-    Request, Session, Status, Transform, Unavailable,
+    Algorithm, Batch, Direction, Flight, Framework, OwnedRequest, Payload, PieceState, Request,
+    Session, Status, Transform,
 };
-use common::{AEAD, AEAD_KEY, Base};
+use cipherlane_test_driver::TestDriver;
+use common::{AEAD, AEAD_KEY, base};
 
 const DIRECTIONS: [Direction; 2] = [Direction::Encrypt, Direction::Decrypt];
 
-/// What a [`Hostile`] driver does once it is armed.
+/// What a [`hostile`] driver does once it is armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trick {
     /// Puts an empty request in the place of each.
@@ -65,11 +66,6 @@ const TRICKS: [Trick; 13] = [
     Trick::PanicsInside,
 ];
 
-struct Hostile {
-    trick: Trick,
-    shared: Arc<Shared>,
-}
-
 #[derive(Default)]
 struct Shared {
     armed: AtomicBool,
@@ -77,27 +73,16 @@ struct Shared {
     kept: Mutex<Vec<Flight>>,
 }
 
-impl Driver for Hostile {
-    fn name(&self) -> &str {
-        "hostile"
-    }
-    fn version(&self) -> String {
-        "1".into()
-    }
-    fn priority(&self) -> i32 {
-        1
-    }
-    fn transform(
-        &self,
-        algorithm: &'static Algorithm,
-        key: &[u8],
-    ) -> Result<Box<dyn Transform>, Unavailable> {
-        Ok(Box::new(HostileTransform {
-            trick: self.trick,
-            kernel: (algorithm.software)(key),
-            shared: self.shared.clone(),
-        }))
-    }
+/// The driver `hostile`, which works until it is armed.
+fn hostile(trick: Trick, shared: &Arc<Shared>) -> Arc<TestDriver> {
+    let shared = shared.clone();
+    Arc::new(
+        TestDriver::new("hostile").wrap(move |kernel| HostileTransform {
+            trick,
+            kernel,
+            shared: shared.clone(),
+        }),
+    )
 }
 
 struct HostileTransform {
@@ -288,11 +273,7 @@ fn process(session: &Session, direction: Direction) {
 fn a_driver_that_lies_harms_nobodys_memory() {
     for trick in TRICKS {
         let shared = Arc::new(Shared::default());
-        let hostile = Hostile {
-            trick,
-            shared: shared.clone(),
-        };
-        let framework = Framework::builder(Arc::new(Base)).driver(Arc::new(hostile));
+        let framework = Framework::builder(base()).driver(hostile(trick, &shared));
         let framework = framework.build().unwrap();
         let session = framework.session(AEAD, AEAD_KEY).unwrap();
         let session = Arc::new(session.driver("hostile").open().unwrap());
@@ -335,11 +316,7 @@ fn a_driver_that_lies_harms_nobodys_memory() {
 #[test]
 fn a_flight_that_is_given_back_must_be_the_one_that_was_given() {
     let shared = Arc::new(Shared::default());
-    let hostile = Hostile {
-        trick: Trick::GivesBackAnother,
-        shared: shared.clone(),
-    };
-    let framework = Framework::builder(Arc::new(Base)).driver(Arc::new(hostile));
+    let framework = Framework::builder(base()).driver(hostile(Trick::GivesBackAnother, &shared));
     let framework = framework.build().unwrap();
     let session = framework.session(AEAD, AEAD_KEY).unwrap();
     let session = session.driver("hostile").open().unwrap();

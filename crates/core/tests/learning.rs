@@ -2,15 +2,13 @@
 
 mod common;
 
-use std::sync::Arc;
-
 use cipherlane_core::{Algorithm, Config, Direction, Framework, Goal, Mode, Question};
-use common::{Base, Fault, Rogue};
+use common::{Fault, Rogue, base};
 
 fn build(config: Config) -> Result<Framework, cipherlane_core::Error> {
     let (rogue, _, _) = Rogue::new(Fault::None);
-    Framework::builder(Arc::new(Base))
-        .driver(rogue)
+    Framework::builder(base())
+        .driver(rogue.driver())
         .config(config)
         .build()
 }

@@ -10,7 +10,7 @@ use cipherlane_core::{
     Batch, Config, Direction, Framework, Health, Kind, OwnedRequest, Payload, Request, Session,
     Status,
 };
-use common::{Base, Fault, Rogue};
+use common::{Fault, Rogue, base};
 
 const ENCRYPT: Direction = Direction::Encrypt;
 
@@ -21,7 +21,7 @@ fn rig(fault: Fault, verify: u64) -> (Framework, Arc<Rogue>) {
         verify: Some(verify),
         ..Config::default()
     };
-    let builder = Framework::builder(Arc::new(Base)).driver(rogue.clone());
+    let builder = Framework::builder(base()).driver(rogue.driver());
     (builder.config(config).build().unwrap(), rogue)
 }
 
@@ -111,7 +111,7 @@ fn data_is_serialised_only_where_the_settings_ask_for_it() {
             mismatch_data,
             ..Config::default()
         };
-        let builder = Framework::builder(Arc::new(Base)).driver(rogue.clone());
+        let builder = Framework::builder(base()).driver(rogue.driver());
         let framework = builder.config(config).build().unwrap();
         let open = session(&framework, "ctr(aes)", "rogue");
         rogue.armed.store(true, Ordering::Relaxed);

@@ -7,11 +7,10 @@ mod common;
 mod memory;
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cipherlane_core::{Config, Direction, Framework, Health, Request};
-use common::{Base, Fault, Rogue};
+use common::{Fault, Rogue, base};
 use memory::{Masked, scan};
 
 /// Bytes of a request: its end is looked for, which no kernel leaves in a register.
@@ -46,7 +45,7 @@ fn plaintext_is_wiped_when_it_was_verified_and_when_a_mismatch_is_dropped() {
             verify: Some(1),
             ..Config::default()
         };
-        let builder = Framework::builder(Arc::new(Base)).driver(rogue.clone());
+        let builder = Framework::builder(base()).driver(rogue.driver());
         let framework = builder.config(config).build().unwrap();
         let open = framework.session("ctr(aes)", &[9; 16]).unwrap();
         let open = open.driver("rogue").open().unwrap();

@@ -1,19 +1,17 @@
 //! What `cipherlane device status` asks for: counters, written as JSON to whoever connects.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
 use cipherlane_core::{Algorithm, Framework};
+use cipherlane_files::local;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::{Error, cuse, vhost_user};
-
-/// The longest time that a reader may take.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The longest status that is read.
 const LONGEST: u64 = 1 << 20;
@@ -43,11 +41,7 @@ pub fn ask(socket: &Path) -> Result<Status, Error> {
         path: socket.to_owned(),
         source,
     };
-    let stream = UnixStream::connect(socket).map_err(failed)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-    let mut text = Vec::new();
-    let read = stream.take(LONGEST).read_to_end(&mut text);
-    read.map_err(failed)?;
+    let text = local::ask(socket, LONGEST).map_err(failed)?;
     Status::parse(&text).map_err(|error| failed(io::Error::other(error)))
 }
 
@@ -57,20 +51,10 @@ pub(crate) fn serve<S: Serialize>(
     is_stopping: impl Fn() -> bool,
     status: impl Fn() -> S,
 ) {
-    for stream in listener.incoming() {
-        if is_stopping() {
-            return;
-        }
-        let answered = stream.and_then(|mut stream| {
-            stream.set_write_timeout(Some(PATIENCE))?;
-            stream.write_all(&serde_json::to_vec(&status())?)
-        });
-        if let Err(error) = answered {
-            tracing::debug!("nobody has read the status: {error}");
-            // Out of descriptors, for one: accept would fail again at once.
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
+    let document = || Ok(serde_json::to_vec(&status())?);
+    local::answer(listener, is_stopping, document, |error| {
+        tracing::debug!("nobody has read the status: {error}");
+    });
 }
 
 /// Requests by driver, all algorithms together; drivers that have done something.

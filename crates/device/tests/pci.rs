@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cipherlane_device::pci::{Ram, Server};
-use cipherlane_drivers::dma::model::Settings;
-use cipherlane_drivers::dma::transport::wire::{
+use cipherlane_dma_model::Settings;
+use cipherlane_dma_model::transport::wire::{
     BUS, Completion, DMA_FAULT, DONE, Descriptor, HEADER, Layout, MORE, OPERATION, Opcode,
     Operation, READY, REFUSED, Register, WRITE, algorithm_number,
 };

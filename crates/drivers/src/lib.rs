@@ -12,7 +12,8 @@
 //! | [`cryptodev`] | `cryptodev` | where `/dev/crypto` has it |
 //!
 //! [`framework`] registers all of them; [`builder`] does too, and takes drivers of the caller's
-//! beside them. `foreign` is what drivers over foreign libraries share. All features are on by
+//! beside them. `foreign` is what drivers over foreign libraries share, and `kernel`
+//! what those of the kernel share. All features are on by
 //! default.
 
 #![deny(unsafe_code)]
@@ -41,6 +42,8 @@ pub mod gcrypt;
 #[cfg(feature = "ipsec-mb")]
 #[allow(unsafe_code)]
 pub mod ipsec_mb;
+#[cfg(any(feature = "af-alg", feature = "cryptodev"))]
+mod kernel;
 #[cfg(feature = "openssl")]
 #[allow(unsafe_code)]
 pub mod openssl;

@@ -1,6 +1,6 @@
 //! A million SAs: the bytes that one takes, and what finding one costs.
 //!
-//! Prints live bytes of the allocator an SA, by transform and window, and nanoseconds of a
+//! Prints live bytes of the allocator an SA, by suite and window, and nanoseconds of a
 //! look-up, the median of many short blocks. `--associations N` holds N instead.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use cipherlane_core::{Config, Framework};
 use cipherlane_esp::database::{Database, Id};
-use cipherlane_esp::{InboundSa, Integrity, IvOrigin, Keys, SaParameters, Transform};
+use cipherlane_esp::{InboundSa, Integrity, IvOrigin, Keys, SaParameters, Suite};
 
 /// Counts bytes that are allocated and not freed.
 struct Counting;
@@ -38,12 +38,12 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-const GCM: Transform = Transform::AesGcm {
+const GCM: Suite = Suite::AesGcm {
     icv: 16,
     iv: IvOrigin::Explicit,
 };
-const CBC: Transform = Transform::AesCbc(Integrity::HmacSha256);
-const CHACHA: Transform = Transform::ChaCha20Poly1305 {
+const CBC: Suite = Suite::AesCbc(Integrity::HmacSha256);
+const CHACHA: Suite = Suite::ChaCha20Poly1305 {
     iv: IvOrigin::Explicit,
 };
 /// Look-ups of a block.
@@ -56,7 +56,7 @@ fn main() {
         .map_or(1_000_000, |n| n.parse().expect("a number of associations"));
     let framework = cipherlane_drivers::framework(Config::default()).expect("no settings");
     println!("bytes of an inbound SA in the database");
-    for (name, transform, keys) in [
+    for (name, suite, keys) in [
         ("AES-128-GCM", GCM, Keys::combined(&[1; 20])),
         ("AES-256-GCM", GCM, Keys::combined(&[1; 36])),
         ("ChaCha20-Poly1305", CHACHA, Keys::combined(&[1; 36])),
@@ -67,7 +67,7 @@ fn main() {
         ),
     ] {
         for window in [None, Some(64), Some(4096)] {
-            let mut parameters = SaParameters::new(256, transform, keys.clone());
+            let mut parameters = SaParameters::new(256, suite, keys.clone());
             parameters.replay_window = window;
             let before = LIVE.load(Ordering::Relaxed);
             let database = filled(&framework, &parameters, 5000);

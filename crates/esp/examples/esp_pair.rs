@@ -4,7 +4,7 @@
 //! `cargo run --example esp_pair -p cipherlane-esp`
 
 use cipherlane::Framework;
-use cipherlane_esp::{InboundSa, IvOrigin, Keys, OutboundSa, Packet, SaParameters, Transform};
+use cipherlane_esp::{InboundSa, IvOrigin, Keys, OutboundSa, Packet, SaParameters, Suite};
 
 /// An IPv4 packet without payload, of 20 bytes; tunnel mode looks at its length only.
 fn inner() -> [u8; 20] {
@@ -17,12 +17,12 @@ fn inner() -> [u8; 20] {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let framework = Framework::new()?;
     let parameters = || {
-        let transform = Transform::AesGcm {
+        let suite = Suite::AesGcm {
             icv: 16,
             iv: IvOrigin::Explicit,
         };
         let keys = Keys::combined(&[0x2b; 16 + 4]);
-        SaParameters::new(0x1000, transform, keys)
+        SaParameters::new(0x1000, suite, keys)
     };
     // Both are used by any number of threads at once.
     let outbound = OutboundSa::new(&framework, parameters())?;

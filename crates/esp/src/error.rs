@@ -19,10 +19,10 @@ pub enum Error {
     },
 
     /// An encryption key of the wrong length.
-    #[error("{transform}: an encryption key of {given} bytes; it takes {expected}")]
+    #[error("{suite}: an encryption key of {given} bytes; it takes {expected}")]
     EncryptionKey {
-        /// The transform's name.
-        transform: &'static str,
+        /// The suite's name.
+        suite: &'static str,
         /// Bytes given.
         given: usize,
         /// The lengths taken, in words.
@@ -30,21 +30,21 @@ pub enum Error {
     },
 
     /// An integrity key of the wrong length.
-    #[error("{transform}: an integrity key of {given} bytes; it takes {expected}")]
+    #[error("{suite}: an integrity key of {given} bytes; it takes {expected}")]
     IntegrityKey {
-        /// The transform's name.
-        transform: &'static str,
+        /// The suite's name.
+        suite: &'static str,
         /// Bytes given.
         given: usize,
         /// Bytes taken.
         expected: usize,
     },
 
-    /// An ICV length that the transform does not have.
-    #[error("{transform}: an ICV of {given} bytes; it takes {expected}")]
+    /// An ICV length that the suite does not have.
+    #[error("{suite}: an ICV of {given} bytes; it takes {expected}")]
     IcvLength {
-        /// The transform's name.
-        transform: &'static str,
+        /// The suite's name.
+        suite: &'static str,
         /// Bytes given.
         given: usize,
         /// The lengths taken, in words.
@@ -60,8 +60,8 @@ pub enum Error {
         most: u64,
     },
 
-    /// More forged packets than the transform's ICV bears.
-    #[error("a limit of {given} forged packets: the ICV of the transform bears {most}")]
+    /// More forged packets than the suite's ICV bears.
+    #[error("a limit of {given} forged packets: its ICV bears {most}")]
     Forgeries {
         /// The hard limit given.
         given: u64,

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::{Error, Event, Lifetime};
 
-/// What a transform's ICV bears.
+/// What a suite's ICV bears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ForgeryLimit {
     /// Packets that were not authentic.
@@ -48,7 +48,7 @@ pub(crate) struct Forgeries {
 }
 
 impl Forgeries {
-    /// `asked` may be stricter than the transform's limit, not more lenient.
+    /// `asked` may be stricter than the suite's limit, not more lenient.
     pub(crate) fn new(asked: Lifetime, mut limit: ForgeryLimit) -> Result<Self, Error> {
         if let Some(hard) = asked.hard {
             if hard > limit.packets {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_may_be_stricter_than_the_transform_only() {
+    fn an_owner_may_be_stricter_than_the_suite_only() {
         let limit = ForgeryLimit {
             packets: 100,
             bytes: u64::MAX,

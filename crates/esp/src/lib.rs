@@ -4,12 +4,12 @@
 //! |---|---|
 //! | [`Packet`] (`packet`) | a buffer of the caller's with head and tail room, and what became of it |
 //! | [`Verdict`], [`Refusal`], [`Malformed`] (`verdict`) | the results per packet |
-//! | [`SaParameters`], [`Transform`], [`Keys`] (`parameters`) | what IKE or a file says of an SA |
-//! | [`Transform::NAMED`] (`names`) | transforms by the names of configurations |
+//! | [`SaParameters`], [`Suite`], [`Keys`] (`parameters`) | what IKE or a file says of an SA |
+//! | [`Suite::NAMED`] (`names`) | suites by the names of configurations |
 //! | [`OutboundSa`] (`outbound`, `sequence`) | seals: numbers, frames, protects |
 //! | [`InboundSa`] (`inbound`) | opens: parses, checks, opens, accepts once |
 //! | `trailer` | padding, pad length, next header; lengths of tunnelled packets |
-//! | `protection/` | what a transform does with a batch of framed packets |
+//! | `protection/` | what a suite does with a batch of framed packets |
 //! | [`Event`] (`lifetime`) | soft and hard lifetimes, who hears of them, and whose process the SA is |
 //! | `forgeries` | packets that were not authentic: how many an ICV bears, and who hears of them |
 //! | `resynchronization` | the upper half of the number found again after a long outage |
@@ -21,7 +21,7 @@
 //!
 //! # The way of a multipacket
 //! [`OutboundSa::seal`] checks every packet, takes the sequence numbers of all with one
-//! addition, and puts header and trailer around each; the transform's protection writes IV,
+//! addition, and puts header and trailer around each; the suite's protection writes IV,
 //! ciphertext and ICV, all packets as one batch of a session. [`InboundSa::open`] parses
 //! every packet and looks its number up in the replay window, which refuses most that is not
 //! wanted before any cryptography; the protection checks and decrypts the rest as one batch;
@@ -66,6 +66,6 @@ pub use outbound::OutboundSa;
 pub use packet::Packet;
 pub use parameters::{
     Encapsulation, GostSbox, Integrity, IvOrigin, Keys, Lifetime, Lifetimes, Mode, SaParameters,
-    Transform,
+    Suite,
 };
 pub use verdict::{Malformed, Refusal, Verdict};

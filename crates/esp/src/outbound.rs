@@ -13,12 +13,12 @@ use crate::{Error, Event, Mode, Packet, Refusal, SaParameters, Verdict};
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use cipherlane_esp::{IvOrigin, Keys, Mode, OutboundSa, Packet, SaParameters, Transform};
+/// use cipherlane_esp::{IvOrigin, Keys, Mode, OutboundSa, Packet, SaParameters, Suite};
 /// use cipherlane_esp::Verdict;
 ///
 /// let framework = cipherlane::Framework::new()?;
-/// let transform = Transform::AesGcm { icv: 16, iv: IvOrigin::Explicit };
-/// let mut parameters = SaParameters::new(0x1234, transform, Keys::combined(&[7; 20]));
+/// let suite = Suite::AesGcm { icv: 16, iv: IvOrigin::Explicit };
+/// let mut parameters = SaParameters::new(0x1234, suite, Keys::combined(&[7; 20]));
 /// parameters.mode = Mode::Transport;
 /// let sa = OutboundSa::new(&framework, parameters)?;
 ///

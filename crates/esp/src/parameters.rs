@@ -14,7 +14,7 @@ pub struct SaParameters {
     /// Security parameters index; 0 to 255 are reserved.
     pub spi: u32,
     /// Cipher and integrity.
-    pub transform: Transform,
+    pub suite: Suite,
     /// Key material.
     pub keys: Keys,
     /// Extended (64-bit) sequence numbers.
@@ -34,10 +34,10 @@ pub struct SaParameters {
 
 impl SaParameters {
     /// Tunnel mode, ESN, a window of 4096, no UDP, no lifetimes.
-    pub fn new(spi: u32, transform: Transform, keys: Keys) -> Self {
+    pub fn new(spi: u32, suite: Suite, keys: Keys) -> Self {
         SaParameters {
             spi,
-            transform,
+            suite,
             keys,
             esn: true,
             replay_window: Some(4096),
@@ -61,7 +61,7 @@ impl SaParameters {
         self.last
     }
 
-    /// What is wrong with them, but for keys and ICV, which the transform judges. `most` is the
+    /// What is wrong with them, but for keys and ICV, which the suite judges. `most` is the
     /// last sequence number there is.
     pub(crate) fn check(&self, most: u64) -> Result<(), Error> {
         if self.spi < 256 {
@@ -92,7 +92,7 @@ impl SaParameters {
 /// Key material, wiped when dropped. Its `Debug` shows lengths only.
 #[derive(Clone)]
 pub struct Keys {
-    /// The cipher's key, with the salt at its end where the transform has one, as IKE's
+    /// The cipher's key, with the salt at its end where the suite has one, as IKE's
     /// KEYMAT has it. Empty for NULL encryption.
     pub encryption: Zeroizing<Vec<u8>>,
     /// The integrity key. Empty for combined modes.
@@ -123,10 +123,11 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// Cipher and integrity of an SA.
+/// Cipher and integrity of an SA. IKEv2 negotiates each of the two as a transform; the gateway's
+/// file and the C library name both together by one word of [`Suite::NAMED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Transform {
+pub enum Suite {
     /// AES-GCM (RFC 4106). Key of 16, 24 or 32 bytes and 4 of salt.
     AesGcm {
         /// Bytes of the ICV: 8, 12 or 16.
@@ -166,7 +167,7 @@ pub enum Transform {
     MagmaMgmMac,
 }
 
-/// The S-box of a GOST 28147-89 transform.
+/// The S-box of a GOST 28147-89 suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GostSbox {
     /// id-Gost28147-89-CryptoPro-A-ParamSet (RFC 4357).
@@ -235,7 +236,7 @@ pub struct Lifetimes {
     /// [`InboundSa::check_age`](crate::InboundSa::check_age).
     pub seconds: Lifetime,
     /// By packets that were not authentic; inbound only. Each of them is a guess of an ICV, and a
-    /// short one is guessed too often to allow guesses without end. So a transform with an ICV
+    /// short one is guessed too often to allow guesses without end. So a suite with an ICV
     /// of 64 bits or fewer has a hard limit of its own, which this can only make less:
     ///
     /// | ICV | the SA ends after | chance until then that one was right |

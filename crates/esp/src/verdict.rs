@@ -30,7 +30,7 @@ pub enum Refusal {
     BadOuterIcv,
     /// The SPI is not that of the SA.
     WrongSpi,
-    /// It is not an ESP packet of this SA's transform. One that is authentic all the same
+    /// It is not an ESP packet of this SA's suite. One that is authentic all the same
     /// counts as received: it cannot be replayed.
     Malformed(Malformed),
     /// A NAT keepalive: one byte 0xff (RFC 3948 section 2.3).
@@ -39,7 +39,7 @@ pub enum Refusal {
     NonEspMarker,
     /// Too little room before or behind the content.
     NoRoom,
-    /// Longer than an IP packet, or than the transform takes.
+    /// Longer than an IP packet, or than the suite takes.
     TooLong,
     /// The content is not what the SA's mode carries: in tunnel mode an IP packet.
     NotTunnelled,
@@ -66,7 +66,7 @@ pub enum Malformed {
     Unaligned,
     /// The sequence number is 0, which is never sent.
     ZeroSequence,
-    /// The IV breaks the transform's rule.
+    /// The IV breaks the suite's rule.
     Iv,
     /// The pad length is more than the packet holds.
     PadLength,

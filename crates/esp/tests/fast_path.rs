@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use cipherlane_esp::{InboundSa, Lifetime, OutboundSa, Packet, Verdict};
-use support::{Buffer, framework, ipv4, parameters, transforms};
+use support::{Buffer, framework, ipv4, parameters, suites};
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
@@ -60,9 +60,9 @@ fn work(outbound: &OutboundSa, inbound: &InboundSa, packets: &mut [Packet<'_>]) 
 #[test]
 fn a_batch_allocates_nothing_on_any_thread() {
     let framework = framework();
-    for (transform, keys) in transforms() {
+    for (suite, keys) in suites() {
         for esn in [false, true] {
-            let mut parameters = parameters(transform, &keys, esn);
+            let mut parameters = parameters(suite, &keys, esn);
             parameters.lifetimes.bytes = Lifetime {
                 soft: Some(5000),
                 hard: Some(1 << 40),
@@ -84,7 +84,7 @@ fn a_batch_allocates_nothing_on_any_thread() {
                 (ALLOCATIONS.get() - before, one * (1 + 2 + 32 + 64))
             };
             let check = |(allocated, own): (u64, u64)| {
-                assert_eq!(allocated, own, "{transform:?}, ESN {esn}");
+                assert_eq!(allocated, own, "{suite:?}, ESN {esn}");
             };
             check(allocated());
             std::thread::scope(|scope| {

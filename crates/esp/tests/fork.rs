@@ -4,7 +4,7 @@
 mod support;
 
 use cipherlane_esp::{InboundSa, OutboundSa, Packet, Refusal, Verdict};
-use support::{Buffer, framework, ipv4, parameters, transforms};
+use support::{Buffer, framework, ipv4, parameters, suites};
 
 /// What became of one packet, sealed and opened.
 fn verdicts(
@@ -38,8 +38,8 @@ fn in_child(work: impl FnOnce() -> bool) -> bool {
 fn a_child_seals_nothing_and_opens_nothing() {
     let framework = framework();
     let forked = Verdict::Refused(Refusal::Forked);
-    for (transform, keys) in transforms() {
-        let parameters = parameters(transform, &keys, true);
+    for (suite, keys) in suites() {
+        let parameters = parameters(suite, &keys, true);
         let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();
         let inbound = InboundSa::new(&framework, parameters.clone()).unwrap();
         let inner = ipv4(60, 1);
@@ -54,22 +54,18 @@ fn a_child_seals_nothing_and_opens_nothing() {
             let told = outbound.is_over() && inbound.is_over();
             // One that the child made itself works, in it and not in its own child.
             let keys = cipherlane_esp::Keys::pair(&keys.encryption, &keys.integrity);
-            let own = OutboundSa::new(&framework, support::parameters(transform, &keys, true));
+            let own = OutboundSa::new(&framework, support::parameters(suite, &keys, true));
             let own = own.expect("right parameters");
             own.seal(std::slice::from_mut(&mut plain));
             let works = plain.verdict() == Verdict::Sealed;
             let grandchild = in_child(|| own.is_over());
             refused == (forked, forked) && untouched && told && works && grandchild
         });
-        assert!(said, "{transform:?}");
+        assert!(said, "{suite:?}");
 
         // The parent goes on, from the number that the child did not take.
         let verdicts = verdicts(&outbound, &inbound, &mut sealed, &mut plain);
-        assert_eq!(
-            verdicts,
-            (Verdict::Sealed, Verdict::Accepted),
-            "{transform:?}"
-        );
+        assert_eq!(verdicts, (Verdict::Sealed, Verdict::Accepted), "{suite:?}");
         assert_eq!(plain.sequence(), 2);
     }
 }

@@ -7,23 +7,23 @@ use std::sync::{Arc, Mutex};
 
 use cipherlane_esp::{
     Event, GostSbox, InboundSa, Keys, Malformed, Measure, Mode, OutboundSa, Refusal, SaParameters,
-    Transform, Verdict,
+    Suite, Verdict,
 };
 use serde_json::Value;
 use support::{Buffer, SPI, framework, hex, with_packets};
 
 /// Both, with one S-box.
-fn both() -> [(Transform, Keys); 2] {
+fn both() -> [(Suite, Keys); 2] {
     let keymat: Vec<u8> = (0..68).map(|i| i * 3 + 1).collect();
     let sbox = GostSbox::CryptoProB;
     [
-        (Transform::Gost4mImit(sbox), Keys::combined(&keymat[..36])),
-        (Transform::Gost1kImit(sbox), Keys::combined(&keymat)),
+        (Suite::Gost4mImit(sbox), Keys::combined(&keymat[..36])),
+        (Suite::Gost1kImit(sbox), Keys::combined(&keymat)),
     ]
 }
 
-fn parameters(transform: Transform, keys: &Keys, esn: bool) -> SaParameters {
-    let mut parameters = support::parameters(transform, keys, esn);
+fn parameters(suite: Suite, keys: &Keys, esn: bool) -> SaParameters {
+    let mut parameters = support::parameters(suite, keys, esn);
     parameters.mode = Mode::Transport;
     parameters
 }
@@ -65,14 +65,14 @@ fn published(text: &str) -> Vec<(SaParameters, Value)> {
             "Z" => GostSbox::ParamZ,
             other => panic!("no S-box {other}"),
         };
-        let (transform, roots) = match field("transform").as_str() {
-            "ESP_GOST-4M-IMIT" => (Transform::Gost4mImit(sbox), field("Kr_e")),
-            "ESP_GOST-1K-IMIT" => (Transform::Gost1kImit(sbox), field("Kr_e") + &field("Kr_i")),
-            other => panic!("no transform {other}"),
+        let (suite, roots) = match field("transform").as_str() {
+            "ESP_GOST-4M-IMIT" => (Suite::Gost4mImit(sbox), field("Kr_e")),
+            "ESP_GOST-1K-IMIT" => (Suite::Gost1kImit(sbox), field("Kr_e") + &field("Kr_i")),
+            other => panic!("no suite {other}"),
         };
         let keys = Keys::combined(&hex(&(roots + &field("spi_auth_code"))));
         let spi = u32::from_str_radix(&field("spi"), 16).unwrap();
-        let mut parameters = SaParameters::new(spi, transform, keys);
+        let mut parameters = SaParameters::new(spi, suite, keys);
         parameters.mode = Mode::Transport;
         parameters.esn = vector["esn"].as_bool().unwrap();
         (parameters, vector.clone())
@@ -114,7 +114,7 @@ fn published_packets_are_opened_alone_and_after_their_neighbours() {
 #[test]
 fn a_batch_crosses_every_border_of_the_key_tree() {
     let framework = framework();
-    for (transform, keys) in both() {
+    for (suite, keys) in both() {
         for (esn, border) in [
             (false, 64),
             (false, 128),
@@ -123,7 +123,7 @@ fn a_batch_crosses_every_border_of_the_key_tree() {
             (true, 1 << 32),
             (true, 5 << 32),
         ] {
-            let mut parameters = parameters(transform, &keys, esn);
+            let mut parameters = parameters(suite, &keys, esn);
             let first = border - 40;
             let payloads: Vec<_> = (0..80).map(|i| vec![i as u8; i * 7]).collect();
             let sealed = sealed_from(&parameters, first, &payloads);
@@ -150,9 +150,9 @@ fn a_batch_crosses_every_border_of_the_key_tree() {
 #[test]
 fn packets_of_every_length() {
     let framework = framework();
-    for (transform, keys) in both() {
+    for (suite, keys) in both() {
         for esn in [false, true] {
-            let parameters = parameters(transform, &keys, esn);
+            let parameters = parameters(suite, &keys, esn);
             let lengths = (0..70).chain([1000, 1006, 1007, 1022, 1023, 1024, 2046, 2047, 9000]);
             let longest = 65_515 - 8 - 8 - 2 - 8;
             let lengths = lengths.chain([longest / 8 * 8 - 2]);
@@ -170,8 +170,8 @@ fn packets_of_every_length() {
 #[test]
 fn each_failure_touches_what_the_draft_says() {
     let framework = framework();
-    for (transform, keys) in both() {
-        let parameters = parameters(transform, &keys, true);
+    for (suite, keys) in both() {
+        let parameters = parameters(suite, &keys, true);
         let sealed = sealed_from(&parameters, 2, &[vec![1; 100]]).remove(0);
         let sa = InboundSa::new(&framework, parameters.clone()).unwrap();
         let flipped = |byte: usize| {
@@ -179,7 +179,7 @@ fn each_failure_touches_what_the_draft_says() {
             packet[byte] ^= 1;
             open_one(&sa, &packet)
         };
-        let outer = matches!(transform, Transform::Gost1kImit(_));
+        let outer = matches!(suite, Suite::Gost1kImit(_));
         let iv = Verdict::Refused(Refusal::Malformed(Malformed::Iv));
         let body = Verdict::Refused(match outer {
             true => Refusal::BadOuterIcv,
@@ -201,8 +201,8 @@ fn each_failure_touches_what_the_draft_says() {
 
 #[test]
 fn a_wrong_cipher_key_under_a_right_outer_mac_is_an_invalid_packet() {
-    let (transform, keys) = both()[1].clone();
-    let mut parameters = parameters(transform, &keys, true);
+    let (suite, keys) = both()[1].clone();
+    let mut parameters = parameters(suite, &keys, true);
     let mut wrong = keys.encryption.to_vec();
     wrong[0] ^= 1;
     let mut others = parameters.clone();
@@ -218,8 +218,8 @@ fn a_wrong_cipher_key_under_a_right_outer_mac_is_an_invalid_packet() {
 #[test]
 fn the_sa_ends_with_its_last_forged_packet_and_not_without_a_word() {
     let framework = framework();
-    for (transform, keys) in both() {
-        let parameters = parameters(transform, &keys, true);
+    for (suite, keys) in both() {
+        let parameters = parameters(suite, &keys, true);
         let sealed = sealed_from(&parameters, 1, &vec![vec![]; 2]);
         let events = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&events);
@@ -241,7 +241,7 @@ fn the_sa_ends_with_its_last_forged_packet_and_not_without_a_word() {
                 left -= batch;
             }
         };
-        if matches!(transform, Transform::Gost1kImit(_)) {
+        if matches!(suite, Suite::Gost1kImit(_)) {
             // The outer MAC fails: that never ends it.
             refused(1, 100_100);
             assert!(!sa.is_over());
@@ -287,8 +287,8 @@ fn padding_of_zeros_is_opened_too() {
 #[test]
 fn racing_threads_share_one_key_tree() {
     let framework = framework();
-    for (transform, keys) in both() {
-        let mut parameters = parameters(transform, &keys, true);
+    for (suite, keys) in both() {
+        let mut parameters = parameters(suite, &keys, true);
         parameters.resume_after((1 << 32) - 1501);
         parameters.replay_window = Some(65_536);
         let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();

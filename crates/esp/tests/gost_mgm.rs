@@ -1,31 +1,25 @@
-//! The four transforms of RFC 9227: the published packets, the way from leaf to leaf of the
+//! The four suites of RFC 9227: the published packets, the way from leaf to leaf of the
 //! key tree, and packets that are not right.
 
 mod support;
 
-use cipherlane_esp::{
-    InboundSa, Keys, Mode, OutboundSa, Refusal, SaParameters, Transform, Verdict,
-};
+use cipherlane_esp::{InboundSa, Keys, Mode, OutboundSa, Refusal, SaParameters, Suite, Verdict};
 use serde_json::Value;
 use support::{framework, hex, with_packets};
 
 /// All four, by their names in the RFC.
-fn all() -> [(&'static str, Transform, Keys); 4] {
+fn all() -> [(&'static str, Suite, Keys); 4] {
     let keymat: Vec<u8> = (0..44).map(|i| i * 5 + 3).collect();
     let keys = |len| Keys::combined(&keymat[..len]);
     [
-        (
-            "ENCR_KUZNYECHIK_MGM_KTREE",
-            Transform::KuznyechikMgm,
-            keys(44),
-        ),
-        ("ENCR_MAGMA_MGM_KTREE", Transform::MagmaMgm, keys(36)),
+        ("ENCR_KUZNYECHIK_MGM_KTREE", Suite::KuznyechikMgm, keys(44)),
+        ("ENCR_MAGMA_MGM_KTREE", Suite::MagmaMgm, keys(36)),
         (
             "ENCR_KUZNYECHIK_MGM_MAC_KTREE",
-            Transform::KuznyechikMgmMac,
+            Suite::KuznyechikMgmMac,
             keys(44),
         ),
-        ("ENCR_MAGMA_MGM_MAC_KTREE", Transform::MagmaMgmMac, keys(36)),
+        ("ENCR_MAGMA_MGM_MAC_KTREE", Suite::MagmaMgmMac, keys(36)),
     ]
 }
 
@@ -56,12 +50,12 @@ fn the_published_packets() {
     for vector in file["vectors"].as_array().unwrap() {
         let field = |name: &str| hex(vector[name].as_str().unwrap());
         let name = vector["transform"].as_str().unwrap();
-        let (_, transform, _) = all().into_iter().find(|t| t.0 == name).unwrap();
+        let (_, suite, _) = all().into_iter().find(|t| t.0 == name).unwrap();
         // Behind an IPv4 header of 20 bytes.
         let packet = field("ESP_packet").split_off(20);
         let word = |at: usize| u32::from_be_bytes(packet[at..at + 4].try_into().unwrap());
         let keys = Keys::combined(&field("transform_key"));
-        let mut parameters = SaParameters::new(word(0), transform, keys);
+        let mut parameters = SaParameters::new(word(0), suite, keys);
         parameters.esn = false;
         parameters.mode = Mode::Transport;
         parameters.resume_after(u64::from(word(4)) - 1);
@@ -89,14 +83,14 @@ fn the_published_packets() {
 #[test]
 fn the_indexes_count_packets_and_carry_to_the_next_leaf() {
     let framework = framework();
-    for (name, transform, keys) in all() {
-        let leaf: u64 = match transform {
-            Transform::MagmaMgm | Transform::MagmaMgmMac => 1 << 12,
+    for (name, suite, keys) in all() {
+        let leaf: u64 = match suite {
+            Suite::MagmaMgm | Suite::MagmaMgmMac => 1 << 12,
             _ => 1 << 16,
         };
         // The number of packets after which the next leaf begins, and with it the indexes above.
         for packets in [leaf, 2 * leaf, leaf << 16, leaf << 32] {
-            let mut parameters = support::parameters(transform, &keys, true);
+            let mut parameters = support::parameters(suite, &keys, true);
             parameters.mode = Mode::Transport;
             parameters.resume_after(packets - 20);
             let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();
@@ -122,12 +116,12 @@ fn the_indexes_count_packets_and_carry_to_the_next_leaf() {
 #[test]
 fn when_the_leaves_are_used_up_nothing_is_sent() {
     let framework = framework();
-    for (name, transform, keys) in all() {
-        let most: u64 = match transform {
-            Transform::MagmaMgm | Transform::MagmaMgmMac => 1 << 52,
+    for (name, suite, keys) in all() {
+        let most: u64 = match suite {
+            Suite::MagmaMgm | Suite::MagmaMgmMac => 1 << 52,
             _ => 1 << 56,
         };
-        let mut parameters = support::parameters(transform, &keys, true);
+        let mut parameters = support::parameters(suite, &keys, true);
         parameters.mode = Mode::Transport;
         parameters.resume_after(most - 1);
         let sa = OutboundSa::new(&framework, parameters.clone()).unwrap();
@@ -142,9 +136,9 @@ fn when_the_leaves_are_used_up_nothing_is_sent() {
 #[test]
 fn packets_of_every_length() {
     let framework = framework();
-    for (name, transform, keys) in all() {
+    for (name, suite, keys) in all() {
         for esn in [false, true] {
-            let mut parameters = support::parameters(transform, &keys, esn);
+            let mut parameters = support::parameters(suite, &keys, esn);
             parameters.mode = Mode::Transport;
             // With ESN the upper half is part of what is authenticated.
             parameters.resume_after(if esn { (7 << 32) - 1 } else { 0 });
@@ -164,9 +158,9 @@ fn packets_of_every_length() {
 #[test]
 fn a_flipped_bit_anywhere_is_noticed() {
     let framework = framework();
-    for (name, transform, keys) in all() {
+    for (name, suite, keys) in all() {
         for esn in [false, true] {
-            let mut parameters = support::parameters(transform, &keys, esn);
+            let mut parameters = support::parameters(suite, &keys, esn);
             parameters.mode = Mode::Transport;
             let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();
             let sealed = seal(&outbound, &[vec![7; 61]]).remove(0);

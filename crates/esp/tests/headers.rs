@@ -8,7 +8,7 @@ use cipherlane_esp::headers::{
     Arrival, Detached, DfPolicy, DscpPolicy, Ecn, EcnPolicy, Fields, Problem, Tunnel, checksum,
 };
 use cipherlane_esp::{
-    Encapsulation, InboundSa, IvOrigin, Keys, Mode, OutboundSa, Packet, SaParameters, Transform,
+    Encapsulation, InboundSa, IvOrigin, Keys, Mode, OutboundSa, Packet, SaParameters, Suite,
     Verdict,
 };
 use support::{Buffer, framework, ipv4};
@@ -20,8 +20,8 @@ const NAT: Encapsulation = Encapsulation::Udp {
 
 fn pair(mode: Mode, encapsulation: Encapsulation) -> (OutboundSa, InboundSa) {
     let iv = IvOrigin::Explicit;
-    let transform = Transform::AesGcm { icv: 16, iv };
-    let mut parameters = SaParameters::new(4711, transform, Keys::combined(&[5; 36]));
+    let suite = Suite::AesGcm { icv: 16, iv };
+    let mut parameters = SaParameters::new(4711, suite, Keys::combined(&[5; 36]));
     (parameters.mode, parameters.encapsulation) = (mode, encapsulation);
     let framework = framework();
     (

@@ -9,17 +9,17 @@ use cipherlane_esp::headers::{Arrival, Ecn, Fields, decrement_hop_limit, leave_t
 use cipherlane_esp::{Encapsulation, InboundSa, Mode, OutboundSa, Verdict};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use support::{Buffer, framework, ipv4, parameters, transforms, with_packets};
+use support::{Buffer, framework, ipv4, parameters, suites, with_packets};
 
-/// Pairs of SAs, one for each transform, mode and ESN.
+/// Pairs of SAs, one for each suite, mode and ESN.
 fn pairs() -> &'static [(OutboundSa, InboundSa)] {
     static PAIRS: OnceLock<Vec<(OutboundSa, InboundSa)>> = OnceLock::new();
     PAIRS.get_or_init(|| {
         let framework = framework();
         let mut pairs = Vec::new();
-        for (number, (transform, keys)) in transforms().iter().enumerate() {
+        for (number, (suite, keys)) in suites().iter().enumerate() {
             for esn in [false, true] {
-                let mut parameters = parameters(*transform, keys, esn);
+                let mut parameters = parameters(*suite, keys, esn);
                 parameters.encapsulation = Encapsulation::Udp {
                     source: 4500,
                     destination: 4500,

@@ -10,15 +10,15 @@ use std::time::Duration;
 use cipherlane_core::{Framework, VirtualTime};
 use cipherlane_drivers::software::Software;
 use cipherlane_esp::{
-    Event, InboundSa, IvOrigin, Keys, Lifetime, Measure, OutboundSa, Refusal, SaParameters,
-    Transform, Verdict,
+    Event, InboundSa, IvOrigin, Keys, Lifetime, Measure, OutboundSa, Refusal, SaParameters, Suite,
+    Verdict,
 };
 use support::{SPI, framework, ipv4, with_packets};
 
 fn gcm(esn: bool) -> SaParameters {
     let iv = IvOrigin::Explicit;
-    let transform = Transform::AesGcm { icv: 16, iv };
-    let mut parameters = SaParameters::new(SPI, transform, Keys::combined(&[9; 20]));
+    let suite = Suite::AesGcm { icv: 16, iv };
+    let mut parameters = SaParameters::new(SPI, suite, Keys::combined(&[9; 20]));
     parameters.esn = esn;
     parameters
 }
@@ -226,8 +226,8 @@ fn threads_on_one_sa_send_no_number_and_no_iv_twice_and_accept_everything_once()
 #[test]
 fn cbc_ivs_do_not_repeat_and_do_not_tell_the_number() {
     let keys = Keys::pair(&[1; 16], &[2; 32]);
-    let transform = Transform::AesCbc(cipherlane_esp::Integrity::HmacSha256);
-    let parameters = SaParameters::new(SPI, transform, keys);
+    let suite = Suite::AesCbc(cipherlane_esp::Integrity::HmacSha256);
+    let parameters = SaParameters::new(SPI, suite, keys);
     let framework = framework();
     let mut ivs = HashSet::new();
     // Two SAs of the same key and the same numbers: their IVs differ all the same.
@@ -376,8 +376,8 @@ fn opened_one_by_one(sa: &InboundSa, packets: &[Vec<u8>]) -> Vec<Verdict> {
 #[test]
 fn a_sender_that_went_on_for_more_than_2_32_numbers_is_found_again() {
     let framework = framework();
-    for (transform, keys) in support::transforms() {
-        let parameters = support::parameters(transform, &keys, true);
+    for (suite, keys) in support::suites() {
+        let parameters = support::parameters(suite, &keys, true);
         // Of batches of one, of some and of many.
         for (halves, batch) in [(1u64, 1), (1, 32), (3, 7), (15, 32)] {
             let (events, observer) = heard();
@@ -397,16 +397,13 @@ fn a_sender_that_went_on_for_more_than_2_32_numbers_is_found_again() {
             }
             // A trial each 64 failures, and what was with the last of them in a batch.
             let most = (64 + 32) * halves as usize;
-            assert!(
-                (64..=most).contains(&lost),
-                "{transform:?} {halves}: {lost}"
-            );
+            assert!((64..=most).contains(&lost), "{suite:?} {halves}: {lost}");
             assert_eq!(inbound.highest_sequence(), last + 64 * 20);
             let events = events.lock().unwrap();
             let found = events
                 .iter()
                 .filter(|event| **event == Event::Resynchronized);
-            assert_eq!(found.count(), 1, "{transform:?}");
+            assert_eq!(found.count(), 1, "{suite:?}");
             drop(events);
             // What was lost before stays lost, and nothing is accepted twice.
             let again = opened_one_by_one(&inbound, &late[late.len() - 40..]);

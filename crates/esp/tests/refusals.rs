@@ -6,11 +6,11 @@ mod support;
 use cipherlane_core::{Direction, Request};
 use cipherlane_esp::{
     Encapsulation, Error, InboundSa, IvOrigin, Keys, Malformed, Mode, OutboundSa, Packet, Refusal,
-    SaParameters, Transform, Verdict,
+    SaParameters, Suite, Verdict,
 };
-use support::{SPI, framework, ipv4, parameters, transforms, with_packets};
+use support::{SPI, framework, ipv4, parameters, suites, with_packets};
 
-const GCM: Transform = Transform::AesGcm {
+const GCM: Suite = Suite::AesGcm {
     icv: 16,
     iv: IvOrigin::Explicit,
 };
@@ -233,7 +233,7 @@ fn parameters_that_make_no_sa() {
     }
     for icv in [0, 7, 13, 17] {
         let iv = IvOrigin::Explicit;
-        let (outbound, _) = both(&|p| p.transform = Transform::AesGcm { icv, iv });
+        let (outbound, _) = both(&|p| p.suite = Suite::AesGcm { icv, iv });
         assert!(matches!(outbound, Err(Error::IcvLength { given, .. }) if given == icv));
     }
     for sent in [u64::from(u32::MAX), 1 << 32, u64::MAX] {
@@ -243,7 +243,7 @@ fn parameters_that_make_no_sa() {
     }
     // More forged packets than the draft allows.
     let (_, inbound) = both(&|p| {
-        p.transform = Transform::Gost4mImit(cipherlane_esp::GostSbox::ParamZ);
+        p.suite = Suite::Gost4mImit(cipherlane_esp::GostSbox::ParamZ);
         p.keys = Keys::combined(&[1; 36]);
         p.lifetimes.forgeries.hard = Some(100_001);
     });
@@ -266,7 +266,7 @@ fn parameters_that_make_no_sa() {
 #[test]
 fn keys_of_a_wrong_length_make_no_sa() {
     let framework = framework();
-    for (transform, keys) in transforms() {
+    for (suite, keys) in suites() {
         for esn in [false, true] {
             for change in [-1i32, 1] {
                 let resize = |key: &[u8]| {
@@ -277,19 +277,13 @@ fn keys_of_a_wrong_length_make_no_sa() {
                 let (encryption, integrity) = (&keys.encryption, &keys.integrity);
                 if resize(encryption) != **encryption {
                     let keys = Keys::pair(&resize(encryption), integrity);
-                    let sa = OutboundSa::new(&framework, parameters(transform, &keys, esn));
-                    assert!(
-                        matches!(sa, Err(Error::EncryptionKey { .. })),
-                        "{transform:?}"
-                    );
+                    let sa = OutboundSa::new(&framework, parameters(suite, &keys, esn));
+                    assert!(matches!(sa, Err(Error::EncryptionKey { .. })), "{suite:?}");
                 }
                 if resize(integrity) != **integrity {
                     let keys = Keys::pair(encryption, &resize(integrity));
-                    let sa = InboundSa::new(&framework, parameters(transform, &keys, esn));
-                    assert!(
-                        matches!(sa, Err(Error::IntegrityKey { .. })),
-                        "{transform:?}"
-                    );
+                    let sa = InboundSa::new(&framework, parameters(suite, &keys, esn));
+                    assert!(matches!(sa, Err(Error::IntegrityKey { .. })), "{suite:?}");
                 }
             }
         }

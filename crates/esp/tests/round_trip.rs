@@ -1,16 +1,16 @@
-//! What one SA seals, its peer opens: every transform, ESN on and off, all batch lengths.
+//! What one SA seals, its peer opens: every suite, ESN on and off, all batch lengths.
 
 mod support;
 
-use cipherlane_esp::{InboundSa, IvOrigin, Keys, OutboundSa, Refusal, Transform, Verdict};
-use support::{framework, ipv4, parameters, transforms, with_packets};
+use cipherlane_esp::{InboundSa, IvOrigin, Keys, OutboundSa, Refusal, Suite, Verdict};
+use support::{framework, ipv4, parameters, suites, with_packets};
 
 #[test]
 fn what_is_sealed_is_opened_once() {
     let framework = framework();
-    for (transform, keys) in transforms() {
+    for (suite, keys) in suites() {
         for esn in [false, true] {
-            let parameters = parameters(transform, &keys, esn);
+            let parameters = parameters(suite, &keys, esn);
             let outbound = OutboundSa::new(&framework, parameters.clone()).unwrap();
             let inbound = InboundSa::new(&framework, parameters.clone()).unwrap();
             let mut total = 0;
@@ -18,7 +18,7 @@ fn what_is_sealed_is_opened_once() {
                 let inner: Vec<_> = (0..count).map(|i| ipv4(20 + i * 13, i as u8)).collect();
                 let sealed = with_packets(&inner, |packets| outbound.seal(packets));
                 for (i, (verdict, packet)) in sealed.iter().enumerate() {
-                    assert_eq!(*verdict, Verdict::Sealed, "{transform:?}");
+                    assert_eq!(*verdict, Verdict::Sealed, "{suite:?}");
                     let number = (total + i + 1) as u32;
                     assert_eq!(packet[4..8], number.to_be_bytes());
                 }
@@ -26,7 +26,7 @@ fn what_is_sealed_is_opened_once() {
                 let sealed: Vec<_> = sealed.into_iter().map(|(_, packet)| packet).collect();
                 let opened = with_packets(&sealed, |packets| inbound.open(packets));
                 for (opened, inner) in opened.into_iter().zip(&inner) {
-                    assert_eq!(opened, (Verdict::Accepted, inner.clone()), "{transform:?}");
+                    assert_eq!(opened, (Verdict::Accepted, inner.clone()), "{suite:?}");
                 }
                 let again = with_packets(&sealed, |packets| inbound.open(packets));
                 for ((verdict, packet), sealed) in again.into_iter().zip(&sealed) {
@@ -50,8 +50,8 @@ fn what_is_sealed_is_opened_once() {
 #[test]
 fn an_implicit_iv_and_a_shorter_icv_leave_parts_out_of_the_same_packet() {
     let framework = framework();
-    let seal = |transform, keys: &Keys, esn| {
-        let parameters = parameters(transform, keys, esn);
+    let seal = |suite, keys: &Keys, esn| {
+        let parameters = parameters(suite, keys, esn);
         let sa = OutboundSa::new(&framework, parameters.clone()).unwrap();
         let sealed = with_packets(&vec![ipv4(90, 5); 3], |packets| sa.seal(packets));
         sealed
@@ -63,7 +63,7 @@ fn an_implicit_iv_and_a_shorter_icv_leave_parts_out_of_the_same_packet() {
     for esn in [false, true] {
         let (explicit, implicit) = (IvOrigin::Explicit, IvOrigin::Implicit);
         let whole = seal(
-            Transform::AesGcm {
+            Suite::AesGcm {
                 icv: 16,
                 iv: explicit,
             },
@@ -71,15 +71,15 @@ fn an_implicit_iv_and_a_shorter_icv_leave_parts_out_of_the_same_packet() {
             esn,
         );
         for icv in [8, 12, 16] {
-            let short = seal(Transform::AesGcm { icv, iv: explicit }, &gcm, esn);
-            let bare = seal(Transform::AesGcm { icv, iv: implicit }, &gcm, esn);
+            let short = seal(Suite::AesGcm { icv, iv: explicit }, &gcm, esn);
+            let bare = seal(Suite::AesGcm { icv, iv: implicit }, &gcm, esn);
             for ((whole, short), bare) in whole.iter().zip(&short).zip(&bare) {
                 assert_eq!(short[..], whole[..whole.len() - (16 - icv)]);
                 assert_eq!(*bare, [&short[..8], &short[16..]].concat());
             }
         }
-        let whole = seal(Transform::ChaCha20Poly1305 { iv: explicit }, &chacha, esn);
-        let bare = seal(Transform::ChaCha20Poly1305 { iv: implicit }, &chacha, esn);
+        let whole = seal(Suite::ChaCha20Poly1305 { iv: explicit }, &chacha, esn);
+        let bare = seal(Suite::ChaCha20Poly1305 { iv: implicit }, &chacha, esn);
         for (number, (whole, bare)) in (1u64..).zip(whole.iter().zip(&bare)) {
             assert_eq!(whole[8..16], number.to_be_bytes());
             assert_eq!(*bare, [&whole[..8], &whole[16..]].concat());

@@ -3,8 +3,8 @@
 mod support;
 
 use cipherlane_esp::{
-    Error, InboundSa, Integrity, IvOrigin, Keys, Mode, OutboundSa, Refusal, SaParameters,
-    Transform, Verdict,
+    Error, InboundSa, Integrity, IvOrigin, Keys, Mode, OutboundSa, Refusal, SaParameters, Suite,
+    Verdict,
 };
 use support::{Buffer, framework, hex};
 
@@ -30,22 +30,22 @@ struct Published {
 
 impl Published {
     fn parameters(&self) -> SaParameters {
-        let transform = match self.transform.as_str() {
-            "aes-gcm-16" => Transform::AesGcm {
+        let suite = match self.transform.as_str() {
+            "aes-gcm-16" => Suite::AesGcm {
                 icv: 16,
                 iv: IvOrigin::Explicit,
             },
-            "aes-gmac" => Transform::AesGmac,
-            "chacha20-poly1305" => Transform::ChaCha20Poly1305 {
+            "aes-gmac" => Suite::AesGmac,
+            "chacha20-poly1305" => Suite::ChaCha20Poly1305 {
                 iv: IvOrigin::Explicit,
             },
-            "aes-cbc-hmac-sha256" => Transform::AesCbc(Integrity::HmacSha256),
-            "aes-cbc-hmac-sha512" => Transform::AesCbc(Integrity::HmacSha512),
-            other => panic!("{}: no transform '{other}'", self.name),
+            "aes-cbc-hmac-sha256" => Suite::AesCbc(Integrity::HmacSha256),
+            "aes-cbc-hmac-sha512" => Suite::AesCbc(Integrity::HmacSha512),
+            other => panic!("{}: no suite '{other}'", self.name),
         };
         let spi = u32::from_be_bytes(hex(&self.packet)[..4].try_into().unwrap());
         let keys = Keys::pair(&hex(&self.encryption_key), &hex(&self.integrity_key));
-        let mut parameters = SaParameters::new(spi, transform, keys);
+        let mut parameters = SaParameters::new(spi, suite, keys);
         parameters.esn = self.esn;
         parameters.mode = match self.next_header {
             4 => Mode::Tunnel,
@@ -123,7 +123,7 @@ fn a_flipped_bit_anywhere_is_noticed_and_what_was_decrypted_is_wiped() {
                 .buffer()
                 .windows(16)
                 .any(|seen| payload.chunks_exact(16).any(|secret| seen == secret));
-            let encrypted = !matches!(parameters.transform, Transform::AesGmac);
+            let encrypted = !matches!(parameters.suite, Suite::AesGmac);
             assert!(
                 !(encrypted && leaked),
                 "{}: plaintext is left",

@@ -1,14 +1,24 @@
-//! Listening sockets of AF_UNIX, for this process's own user.
+//! Sockets of AF_UNIX, for this process's own user: one that listens, and one where a process
+//! tells its state as a document to whoever connects.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
 };
+
+/// The longest time that the other end of a connection may take to read or to write something.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a process waits after a connection that failed: where it has no descriptors left, the next
+/// attempt to accept one would fail at once.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Listens, for connections without waiting where `flags` say so. Directories that are missing are
 /// made. A socket that a dead process has left is replaced; that of a living one, and a file that
@@ -54,8 +64,43 @@ pub fn listener(
     Ok(listener)
 }
 
+/// Reads the document of the process that listens there, up to `longest` bytes.
+pub fn ask(socket: &Path, longest: u64) -> io::Result<Vec<u8>> {
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut document = Vec::new();
+    stream.take(longest).read_to_end(&mut document)?;
+    Ok(document)
+}
+
+/// Answers each connection with the document of that moment, until `is_stopping`, which is looked
+/// at after each connection. `unread` hears why somebody did not get it.
+pub fn answer(
+    listener: &UnixListener,
+    is_stopping: impl Fn() -> bool,
+    document: impl Fn() -> io::Result<Vec<u8>>,
+    unread: impl Fn(io::Error),
+) {
+    for stream in listener.incoming() {
+        if is_stopping() {
+            return;
+        }
+        let answered = stream.and_then(|mut stream| {
+            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.write_all(&document()?)
+        });
+        if let Err(error) = answered {
+            unread(error);
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
     use super::*;
 
     fn at(path: &Path, kind: SocketType, backlog: i32) -> io::Result<OwnedFd> {
@@ -79,6 +124,38 @@ mod tests {
         }
         drop(living);
         at(&path, SocketType::STREAM, 1).unwrap();
+    }
+
+    #[test]
+    fn each_connection_gets_the_document_of_its_moment_and_a_failure_ends_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = UnixListener::from(at(&path, SocketType::STREAM, 8).unwrap());
+        let (count, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
+        let failures = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                answer(
+                    &listener,
+                    || is_over.load(Ordering::Relaxed),
+                    || match count.fetch_add(1, Ordering::Relaxed) {
+                        1 => Err(io::Error::other("not now")),
+                        number => Ok(format!("document {number}").into_bytes()),
+                    },
+                    |error| failures.lock().unwrap().push(error.to_string()),
+                );
+            });
+            assert_eq!(ask(&path, 100).unwrap(), b"document 0");
+            assert_eq!(ask(&path, 100).unwrap(), b"");
+            assert_eq!(ask(&path, 100).unwrap(), b"document 2");
+            assert_eq!(ask(&path, 3).unwrap(), b"doc");
+            is_over.store(true, Ordering::Relaxed);
+            ask(&path, 100).unwrap();
+        });
+        assert_eq!(*failures.lock().unwrap(), ["not now"]);
+        drop(listener);
+        let refused = ask(&path, 100).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
 
     #[test]

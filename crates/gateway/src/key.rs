@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cipherlane_esp::{Integrity, Keys, Transform};
+use cipherlane_esp::{Integrity, Keys, Suite};
 use zeroize::{Zeroize, Zeroizing};
 
 /// The longest key file.
@@ -73,9 +73,9 @@ impl Key {
     }
 
     /// As a transform takes it: the integrity key stands last.
-    pub(crate) fn keys(&self, transform: Transform) -> Keys {
+    pub(crate) fn keys(&self, transform: Suite) -> Keys {
         let integrity = match transform {
-            Transform::AesCbc(integrity) | Transform::AesCtr(integrity) => match integrity {
+            Suite::AesCbc(integrity) | Suite::AesCtr(integrity) => match integrity {
                 Integrity::HmacSha256 => 32,
                 Integrity::HmacSha512 => 64,
             },
@@ -135,11 +135,11 @@ mod tests {
     #[test]
     fn the_integrity_key_stands_last() {
         let key = Key((0..48).collect::<Vec<u8>>().into());
-        let keys = key.keys(Transform::AesCbc(Integrity::HmacSha256));
+        let keys = key.keys(Suite::AesCbc(Integrity::HmacSha256));
         assert_eq!((keys.encryption.len(), keys.integrity.len()), (16, 32));
         assert_eq!(keys.integrity[0], 16);
         let short = Key(vec![1; 8].into());
-        let keys = short.keys(Transform::AesCbc(Integrity::HmacSha512));
+        let keys = short.keys(Suite::AesCbc(Integrity::HmacSha512));
         assert_eq!((keys.encryption.len(), keys.integrity.len()), (0, 8));
     }
 }

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use cipherlane_esp::Transform;
+use cipherlane_esp::Suite;
 use sha2::{Digest, Sha256};
 
 use crate::Error;
@@ -37,7 +37,7 @@ pub struct Identity([u8; 16]);
 
 impl Identity {
     /// Of a key.
-    pub(crate) fn of(key: &Key, transform: Transform) -> Self {
+    pub(crate) fn of(key: &Key, transform: Suite) -> Self {
         let mut digest = Sha256::new();
         digest.update(b"cipherlane gateway key identity, version 1");
         digest.update(format!("{transform:?}"));

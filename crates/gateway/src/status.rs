@@ -1,12 +1,11 @@
 //! What `status` shows: read from counters, written as JSON to whoever connects to the socket.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use cipherlane_esp::Refusal;
 use cipherlane_esp::statistics::Statistics;
@@ -17,9 +16,6 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::encapsulation;
 use crate::tunnel::Tunnel;
-
-/// The longest time that a reader may take.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Readers that may wait for their turn.
 const BACKLOG: i32 = 128;
@@ -243,11 +239,7 @@ pub fn ask(socket: &Path) -> Result<Status, Error> {
         ),
         source,
     };
-    let stream = UnixStream::connect(socket).map_err(failed)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
-    let mut text = Vec::new();
-    let read = stream.take(LONGEST).read_to_end(&mut text);
-    read.map_err(failed)?;
+    let text = local::ask(socket, LONGEST).map_err(failed)?;
     serde_json::from_slice(&text).map_err(|error| failed(io::Error::other(error)))
 }
 
@@ -277,20 +269,10 @@ impl Socket {
 
     /// Answers until the gateway stops, which connects once more to say so.
     pub(crate) fn serve(&self, is_stopping: impl Fn() -> bool, status: impl Fn() -> Status) {
-        for stream in self.listener.incoming() {
-            if is_stopping() {
-                return;
-            }
-            let answered = stream.and_then(|mut stream| {
-                stream.set_write_timeout(Some(PATIENCE))?;
-                stream.write_all(&serde_json::to_vec(&status())?)
-            });
-            if let Err(error) = answered {
-                tracing::debug!("nobody has read the status: {error}");
-                // Out of descriptors, for one: accept would fail again at once.
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        }
+        let document = || Ok(serde_json::to_vec(&status())?);
+        local::answer(&self.listener, is_stopping, document, |error| {
+            tracing::debug!("nobody has read the status: {error}");
+        });
     }
 }
 

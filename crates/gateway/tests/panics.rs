@@ -8,37 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-use cipherlane_core::{Algorithm, Direction, Driver, Framework, Request, Transform, Unavailable};
+use cipherlane_core::{Direction, Framework, Request, Transform};
+use cipherlane_test_driver::TestDriver;
 use support::{namespaces, start, within};
 
 /// Calls that will panic.
 static PANICS: AtomicU32 = AtomicU32::new(0);
 
-struct Clumsy;
-
 struct ClumsyTransform(Box<dyn Transform>);
-
-impl Driver for Clumsy {
-    fn name(&self) -> &str {
-        "clumsy"
-    }
-
-    fn version(&self) -> String {
-        "1".to_owned()
-    }
-
-    fn priority(&self) -> i32 {
-        1
-    }
-
-    fn transform(
-        &self,
-        algorithm: &'static Algorithm,
-        key: &[u8],
-    ) -> Result<Box<dyn Transform>, Unavailable> {
-        Ok(Box::new(ClumsyTransform((algorithm.software)(key))))
-    }
-}
 
 impl Transform for ClumsyTransform {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
@@ -49,7 +26,8 @@ impl Transform for ClumsyTransform {
 }
 
 fn framework() -> Framework {
-    Framework::builder(Arc::new(Clumsy)).build().unwrap()
+    let clumsy = TestDriver::new("clumsy").wrap(ClumsyTransform);
+    Framework::builder(Arc::new(clumsy)).build().unwrap()
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What ciphers with a tag do alike: the tag itself, and the header of a record of TLS 1.2.
+//! What all ciphers with a tag have in common: the tag, and the header of a record of TLS 1.2.
 
 use cipherlane_kernels::job::Direction;
 use subtle::ConstantTimeEq;
@@ -13,12 +13,13 @@ pub(crate) const TAG: usize = 16;
 /// Bytes of sequence number, type, version and length of a record of TLS 1.2.
 pub(crate) const TLS_AAD: usize = 13;
 
-/// Encrypting, the tag of the message that was last; decrypting, the one that the message
-/// should have. One that was computed for a refused message is a secret: wiped on drop.
+/// The tag of a message: when encrypting, the computed tag of the last message; when decrypting, the
+/// tag that the message should have. The right tag of a refused message is a secret, so that tags
+/// are wiped on drop.
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Tag {
     bytes: [u8; TAG],
-    /// 0 while there is none.
+    /// Bytes of the tag; 0 while there is none.
     len: usize,
 }
 
@@ -27,13 +28,13 @@ impl Tag {
         self.len
     }
 
-    /// Takes the tag of a message that was encrypted.
+    /// Keeps the computed tag of an encrypted message.
     pub(crate) fn computed(&mut self, tag: [u8; TAG]) {
         self.bytes = tag;
         self.len = TAG;
     }
 
-    /// Takes the tag that a message to be decrypted should have.
+    /// Keeps the tag that a message to be decrypted should have.
     pub(crate) fn expect(&mut self, direction: Direction, param: &Param) -> Result<(), Reason> {
         let tag = param.octets(TAG)?;
         if direction == Direction::Encrypt || !(1..=TAG).contains(&tag.len()) {
@@ -44,7 +45,7 @@ impl Tag {
         Ok(())
     }
 
-    /// Answers with as much of the tag of what was encrypted as is asked for.
+    /// Answers with the computed tag, cut to the length that the program asks for.
     pub(crate) fn get(&self, direction: Direction, param: &mut Param) -> Result<(), Reason> {
         let wanted = param.data_size;
         let known = direction == Direction::Encrypt && self.len > 0;
@@ -54,7 +55,7 @@ impl Tag {
         }
     }
 
-    /// Refuses a message that has another tag, in constant time.
+    /// Refuses a message whose computed tag is another one. The comparison takes constant time.
     pub(crate) fn judge(&self, mut found: [u8; TAG]) -> Result<(), Reason> {
         let right = bool::from(found[..self.len].ct_eq(&self.bytes[..self.len]));
         found.zeroize();
@@ -66,8 +67,8 @@ impl Tag {
     }
 }
 
-/// A record's header with the length of its data alone: without the `around` bytes of
-/// explicit IV and tag that the length counts.
+/// A record's header as it is authenticated: its length is that of the data alone, without the
+/// `around` bytes of explicit IV and tag that the record's own length counts.
 pub(crate) fn tls_header(header: &[u8], around: usize) -> Result<[u8; TLS_AAD], Reason> {
     let mut aad: [u8; TLS_AAD] = header.try_into().map_err(|_| Reason::InvalidData)?;
     let len = usize::from(u16::from_be_bytes([aad[11], aad[12]]));

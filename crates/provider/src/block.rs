@@ -20,7 +20,7 @@ use crate::tls_record;
 #[derive(Clone)]
 pub(crate) struct Block {
     keyed: Keyed<AesKey>,
-    /// Input that is not a block yet, or, decrypting, a block that may be the last.
+    /// Input that is not a whole block yet; when decrypting, also a block that may be the last.
     held: Held,
     /// The MAC of the last TLS record.
     tls_mac: tls_record::Mac,
@@ -33,7 +33,7 @@ struct Held {
 }
 
 impl Held {
-    /// Takes of the input what there is and what there is place for.
+    /// Takes as much of the input as there is and as fits.
     #[inline]
     fn fill(&mut self, buffers: &mut Buffers<'_>) {
         let taken = buffers.len().min(BLOCK - self.len);
@@ -57,8 +57,8 @@ impl Held {
     }
 }
 
-/// Overwrites a block in one store, which must be kept. Byte by byte it would take longer
-/// than the cipher.
+/// Overwrites a block by one store that the compiler may not leave out. Overwriting it byte by byte
+/// would take longer than the cipher.
 #[inline]
 fn wipe(block: &mut [u8; BLOCK]) {
     *block = [0; BLOCK];
@@ -81,7 +81,7 @@ impl Block {
         Ok(())
     }
 
-    /// The block that is held goes out.
+    /// Writes the block that is held to the output.
     fn crypt_held(&mut self, buffers: &mut Buffers<'_>) -> Result<usize, Reason> {
         buffers.need_room(BLOCK)?;
         let mut block = self.held.take();
@@ -91,14 +91,14 @@ impl Block {
         Ok(BLOCK)
     }
 
-    /// Whether the last block of a piece may be the last of the message, which is only known
-    /// at its end.
+    /// Whether the last block of a piece must be held, since it may be the last block of the message:
+    /// that is known only when the message ends.
     #[inline(always)]
     fn may_be_last(&self) -> bool {
         self.keyed.direction == Direction::Decrypt && self.keyed.pad
     }
 
-    /// A piece that is not just whole blocks, or of which a block is held: a record of TLS too.
+    /// Does a piece that is not only whole blocks or of which a block is held, and records of TLS.
     #[inline(never)]
     fn pieces(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         self.keyed.key()?;
@@ -126,10 +126,11 @@ impl Block {
         Ok(done)
     }
 
-    /// A whole record of TLS, in place.
+    /// Does a whole record of TLS in place.
     fn tls_record(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         let len = buffers.len();
-        // A record may be empty: TLS 1.0 sends one before each other, against guessed IVs.
+        // A record may be empty: TLS 1.0 sends an empty one before each other one, so that nobody can
+        // guess the IV.
         if !buffers.has_input() || !buffers.is_in_place() || !self.keyed.pad {
             return Err(Reason::CipherOperationFailed);
         }
@@ -206,7 +207,7 @@ impl Context for Block {
 
     fn finish(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         self.keyed.key()?;
-        // Every record of TLS is whole.
+        // Every record of TLS is a whole message.
         if self.keyed.tls_version > 0 {
             return Err(Reason::CipherOperationFailed);
         }
@@ -255,8 +256,8 @@ impl Context for Block {
     }
 }
 
-/// How much of a padded block is data; `None` if the padding is wrong. Which byte of it is
-/// wrong does not show in the time.
+/// The bytes of data in a padded block; `None` if the padding is wrong. The time does not show which
+/// byte of the padding is wrong.
 pub(crate) fn unpadded(block: &[u8; BLOCK]) -> Option<usize> {
     let padding = block[BLOCK - 1];
     let mut good = !padding.ct_eq(&0) & !padding.ct_gt(&(BLOCK as u8));

@@ -11,8 +11,8 @@ use crate::error::Reason;
 /// Bytes of the largest object in memory.
 const LONGEST: usize = isize::MAX as usize;
 
-/// What a program handed to one call. Nothing here is read or written until a method is
-/// called, and each part at most once.
+/// The memory that a program has given to one call. Only the methods read and write it, and they do
+/// each part of it at most once.
 pub(crate) struct Buffers<'a> {
     input: *const u8,
     len: usize,
@@ -21,11 +21,11 @@ pub(crate) struct Buffers<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
-/// Input and output of the same length, disjoint or the same, to become an [`InOutBuf`] in
-/// the place where a kernel reads it. That is never moved: a move copies as a vector what
-/// was just written as words, and the processor cannot read it until all that came before
-/// is done, which takes longer than a block. What takes a piece is inlined always, since a
-/// call would move it.
+/// Input and output of the same length, which are the same memory or do not overlap. It becomes an
+/// [`InOutBuf`] in the place where a kernel reads that. An `InOutBuf` is never moved: the move would
+/// read as one vector what was just written as several words. A processor cannot forward such
+/// stores and waits until they have reached the cache, which takes longer than a block of AES. So
+/// each function that takes a piece is inlined, since a call would move the piece.
 pub(crate) struct Piece<'a> {
     from: *const u8,
     to: *mut u8,
@@ -77,8 +77,8 @@ impl<'a> From<&'a mut [u8]> for Piece<'a> {
 }
 
 impl Buffers<'_> {
-    /// Refuses a length that no memory has: older releases pass an `int` below zero on
-    /// as one.
+    /// Refuses a length that no memory has. Older releases of OpenSSL pass on an `int` below zero as
+    /// such a length.
     ///
     /// # Safety
     /// `input` is null or readable for `len` bytes, `output` null or writable for `room`
@@ -119,7 +119,7 @@ impl Buffers<'_> {
         !self.input.is_null()
     }
 
-    /// A program that wants no output gives additional data.
+    /// Whether the program has given an output. With additional data it gives none.
     pub(crate) fn has_output(&self) -> bool {
         !self.output.is_null()
     }
@@ -128,7 +128,7 @@ impl Buffers<'_> {
         std::ptr::eq(self.input, self.output)
     }
 
-    /// Refuses an output for less than `len` bytes.
+    /// Refuses an output with room for fewer than `len` bytes.
     pub(crate) fn need_room(&self, len: usize) -> Result<(), Reason> {
         match len <= self.room {
             true => Ok(()),
@@ -164,8 +164,8 @@ impl Buffers<'_> {
         unsafe { slice::from_raw_parts(self.input.wrapping_add(self.len - len), len) }
     }
 
-    /// The next `len` bytes of input and of output, to work on. An input that overlaps its
-    /// output in part is moved there first.
+    /// The next `len` bytes of input and of output, to work on. Input that overlaps its output in part
+    /// is first moved to the output.
     #[inline(always)]
     pub(crate) fn work(&mut self, len: usize) -> Result<Piece<'_>, Reason> {
         self.need_room(len)?;
@@ -190,8 +190,8 @@ impl Buffers<'_> {
         })
     }
 
-    /// Moves input that the output begins inside of to the output, so that nothing is written
-    /// over what is still to be read.
+    /// Moves the input to the output, where the output begins within the input. Otherwise input would
+    /// be overwritten before it is read.
     #[inline]
     pub(crate) fn settle(&mut self) -> Result<(), Reason> {
         let (from, to) = (self.input.addr(), self.output.addr());
@@ -222,7 +222,7 @@ impl Buffers<'_> {
         Ok(())
     }
 
-    /// Writes to the output. Input that stands there, for work in place, moves behind it.
+    /// Writes to the output. When the work is in place, the input there moves behind these bytes.
     pub(crate) fn insert<const N: usize>(&mut self, bytes: &[u8; N]) -> Result<(), Reason> {
         let (from, to) = (self.input.addr(), self.output.addr());
         let stands_there = match from < to {

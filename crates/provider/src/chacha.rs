@@ -1,5 +1,5 @@
-//! ChaCha20-Poly1305: messages in pieces, and records of TLS 1.2 (RFC 7905) in one call.
-//! TLS 1.3 needs nothing of its own.
+//! ChaCha20-Poly1305: messages in pieces, and records of TLS 1.2 (RFC 7905) in one call. Records of
+//! TLS 1.3 are messages like any other.
 
 use cipherlane_kernels::chacha::{self, ChaChaKey, ChaChaState};
 use cipherlane_kernels::job::{AeadJob, Direction};
@@ -23,23 +23,23 @@ pub(crate) struct ChaCha {
     key: Option<ChaChaKey>,
     direction: Direction,
     nonce: Option<[u8; NONCE]>,
-    /// A message was begun under the nonce, or it is one that records of TLS are counted from.
+    /// A message was begun under the nonce, or the numbers of TLS records are counted from it.
     used: bool,
     open: Option<Open>,
     tag: Tag,
-    /// `taglen`, which is also set without a tag.
+    /// The parameter `taglen`, which can be set without a tag.
     tag_len: usize,
-    /// The header of a record of TLS 1.2, when one comes.
+    /// The header of the record of TLS 1.2 that comes next.
     tls_aad: Option<[u8; TLS_AAD]>,
     tls_aad_pad: usize,
 }
 
-/// A message begun.
+/// A message that was begun and has not ended.
 #[derive(Clone)]
 struct Open {
     state: ChaChaState,
     in_data: bool,
-    /// How much data the message has had.
+    /// Bytes of data that the message has had.
     data: u64,
 }
 
@@ -48,8 +48,8 @@ impl ChaCha {
         self.key.as_ref().ok_or(Reason::NoKeySet)
     }
 
-    /// The message that is open, or a new one, and its key. Each message needs an IV of its
-    /// own: two under one IV would tell each other's data, and the key of their tags.
+    /// The message that is open, or a new one, and its key. Each message needs an IV of its own: two
+    /// messages under one IV would give away each other's data, and the key of their tags.
     fn message(&mut self) -> Result<(&ChaChaKey, &mut Open), Reason> {
         let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
         let nonce = self.nonce.as_ref().ok_or(Reason::NoIvSet)?;
@@ -95,7 +95,7 @@ impl ChaCha {
         }
     }
 
-    /// The data of a record, in one call: its tag.
+    /// Does the data of a record in one call, and returns the tag.
     fn whole(&self, aad: &[u8; TLS_AAD], data: InOutBuf<'_, '_, u8>) -> Result<[u8; TAG], Reason> {
         // The sequence number of the record makes its nonce (RFC 7905 section 2).
         let mut iv = [0; 16];
@@ -124,7 +124,7 @@ impl ChaCha {
         Ok(())
     }
 
-    /// What was begun under another key or IV cannot go on.
+    /// Forgets a message that was begun under another key or IV, which cannot go on.
     fn restart(&mut self) {
         self.open = None;
         self.tls_aad = None;
@@ -163,7 +163,7 @@ impl Context for ChaCha {
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
         if direction != self.direction {
-            // What was begun one way cannot go on the other.
+            // A message that was begun in one direction cannot go on in the other.
             self.restart();
         }
         self.direction = direction;
@@ -250,7 +250,7 @@ impl Context for ChaCha {
                 if !(1..=TAG).contains(&len) {
                     return Err(Reason::InvalidTag);
                 }
-                // Without data only the length is told.
+                // Without data only the length of the tag is set.
                 if !param.data.is_null() {
                     self.tag.expect(self.direction, param)?;
                 }
@@ -264,7 +264,7 @@ impl Context for ChaCha {
                 };
                 self.tls_aad = Some(aead::tls_header(param.octets(TLS_AAD)?, around)?);
                 self.tls_aad_pad = TAG;
-                // A record is a message of its own, and the first one's nonce is this one.
+                // Each record is a message, and the nonce of the first record is this one.
                 self.open = None;
                 self.used = true;
                 Ok(())

@@ -30,7 +30,7 @@ pub(crate) trait Context: Clone {
 
     fn spec(&self) -> &'static Spec;
 
-    /// Begins a message. A key or an IV that is not given is the one from before.
+    /// Begins a message. Where no key or no IV is given, the last one stays.
     fn init(
         &mut self,
         direction: Direction,
@@ -38,13 +38,13 @@ pub(crate) trait Context: Clone {
         iv: Option<&[u8]>,
     ) -> Result<(), Reason>;
 
-    /// The next piece; gives the bytes of output.
+    /// Does the next piece, and returns the bytes of output.
     fn update(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason>;
 
-    /// Ends the message; gives the bytes of output.
+    /// Ends the message, and returns the bytes of output.
     fn finish(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason>;
 
-    /// `EVP_Cipher`: a piece, or the end where there is no input.
+    /// `EVP_Cipher`: does a piece, or ends the message where there is no input.
     fn cipher(&mut self, buffers: Buffers<'_>) -> Result<usize, Reason>;
 
     fn get(&mut self, name: Name, param: &mut Param) -> Result<(), Reason>;
@@ -56,17 +56,17 @@ pub(crate) trait Context: Clone {
 pub(crate) const LONGEST_KEY: usize = 64;
 pub(crate) const LONGEST_IV: usize = 128;
 
-/// What OpenSSL holds: a cipher's context, and where its errors go.
+/// What OpenSSL holds a pointer to: a cipher's context, and where its errors go.
 struct InUse<C> {
     core: Core,
-    /// A panic left something half done: every further call is refused, and the context is only
-    /// freed.
+    /// A panic has left the context half changed. Every further call but the one that frees it is
+    /// refused.
     broken: bool,
     context: C,
 }
 
-/// Runs `work` on the context behind a pointer of OpenSSL's; what goes wrong, panics too, is
-/// an error of OpenSSL's and 0.
+/// Runs `work` on the context behind a pointer of OpenSSL's and returns 1. After an error or a panic
+/// it returns 0, and OpenSSL's error queue has an entry.
 ///
 /// # Safety
 /// `context` is null or came from `newctx` or `dupctx` of the same cipher, and is used by
@@ -110,7 +110,7 @@ fn boxed<C>(make: impl FnOnce() -> InUse<C>) -> *mut c_void {
     }
 }
 
-/// For `newctx`.
+/// Makes a context, for `newctx`.
 ///
 /// # Safety
 /// As [`Offered::of`].
@@ -146,7 +146,8 @@ unsafe extern "C" fn dupctx<C: Context>(context: *mut c_void) -> *mut c_void {
     }
 }
 
-/// What a pointer leads to, if it is not null; `None` if that is longer than it may be.
+/// The bytes behind a pointer; `Some(None)` if the pointer is null, and `None` if the bytes are more
+/// than `longest`.
 ///
 /// # Safety
 /// `bytes` is null, or readable for `len` bytes if these are at most `longest`.

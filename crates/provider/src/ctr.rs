@@ -19,7 +19,7 @@ use crate::split::{self, Work};
 pub(crate) struct Ctr {
     /// The IV is the counter of the next block.
     keyed: Keyed<AesKey>,
-    /// Keystream of the block begun, and how much of it is used: `num`.
+    /// Keystream of a block that is used in part, and the bytes of it that are used (`num`).
     keystream: [u8; BLOCK],
     used: usize,
 }
@@ -32,7 +32,7 @@ impl Ctr {
         if split::takes(data.len()) {
             let blocks = data.len() as u128 / 16;
             let done = split::crypt(spec, direction, &Work::Ctr(key), counter, data.into());
-            // If it failed too: some of the keystream may have been used.
+            // This is done after a failure too, since some of the keystream may have been used.
             *counter = ctr::counter_add(counter, blocks);
             return done;
         }
@@ -40,7 +40,7 @@ impl Ctr {
         Ok(())
     }
 
-    /// A piece that begins or ends within a block.
+    /// Does a piece that begins or ends within a block.
     #[inline(never)]
     fn pieces(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         let len = buffers.len();
@@ -131,7 +131,7 @@ impl Context for Ctr {
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
         self.keyed.set(name, param)?;
-        // No number but 0 is taken: others would need the keystream of a block gone by.
+        // Only 0 is taken: other numbers would need the keystream of an earlier block.
         if name == Name::Number {
             self.used = 0;
         }
@@ -145,7 +145,7 @@ mod tests {
     use crate::registry::SPECS;
     use crate::split::fault;
 
-    /// A large call that failed has used some of the keystream, which nothing may use again.
+    /// A large call that fails has used some of the keystream, and nothing may use that again.
     #[test]
     #[allow(unsafe_code)]
     fn the_counter_goes_on_behind_a_piece_that_failed() {

@@ -1,5 +1,5 @@
-//! AES-CBC with ciphertext stealing (SP 800-38A, addendum): a message is one call, and as
-//! long encrypted as it was.
+//! AES-CBC with ciphertext stealing (SP 800-38A, addendum). A message is one call, and its ciphertext
+//! is as long as the message.
 
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::job::Direction;
@@ -18,18 +18,19 @@ use crate::spec::Spec;
 pub(crate) struct Cts {
     keyed: Keyed<AesKey>,
     variant: Variant,
-    /// The message has had its call.
+    /// Whether the message has had its one call.
     done: bool,
 }
 
-/// How the last two blocks stand. The second last one is cut where the last is.
+/// The order of the last two blocks of ciphertext. The second last one is cut to the length of the
+/// last block of the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Variant {
-    /// As in CBC.
+    /// The order of CBC.
     Cs1,
-    /// Swapped if the last is cut.
+    /// Swapped if one of them is cut.
     Cs2,
-    /// Swapped (RFC 3962 section 5).
+    /// Always swapped (RFC 3962 section 5).
     Cs3,
 }
 
@@ -89,8 +90,9 @@ impl Cts {
         let next_iv = last;
         self.keyed.cbc(data.reborrow().split_at(start).0)?;
 
-        // Without an IV the last block is its plaintext, zeros behind that, and the block
-        // before: what was cut off that is at the end of it.
+        // Decrypted with an IV of zeros, the last block is the exclusive or of the block before and
+        // of its own plaintext with zeros behind it. So it ends with the bytes that were cut off the
+        // block before.
         let iv = std::mem::take(&mut self.keyed.iv);
         self.keyed.cbc(&mut last[..])?;
         before[odd..].copy_from_slice(&last[odd..]);
@@ -143,7 +145,7 @@ impl Context for Cts {
         if len < BLOCK {
             return Err(Reason::CipherOperationFailed);
         }
-        // A program that has no room yet asks how much it takes.
+        // A program that gives no output asks how much room it needs.
         if !buffers.has_output() {
             return Ok(len);
         }

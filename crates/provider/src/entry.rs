@@ -52,7 +52,7 @@ static FUNCTIONS: [Dispatch; 6] = {
 
 static GETTABLE: [Param; 5] = described![Title, Release, BuildInfo, Status];
 
-/// What OpenSSL calls when it loads the provider.
+/// OpenSSL calls this when it loads the provider.
 ///
 /// # Safety
 /// `core` is the core's dispatch table; `functions` and `context` have places.
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
     1
 }
 
-/// A setting in the provider's section of the configuration.
+/// Reads a setting in the provider's section of the configuration.
 ///
 /// # Safety
 /// `core` is the core's dispatch table, and `handle` its handle of the provider.
@@ -119,8 +119,8 @@ unsafe extern "C" fn teardown(provider: *mut c_void) {
     drop(unsafe { Box::from_raw(provider.cast::<Offered>()) });
 }
 
-/// Runs when the library is unloaded, and at the latest when the process ends: a program that
-/// never frees what it had of OpenSSL, such as an `SSL_CTX`, has no tear-down.
+/// Runs when the library is unloaded, or when the process ends. A program that never frees an object
+/// of OpenSSL, such as an `SSL_CTX`, never tears the provider down.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static AT_END: extern "C" fn() = at_end;

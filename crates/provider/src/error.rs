@@ -14,7 +14,7 @@ macro_rules! reasons {
         #[repr(u32)]
         pub(crate) enum Reason { $($name = $number,)* }
 
-        /// For error messages: all reasons in words.
+        /// All reasons in words, for error messages.
         pub(crate) static REASONS: &[Item] = &[
             $(Item { id: $number, text: ($text as &CStr).as_ptr() },)*
             Item { id: 0, text: null() },
@@ -54,7 +54,7 @@ struct Queue {
 
 static QUEUE: OnceLock<Queue> = OnceLock::new();
 
-/// Takes note of where errors go.
+/// Keeps the core's functions for its error queue.
 ///
 /// # Safety
 /// `functions` is the core's dispatch table, or null.

@@ -15,7 +15,7 @@ pub struct Dispatch {
 }
 
 impl Dispatch {
-    /// What ends every table.
+    /// The mark that ends every table.
     pub(crate) const END: Dispatch = Dispatch {
         id: 0,
         function: None,
@@ -52,7 +52,7 @@ pub(crate) struct Offer {
 unsafe impl Sync for Offer {}
 
 impl Offer {
-    /// What ends every list.
+    /// The mark that ends every list.
     pub(crate) const END: Offer = Offer {
         names: std::ptr::null(),
         properties: std::ptr::null(),
@@ -93,7 +93,7 @@ impl Param {
         return_size: 0,
     };
 
-    /// For lists of what can be got or set.
+    /// An entry for lists of the parameters that can be read or set.
     pub(crate) const fn describe(key: &'static CStr, data_type: c_uint) -> Param {
         Param {
             key: key.as_ptr(),
@@ -149,7 +149,7 @@ pub(crate) mod cipher {
     pub(crate) const GETTABLE_PARAMS: c_int = 12;
     pub(crate) const GETTABLE_CTX_PARAMS: c_int = 13;
     pub(crate) const SETTABLE_CTX_PARAMS: c_int = 14;
-    /// Since 3.5; older releases pass over what they do not know.
+    /// These exist since 3.5; older releases ignore functions that they do not know.
     pub(crate) const PIPELINE_ENCRYPT_INIT: c_int = 15;
     pub(crate) const PIPELINE_DECRYPT_INIT: c_int = 16;
     pub(crate) const PIPELINE_UPDATE: c_int = 17;
@@ -169,7 +169,7 @@ pub(crate) mod core {
     pub(crate) type GetParams =
         unsafe extern "C" fn(handle: *const c_void, params: *mut Param) -> c_int;
     pub(crate) type NewError = unsafe extern "C" fn(handle: *const c_void);
-    /// The last argument is a `va_list`, which is not read where there is no format.
+    /// The last argument is a `va_list`. OpenSSL does not read it where there is no format.
     pub(crate) type SetError = unsafe extern "C" fn(
         handle: *const c_void,
         reason: c_uint,

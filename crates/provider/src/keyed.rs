@@ -1,5 +1,5 @@
-//! What contexts of the modes without a tag hold and do alike: a key that fits, and an IV of
-//! one block or none.
+//! What the contexts of all modes without a tag have in common: a key of the right length, and an IV
+//! of one block or none.
 
 use std::ptr::null;
 
@@ -18,26 +18,26 @@ use crate::split::{self, Work};
 /// Bytes of a block of AES.
 pub(crate) const BLOCK: usize = 16;
 
-/// A cipher, its key expanded to `K`, the direction of data, and the IV.
+/// A cipher with its expanded key `K`, its direction, and its IV.
 #[derive(Clone)]
 pub(crate) struct Keyed<K> {
     pub(crate) spec: &'static Spec,
     pub(crate) direction: Direction,
     key: Option<K>,
-    /// The IV as given, and as it is now.
+    /// The IV as the program gave it, and the IV for the next block.
     given_iv: [u8; BLOCK],
     pub(crate) iv: [u8; BLOCK],
     iv_set: bool,
-    /// `padding`, which ECB and CBC alone obey.
+    /// The parameter `padding`, which only ECB and CBC obey.
     pub(crate) pad: bool,
-    /// `num`, which most modes only keep.
+    /// The parameter `num`, which most modes keep and do not use.
     number: u32,
-    /// 0, or the version of the TLS records that come to CBC.
+    /// The version of the TLS records that CBC is given; 0 where it is given no records.
     pub(crate) tls_version: u32,
     pub(crate) tls_mac_size: usize,
 }
 
-/// A key of AES alone.
+/// Expands a single key of AES.
 pub(crate) fn expand(key: &[u8]) -> Result<AesKey, Reason> {
     AesKey::new(key).ok_or(Reason::InvalidKeyLength)
 }
@@ -58,7 +58,7 @@ impl<K> Keyed<K> {
         }
     }
 
-    /// Takes direction, IV and key, each of the latter where it is given.
+    /// Sets the direction, and the IV and the key where they are given.
     pub(crate) fn init(
         &mut self,
         direction: Direction,
@@ -80,7 +80,7 @@ impl<K> Keyed<K> {
         Ok(())
     }
 
-    /// The IV is again what was given, if one was.
+    /// Goes back to the IV that the program gave, if it gave one.
     pub(crate) fn restart_iv(&mut self) {
         if self.iv_set {
             self.iv = self.given_iv;
@@ -91,13 +91,13 @@ impl<K> Keyed<K> {
         self.key.as_ref().ok_or(Reason::NoKeySet)
     }
 
-    /// The key, and the IV that changes with the data.
+    /// The key, and the IV for the next block.
     pub(crate) fn key_and_iv(&mut self) -> Result<(&K, &mut [u8; BLOCK]), Reason> {
         let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
         Ok((key, &mut self.iv))
     }
 
-    /// The key, and the IV that was given.
+    /// The key, and the IV that the program gave.
     pub(crate) fn key_and_given_iv(&self) -> Result<(&K, &[u8; BLOCK]), Reason> {
         let key = self.key()?;
         match self.iv_set {
@@ -106,7 +106,7 @@ impl<K> Keyed<K> {
         }
     }
 
-    /// Answers what is alike in all modes.
+    /// Answers the parameters that all modes have.
     pub(crate) fn get(&self, name: Name, param: &mut Param) -> Result<(), Reason> {
         match name {
             Name::KeyLength => param.give_usize(self.spec.key_len),
@@ -120,7 +120,7 @@ impl<K> Keyed<K> {
         }
     }
 
-    /// Takes what is alike in all modes.
+    /// Sets the parameters that all modes have.
     pub(crate) fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
         match name {
             Name::Padding => self.pad = param.as_u32()? != 0,
@@ -129,7 +129,7 @@ impl<K> Keyed<K> {
                     .filter(|&number| (number as usize) < self.spec.block)
                     .ok_or(Reason::FailedToGetParameter)?;
             }
-            // It means something to modes that are not offered.
+            // Only modes that are not offered use it.
             Name::UseBits => drop(param.as_u32()?),
             Name::TlsVersion => self.tls_version = param.as_u32()?,
             Name::TlsMacSize => self.tls_mac_size = param.as_usize()?,
@@ -140,7 +140,7 @@ impl<K> Keyed<K> {
 }
 
 impl Keyed<AesKey> {
-    /// Whole blocks in CBC.
+    /// Does whole blocks in CBC.
     #[inline(always)]
     pub(crate) fn cbc<'d>(&mut self, data: impl Into<Piece<'d>>) -> Result<(), Reason> {
         let data = data.into();

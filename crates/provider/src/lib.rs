@@ -4,22 +4,22 @@
 //! |---|---|
 //! | `entry` | the one symbol that OpenSSL looks for, and what the provider says of itself |
 //! | `registry`, `spec` | the ciphers, and their constants |
-//! | `offered` | those that the configuration has on offer |
-//! | `context` | the C functions of a cipher, over a trait |
+//! | `offered` | the ciphers that the configuration offers |
+//! | `context` | the C functions of a cipher, generic over a trait |
 //! | `block`, `cts`, `ctr`, `gcm`, `xts`, `chacha` | that trait for each mode |
-//! | `keyed`, `aead` | what the modes without a tag do alike, and those with one |
+//! | `keyed`, `aead` | what all modes without a tag have in common, and all modes with one |
 //! | `pipeline` | up to 32 messages in one call, for OpenSSL 3.5 |
 //! | `split` | large calls, shared with worker threads where the user dedicates cores |
 //! | `tls_record` | CBC records of TLS: padding and MAC, in constant time |
 //! | `buffers`, `params` | memory and parameters that a program hands over |
 //! | `error` | OpenSSL's error queue |
-//! | `statistics` | who used what, told at exit |
+//! | `statistics` | what a program has used, written when it ends |
 //! | `ffi` | the ABI |
 //!
-//! The provider does not link to libcrypto. It starts a thread only where cores are dedicated
-//! to it and a call is large; all others run where they were made. OpenSSL's random generator
-//! fetches AES-CTR from it, so nothing here asks OpenSSL for random bytes; those that GCM needs
-//! come from the kernel.
+//! The provider does not link to libcrypto. It starts threads only where cores are dedicated to it
+//! and a call is large. All other calls run on the thread that makes them. OpenSSL's random generator
+//! may use AES-CTR of this provider, and so nothing here asks OpenSSL for random bytes: the random
+//! bytes that GCM needs come from the kernel.
 //!
 //! # Where it differs from OpenSSL's default provider
 //!

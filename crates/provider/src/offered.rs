@@ -1,10 +1,10 @@
 //! The provider in one library context: where its errors go, and which ciphers it offers
 //! there.
 //!
-//! `ciphers = AES-128-GCM, AES-128-CTR` in the provider's section of the configuration names
-//! those that are offered, by any of their names; all others come from OpenSSL's default
-//! provider. `ciphers = none` offers none, and without the line each cipher is offered.
-//! `cipherlane openssl env` and `install` write it after they measured each cipher.
+//! `ciphers = AES-128-GCM, AES-128-CTR` in the provider's section of the configuration names the
+//! ciphers that are offered, by any of their names. All other ciphers come from OpenSSL's default
+//! provider. `ciphers = none` offers no cipher, and without the line every cipher is offered.
+//! `cipherlane openssl env` and `install` measure each cipher and then write the line.
 
 use std::ffi::{CStr, c_void};
 
@@ -15,18 +15,18 @@ use crate::statistics;
 
 /// Bytes of the longest list that is read.
 const LONGEST: usize = 4096;
-/// What a list says that has no name.
+/// The list that offers no cipher.
 const NONE: &str = "none";
 
 /// What OpenSSL holds of the provider, and gives back with each call.
 pub(crate) struct Offered {
     pub(crate) core: Core,
-    /// Those that the configuration names, with the end of the list; `None`: all.
+    /// The ciphers that the configuration names, with the mark that ends the list; `None`: all.
     chosen: Option<Box<[Offer]>>,
 }
 
 impl Offered {
-    /// For the core's handle of the provider, and what the configuration says.
+    /// The provider under this handle of the core; `list` is the setting of the configuration.
     pub(crate) fn new(core: Core, list: Option<&str>) -> Offered {
         let chosen = list.map(|list| {
             let (chosen, problem) = chosen(list);
@@ -38,7 +38,7 @@ impl Offered {
         Offered { core, chosen }
     }
 
-    /// The list for OpenSSL, which lives as long as this does.
+    /// The list for OpenSSL. It lives as long as `self`.
     pub(crate) fn ciphers(&self) -> *const Offer {
         match &self.chosen {
             Some(chosen) => chosen.as_ptr(),
@@ -46,7 +46,7 @@ impl Offered {
         }
     }
 
-    /// What OpenSSL holds.
+    /// The value behind the pointer that OpenSSL holds.
     ///
     /// # Safety
     /// `provider` came from `OSSL_provider_init`, and its tear-down was not called.
@@ -56,8 +56,9 @@ impl Offered {
     }
 }
 
-/// The offers that a list names and the end after them, and what is wrong with the list: in
-/// words that nobody chooses who may write the list. A list that is wrong offers less, never more.
+/// The offers that a list names, with the mark that ends them, and what is wrong with the list. A
+/// mistake in the list offers fewer ciphers and never more. The words for the mistake are fixed, so
+/// that whoever writes the list cannot choose what somebody else reads.
 fn chosen(list: &str) -> (Box<[Offer]>, Option<String>) {
     let mut problem = None;
     let mut wanted = [false; OFFERS.len()];
@@ -82,7 +83,7 @@ fn chosen(list: &str) -> (Box<[Offer]>, Option<String>) {
     (offers.chain([Offer::END]).collect(), problem)
 }
 
-/// Whether a cipher has this name, whatever the case of its letters, as OpenSSL has it.
+/// Whether a cipher has this name. As in OpenSSL, the case of letters does not matter.
 fn is_called(offer: &Offer, name: &str) -> bool {
     if offer.names.is_null() {
         return false;

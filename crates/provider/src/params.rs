@@ -1,4 +1,5 @@
-//! Parameters: an array of `OSSL_PARAM`, read once from front to end, each told by its name.
+//! Parameters: an array of `OSSL_PARAM`, which is read once from its beginning to its end. Each
+//! parameter is known by its name.
 
 use std::ffi::{CStr, c_char};
 use std::slice;
@@ -17,7 +18,7 @@ macro_rules! names {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Name {
             $($id,)*
-            /// One that they do not know: it is passed over, as providers must.
+            /// A name that they do not know. Providers must ignore such a parameter.
             Other,
         }
 
@@ -31,7 +32,7 @@ macro_rules! names {
                 }
             }
 
-            /// For lists of what can be got or set.
+            /// The entry for lists of the parameters that can be read or set.
             pub(crate) const fn described(self) -> Param {
                 match self {
                     $(Name::$id => Param::describe($name, data_type::$data_type),)*
@@ -84,7 +85,7 @@ macro_rules! described {
 }
 pub(crate) use described;
 
-/// Calls `visit` with each parameter that a program sets until one is refused.
+/// Calls `visit` with each parameter that a program sets, until `visit` refuses one.
 ///
 /// # Safety
 /// `params` is null, or an array as OpenSSL hands it over: its end is marked, and each
@@ -104,7 +105,7 @@ pub(crate) unsafe fn each_set(
     Ok(())
 }
 
-/// Calls `visit` with each parameter that a program asks for until one is refused.
+/// Calls `visit` with each parameter that a program asks for, until `visit` refuses one.
 ///
 /// # Safety
 /// As [`each_set`], of an array that may be written to.
@@ -123,8 +124,8 @@ pub(crate) unsafe fn each_asked(
     Ok(())
 }
 
-/// Reading, as `OSSL_PARAM_get_*` do it. The caller of [`each_set`] promised that data is as
-/// long as said.
+/// Reading, as the functions `OSSL_PARAM_get_*` do it. The caller of [`each_set`] has promised that
+/// the data has the length that the parameter says.
 impl Param {
     /// A number that fits into 32 bits.
     pub(crate) fn as_u32(&self) -> Result<u32, Reason> {
@@ -168,8 +169,8 @@ impl Param {
         octets.ok_or(Reason::FailedToGetParameter)
     }
 
-    /// A string of `all` octets, where the program says with a length of -1 that it gives
-    /// as many as the cipher takes.
+    /// A string of `all` octets. With a length of -1 a program says that it gives as many octets as
+    /// the cipher takes.
     pub(crate) fn all_octets(&self, all: usize) -> Option<&[u8]> {
         let said = self.data_type == data_type::OCTET_STRING && self.data_size == usize::MAX;
         // SAFETY: such data has as many octets as the cipher takes, and is not written while
@@ -178,7 +179,7 @@ impl Param {
             .then(|| unsafe { slice::from_raw_parts(self.data.cast(), all) })
     }
 
-    /// A string, which ends with its first zero if there is one.
+    /// A string, which ends before its first zero if it has one.
     pub(crate) fn text(&self) -> Option<&[u8]> {
         match self.data_type {
             data_type::UTF8_STRING => self.bytes(LONGEST_TEXT)?.split(|&byte| byte == 0).next(),
@@ -186,8 +187,8 @@ impl Param {
         }
     }
 
-    /// An array of pointers, to which a pointer to octets points; the size is that of what
-    /// each of them points to.
+    /// An array of pointers. The parameter points to it as to octets, and its size is that of the
+    /// octets that each of the pointers leads to.
     pub(crate) fn array(&self) -> Option<*const *mut u8> {
         let pointed = self.data_type == data_type::OCTET_PTR && !self.data.is_null();
         // SAFETY: such data is a pointer.
@@ -196,13 +197,13 @@ impl Param {
         (!array.is_null()).then_some(array)
     }
 
-    /// Whether the data is a string of octets, or nothing where one could be.
+    /// Whether the parameter is one of octets, with or without data.
     pub(crate) fn is_octets(&self) -> bool {
         self.data_type == data_type::OCTET_STRING
     }
 
-    /// The data, if it has at most `longest` bytes. A longer size is not believed: `ctrl`
-    /// passes an argument of -1 on as one.
+    /// The data, if it has at most `longest` bytes. A larger size is not believed, since `ctrl`
+    /// passes an argument of -1 on as a size.
     fn bytes(&self, longest: usize) -> Option<&[u8]> {
         // SAFETY: data is as long as it says, and is not written while this is borrowed.
         (!self.data.is_null() && self.data_size <= longest)
@@ -210,7 +211,7 @@ impl Param {
     }
 }
 
-/// A number of a size for which there is no type.
+/// A number of a size for which Rust has no type.
 fn odd_number(bytes: &[u8]) -> Option<u64> {
     let next = |number: u64, byte: &u8| {
         let fits = number <= u64::MAX >> 8;
@@ -222,13 +223,14 @@ fn odd_number(bytes: &[u8]) -> Option<u64> {
     }
 }
 
-/// A floating point number as the number that it is.
+/// A floating point number as a whole number, if it is one.
 fn whole(number: f64) -> Option<u64> {
     let fits = (0.0..u64::MAX as f64).contains(&number) && number.fract() == 0.0;
     fits.then_some(number as u64)
 }
 
-/// Answering, as `OSSL_PARAM_set_*` do it: without a place for the data the size is told.
+/// Answering, as the functions `OSSL_PARAM_set_*` do it. Where the parameter has no place for the
+/// data, only the size is answered.
 impl Param {
     pub(crate) fn give_u32(&mut self, number: u32) -> Result<(), Reason> {
         self.give_number(number.into(), size_of::<u32>())
@@ -238,7 +240,7 @@ impl Param {
         self.give_number(number as u64, size_of::<usize>())
     }
 
-    /// A number that has `size` bytes by itself and takes the size that is asked for.
+    /// A number of `size` bytes, which is written in the size that the program asks for.
     fn give_number(&mut self, number: u64, size: usize) -> Result<(), Reason> {
         let most = match self.data_type {
             data_type::UNSIGNED_INTEGER => u64::MAX,
@@ -296,7 +298,7 @@ impl Param {
         Ok(())
     }
 
-    /// A pointer to octets. They must stay as long as the context does.
+    /// A pointer to octets, which must stay where they are as long as the context lives.
     pub(crate) fn give_pointer(&mut self, octets: *const u8, len: usize) -> Result<(), Reason> {
         self.return_size = len;
         if self.data_type != data_type::OCTET_PTR {
@@ -309,8 +311,8 @@ impl Param {
         Ok(())
     }
 
-    /// A copy of octets, or a pointer where that is asked for. They must stay as long as the
-    /// context does.
+    /// A copy of octets, or a pointer to them where the program asks for a pointer. The octets must
+    /// stay where they are as long as the context lives.
     pub(crate) fn give_octets_or_pointer(&mut self, octets: &[u8]) -> Result<(), Reason> {
         match self.data_type {
             data_type::OCTET_PTR => self.give_pointer(octets.as_ptr(), octets.len()),
@@ -323,8 +325,9 @@ impl Param {
         self.data_type == data_type::OCTET_STRING && !self.data.is_null()
     }
 
-    /// A copy of all octets, whatever size was said; [`takes_octets`](Self::takes_octets) is
-    /// asked before. The program's promise is that the cipher's IV has room.
+    /// A copy of all octets, whatever size the parameter says. The caller asks
+    /// [`takes_octets`](Self::takes_octets) before. The program has promised that there is room for
+    /// the cipher's IV.
     pub(crate) fn give_all_octets(&mut self, octets: &[u8]) {
         self.copy(octets);
     }
@@ -362,7 +365,7 @@ impl Param {
         Ok(())
     }
 
-    /// The callers have found that there is room.
+    /// Copies octets to the place of the data. The callers have checked that there is room.
     fn copy(&self, octets: &[u8]) {
         // SAFETY: there is room, and it is the program's. It may be in what is copied: the
         // program has pointers to some of it.

@@ -31,10 +31,10 @@ macro_rules! ciphers {
             ledger: Ledger::new(),
         };)*
 
-        /// All of them.
+        /// All ciphers.
         pub(crate) static SPECS: &[&Spec] = &[$(&$id),*];
 
-        /// All of them, for OpenSSL.
+        /// All ciphers, as OpenSSL reads them.
         pub(crate) static OFFERS: &[Offer] = &[
             $(Offer {
                 names: concat!($names, "\0").as_ptr().cast(),

@@ -14,9 +14,9 @@ pub(crate) struct Spec {
     pub(crate) key_len: usize,
     /// Bytes of the IV, unless another length is set.
     pub(crate) iv_len: usize,
-    /// 1 where data need not come in blocks.
+    /// Bytes of a block; 1 where data need not come in blocks.
     pub(crate) block: usize,
-    /// Its place among all of them.
+    /// The place of the cipher among all ciphers.
     pub(crate) number: usize,
     pub(crate) ledger: Ledger,
 }

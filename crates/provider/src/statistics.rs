@@ -1,8 +1,10 @@
-//! What programs used: contexts, operations and bytes an algorithm, told at exit.
+//! What a program has used: contexts, operations and bytes per algorithm, written when the program
+//! ends.
 //!
-//! `CIPHERLANE_OPENSSL_STATS` set to a file's name has them appended there as JSON, a line
-//! a process; set to `-` they go to standard error. Not set, nothing is counted. Nor is it in a
-//! setuid, setgid or capability program, whose caller could write by its rights.
+//! Where `CIPHERLANE_OPENSSL_STATS` is the name of a file, the counters of each process are appended
+//! there as a line of JSON. Where it is `-`, they go to standard error. Where it is not set, nothing
+//! is counted. In a setuid, setgid or capability program nothing is counted either, since its caller
+//! could write to files with its rights.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -30,20 +32,20 @@ struct Counters {
     split: AtomicU64,
 }
 
-/// Somebody wants to know.
+/// The counters, where the user asked for them.
 struct Wanted {
     destination: String,
-    /// By the ciphers' numbers.
+    /// By the number of the cipher.
     counters: &'static [Counters],
 }
 
 static WANTED: OnceLock<Option<Wanted>> = OnceLock::new();
 
-/// A setting that was not followed, in words that no setting can choose: whoever sets it may not
-/// be whoever reads them.
+/// A note on a setting that was not followed. Its words are fixed, so that whoever writes the setting
+/// cannot choose what somebody else reads.
 static PROBLEM: OnceLock<&str> = OnceLock::new();
 
-/// The same of the list of ciphers.
+/// The same for the list of ciphers.
 static CIPHERS_PROBLEM: OnceLock<String> = OnceLock::new();
 
 /// Begins to count where the environment says so.
@@ -56,8 +58,8 @@ pub(crate) fn start() {
     });
 }
 
-/// Counters in memory that is zero again in a forked child: it tells what it used itself,
-/// and not what its parent had.
+/// Counters in memory that is zero again in a forked child, so that the child writes what it has
+/// used itself and not what its parent has used.
 fn counters() -> Option<&'static [Counters]> {
     let len = size_of::<Counters>() * SPECS.len();
     let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -65,13 +67,14 @@ fn counters() -> Option<&'static [Counters]> {
     // and may fall back to in a child, are counters; pages are aligned for them.
     unsafe {
         let memory = mmap_anonymous(null_mut(), len, access, MapFlags::PRIVATE).ok()?;
-        // Kernels before Linux 4.14 cannot: there a child goes on where its parent was.
+        // Kernels before Linux 4.14 cannot do that: there a child counts on from its parent's
+        // counters.
         let _ = madvise(memory, len, Advice::LinuxWipeOnFork);
         Some(slice::from_raw_parts(memory.cast(), SPECS.len()))
     }
 }
 
-/// The counters of a cipher, if anybody wants to know: one load on the path.
+/// The counters of a cipher, if the user asked for them. It costs one load per call.
 #[inline]
 fn wanted(spec: &Spec) -> Option<&'static Counters> {
     WANTED.get()?.as_ref()?.counters.get(spec.number)
@@ -93,7 +96,7 @@ pub(crate) fn count(spec: &Spec, bytes: usize) {
     }
 }
 
-/// Notes a call of a pipeline, whose messages are counted as calls of their own.
+/// Notes a call of a pipeline. Each of its messages is counted as a call too.
 #[inline]
 pub(crate) fn count_pipeline(spec: &Spec) {
     if let Some(counters) = wanted(spec) {
@@ -108,7 +111,7 @@ pub(crate) fn count_split(spec: &Spec) {
     }
 }
 
-/// Notes a setting that was not followed, to be told with the counters in a string of JSON.
+/// Notes a setting that was not followed. The note is written with the counters, as a string of JSON.
 pub(crate) fn note(problem: &'static str) {
     let _ = PROBLEM.set(problem);
 }
@@ -118,10 +121,10 @@ pub(crate) fn note_ciphers(problem: String) {
     let _ = CIPHERS_PROBLEM.set(problem);
 }
 
-/// Whether this process has told something, even that nothing was counted.
+/// Whether this process has written its counters, even if they were all zero.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Tells what was counted and not told yet.
+/// Writes what was counted and has not been written yet.
 pub(crate) fn report_rest() {
     let Some(Some(Wanted { counters, .. })) = WANTED.get() else {
         return;
@@ -134,7 +137,7 @@ pub(crate) fn report_rest() {
     }
 }
 
-/// Tells what was counted.
+/// Writes what was counted.
 pub(crate) fn report() {
     let Some(Some(Wanted {
         destination,
@@ -147,7 +150,7 @@ pub(crate) fn report() {
     let mut line = format!("{{\"process\":{},\"ciphers\":{{", std::process::id());
     let mut separator = "";
     for (spec, counters) in SPECS.iter().zip(*counters) {
-        // Each library context of a process tells what came since another did.
+        // Each library context of a process writes what was counted since the last writing.
         let contexts = counters.contexts.swap(0, Relaxed);
         let operations = counters.operations.swap(0, Relaxed);
         let bytes = counters.bytes.swap(0, Relaxed);
@@ -172,7 +175,7 @@ pub(crate) fn report() {
         let _ = write!(line, ",\"ciphers_problem\":\"{problem}\"");
     }
     line.push_str("}\n");
-    // The program is about to end: where this cannot be written, nobody is left to tell.
+    // The program is about to end. If the writing fails, nobody is left to hear of it.
     let _ = match destination.as_str() {
         "-" => std::io::stderr().write_all(line.as_bytes()),
         file => cipherlane_files::append(Path::new(file))

@@ -1,5 +1,6 @@
-//! CBC records of SSL 3.0 to TLS 1.2 and DTLS (RFC 5246 section 6.2.3.2): padding on, and
-//! padding and MAC off without a word, in the time taken, on how much there was of them.
+//! CBC records of SSL 3.0 to TLS 1.2 and DTLS (RFC 5246 section 6.2.3.2). Padding is added to a
+//! record that is sent. Padding and MAC are removed from a record that was received, in a time that
+//! does not depend on the length of the padding.
 
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
 use zeroize::{Zeroize, ZeroizeOnDrop};
@@ -7,14 +8,14 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 /// The longest MAC of a record, in bytes.
 pub(crate) const LONGEST_MAC: usize = 64;
 
-/// Versions as in a record.
+/// Versions, with the numbers that a record has for them.
 const SSL3: u32 = 0x0300;
 const TLS1: u32 = 0x0301;
-/// Those that have a block of IV first: TLS 1.1 and 1.2, DTLS 1.0 and 1.2, and DTLS as Cisco
-/// had it before the standard.
+/// The versions whose records begin with a block of IV: TLS 1.1 and 1.2, DTLS 1.0 and 1.2, and the
+/// DTLS that Cisco had before the standard.
 const EXPLICIT_IV: [u32; 5] = [0x0302, 0x0303, 0xfeff, 0xfefd, 0x0100];
 
-/// The MAC taken off a record.
+/// The MAC of a received record.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Mac {
     bytes: [u8; LONGEST_MAC],
@@ -39,15 +40,15 @@ impl Mac {
 /// Fills the padding at the end of a record.
 pub(crate) fn pad(version: u32, padding: &mut [u8]) {
     let last = (padding.len() - 1) as u8;
-    // SSL 3.0 only looks at the last byte.
+    // SSL 3.0 reads the last byte only.
     padding.fill(if version == SSL3 { 0 } else { last });
     padding[padding.len() - 1] = last;
 }
 
-/// Takes explicit IV, padding and MAC off a decrypted record: gives how much data is left
-/// (behind the IV) and the MAC. Where the padding is wrong the MAC is a random one, so that
-/// the record fails as if the MAC were. `None` if its length or the version, which are public,
-/// cannot be.
+/// Removes explicit IV, padding and MAC from a decrypted record. Returns the length of the data,
+/// which stands behind the IV, and the MAC. Where the padding is wrong the MAC is random, so that
+/// the record fails as it would fail with a wrong MAC. `None` if the record cannot have its length
+/// or its version; both are public.
 pub(crate) fn unpad(
     version: u32,
     record: &[u8],
@@ -67,7 +68,7 @@ pub(crate) fn unpad(
     let left =
         u32::try_from(record.len()).ok()? - u32::conditional_select(&0, &(padding + 1), good);
     if mac_len == 0 {
-        // There is nothing that could fail later.
+        // Nothing can fail after this.
         return bool::from(good).then(|| (left as usize, Mac::default()));
     }
     let end = left;
@@ -75,13 +76,14 @@ pub(crate) fn unpad(
     Some((end as usize - mac_len, mac))
 }
 
-/// Bytes of padding before its last one, which tells them, and whether it is right.
+/// The number of bytes of padding before the last byte, which has that number, and whether the
+/// padding is right.
 fn padding(version: u32, record: &[u8], block: usize, mac_len: usize) -> (u32, Choice) {
     let len = record.len() as u32;
     let padding = record[record.len() - 1];
     let fits = !(u32::from(padding) + 1 + mac_len as u32).ct_gt(&len);
     let good = if version == SSL3 {
-        // At most a block, and what it holds is arbitrary.
+        // The padding has at most one block, and its bytes are arbitrary.
         fits & !u32::from(padding).ct_gt(&(block as u32 - 1))
     } else {
         let mut good = fits;
@@ -94,11 +96,11 @@ fn padding(version: u32, record: &[u8], block: usize, mac_len: usize) -> (u32, C
     (padding.into(), good)
 }
 
-/// The `len` bytes before `end`, which is secret, or random ones. Reads the same memory
-/// whatever `end` is.
+/// The `len` bytes before `end`, or random bytes. `end` is secret: the same memory is read for every
+/// value of it.
 fn mac(record: &[u8], end: u32, len: usize, good: Choice) -> Option<Mac> {
     let start = end - len as u32;
-    // What ends the furthest forward has 256 bytes of padding behind it.
+    // A MAC that ends as early as possible has 256 bytes of padding behind it.
     let from = record.len().saturating_sub(len + 256);
     let mut rotated = [0u8; LONGEST_MAC];
     let mut first = 0u32;
@@ -117,7 +119,7 @@ fn mac(record: &[u8], end: u32, len: usize, good: Choice) -> Option<Mac> {
     for (i, (byte, random)) in mac.bytes[..len].iter_mut().zip(random).enumerate() {
         let mut right = 0;
         for (place, found) in rotated[..len].iter().enumerate() {
-            // Both are below `len`, so one subtraction takes the remainder.
+            // Both numbers are below `len`, so that one subtraction gives the remainder.
             let wanted = i as u32 + first;
             let wanted = u32::conditional_select(
                 &wanted,

@@ -1,4 +1,4 @@
-//! AES in XTS mode: every call is a whole data unit.
+//! AES in XTS mode. Every call is a whole data unit.
 
 use cipherlane_kernels::job::{CipherJob, Direction};
 use cipherlane_kernels::xts::{self, XtsKey};
@@ -20,8 +20,8 @@ const LONGEST: usize = (1 << 20) * BLOCK;
 #[derive(Clone)]
 pub(crate) struct Xts {
     keyed: Keyed<XtsKey>,
-    /// The encrypted tweak of a data unit's first block: made when key and IV come, while
-    /// the program is on its way to give the data.
+    /// The encrypted tweak of a data unit's first block. It is computed when key and IV come, while the
+    /// program still prepares the data.
     tweak: [u8; BLOCK],
 }
 

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 /// The presets, and one with all that a device can do wrong.
 macro_rules! samples {
     ($($file:literal),* $(,)?) => {
-        [$(include_bytes!(concat!("../../../crates/drivers/src/dma/model/presets/", $file)) as &[u8]),*]
+        [$(include_bytes!(concat!("../../../crates/dma-model/src/presets/", $file)) as &[u8]),*]
     };
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use cipherlane_esp::{Encapsulation, Keys, Mode, SaParameters, Transform};
+use cipherlane_esp::{Encapsulation, Keys, Mode, SaParameters, Suite};
 
 use crate::memory::{bytes, sized, text};
 use crate::status::Refusal;
@@ -68,9 +68,9 @@ impl Parameters {
                 )?,
             )
         };
-        let known = Transform::NAMED.iter().find(|(known, _)| *known == name);
+        let known = Suite::NAMED.iter().find(|(known, _)| *known == name);
         let &(_, transform) = known.ok_or_else(|| {
-            let names = Transform::NAMED.map(|(name, _)| name).join(", ");
+            let names = Suite::NAMED.map(|(name, _)| name).join(", ");
             Refusal::Argument(format!(
                 "there is no transform '{name}'; those that there are: {names}"
             ))

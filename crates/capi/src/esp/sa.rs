@@ -4,14 +4,14 @@ use std::ffi::c_int;
 
 use arrayvec::ArrayVec;
 use cipherlane::Framework;
-use cipherlane_esp::{InboundSa, OutboundSa, Verdict};
+use cipherlane_esp::{Error, InboundSa, OutboundSa, SaParameters, Verdict};
 
 use super::{Packet, Parameters};
 use crate::memory::{array, free, give, handle, place};
 use crate::status::{Refusal, answer};
 
-/// Packets that need no allocation.
-const FEW: usize = 32;
+/// The most packets that are on the stack; more are allocated.
+const MAX_ON_STACK: usize = 32;
 
 /// `cipherlane_outbound_sa_new`.
 ///
@@ -24,19 +24,12 @@ pub unsafe extern "C" fn cipherlane_outbound_sa_new(
     parameters: *const Parameters,
     sa: *mut *mut OutboundSa,
 ) -> c_int {
-    answer(|| {
-        // SAFETY: as promised.
-        let sa = unsafe { place("sa", sa) }?;
-        // SAFETY: as promised.
-        let (framework, parameters) = unsafe {
-            (
-                handle("framework", framework)?,
-                Parameters::read(parameters)?,
-            )
-        };
-        give(sa, OutboundSa::new(framework, parameters)?);
-        Ok(())
-    })
+    // SAFETY: as promised.
+    unsafe {
+        new_sa(framework, parameters, sa, |framework, parameters| {
+            OutboundSa::new(framework, parameters)
+        })
+    }
 }
 
 /// `cipherlane_inbound_sa_new`.
@@ -49,6 +42,24 @@ pub unsafe extern "C" fn cipherlane_inbound_sa_new(
     parameters: *const Parameters,
     sa: *mut *mut InboundSa,
 ) -> c_int {
+    // SAFETY: as promised.
+    unsafe {
+        new_sa(framework, parameters, sa, |framework, parameters| {
+            InboundSa::new(framework, parameters)
+        })
+    }
+}
+
+/// Makes an SA of either direction.
+///
+/// # Safety
+/// As [`cipherlane_outbound_sa_new`].
+unsafe fn new_sa<T>(
+    framework: *const Framework,
+    parameters: *const Parameters,
+    sa: *mut *mut T,
+    new: impl FnOnce(&Framework, SaParameters) -> Result<T, Error>,
+) -> c_int {
     answer(|| {
         // SAFETY: as promised.
         let sa = unsafe { place("sa", sa) }?;
@@ -59,7 +70,7 @@ pub unsafe extern "C" fn cipherlane_inbound_sa_new(
                 Parameters::read(parameters)?,
             )
         };
-        give(sa, InboundSa::new(framework, parameters)?);
+        give(sa, new(framework, parameters)?);
         Ok(())
     })
 }
@@ -156,8 +167,8 @@ unsafe fn each(
     // SAFETY: as promised.
     let packets = unsafe { array("packets", packets, count) }?;
     packets.iter_mut().for_each(Packet::begin);
-    let good = if packets.len() <= FEW {
-        let mut few = ArrayVec::<cipherlane_esp::Packet<'_>, FEW>::new();
+    let good = if packets.len() <= MAX_ON_STACK {
+        let mut few = ArrayVec::<cipherlane_esp::Packet<'_>, MAX_ON_STACK>::new();
         for packet in packets.iter() {
             // SAFETY: as promised.
             few.push(unsafe { packet.borrowed() }?);

@@ -3,7 +3,7 @@
 
 use cipherlane_core::Framework;
 use cipherlane_esp::{
-    Error, InboundSa, Keys, Mode, OutboundSa, Packet, SaParameters, Transform, Verdict,
+    Error, InboundSa, Keys, Mode, OutboundSa, Packet, SaParameters, Suite, Verdict,
 };
 use cipherlane_kernels::gost28147::{Key, Sbox, cfb, cnt, ecb, imit};
 use cipherlane_kernels::job::{CipherJob, MacJob};
@@ -57,7 +57,7 @@ pub(crate) enum Gost28147 {
 /// What must be known to open an ESP packet, besides its keys.
 #[derive(Debug)]
 pub(crate) struct Esp {
-    pub(crate) transform: Transform,
+    pub(crate) transform: Suite,
     pub(crate) esn: bool,
     /// The whole number; the packet carries its lower half.
     pub(crate) sequence: u64,

@@ -79,7 +79,9 @@ fn run_group(framework: &Framework, driver: &str, group: &[&Case], report: &mut 
     };
     let session = match open(framework, driver, algorithm, first) {
         Ok(session) => session,
-        Err(Error::DriverUnusable { reason, .. }) => return row.skip(&reason, group.len()),
+        Err(Error::DriverUnusable { reason, .. }) => {
+            return row.skip(&reason.to_string(), group.len());
+        }
         Err(refusal) => {
             // A key or a tag that the algorithm does not take: the right answer to a vector
             // that is to be rejected, and no fault of the driver with another.

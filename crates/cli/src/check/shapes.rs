@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use cipherlane_esp::{GostSbox, Transform};
+use cipherlane_esp::{GostSbox, Suite};
 use cipherlane_kernels::gost28147::Sbox;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -248,10 +248,10 @@ fn esp_gost(mut found: Found<'_>, name: &str, next_header: u8) -> Result<Place, 
     };
     let mut keymat = found.bytes("Kr_e")?;
     let transform = match name {
-        "ESP_GOST-4M-IMIT" => Transform::Gost4mImit(sbox),
+        "ESP_GOST-4M-IMIT" => Suite::Gost4mImit(sbox),
         "ESP_GOST-1K-IMIT" => {
             keymat.extend(found.bytes("Kr_i")?);
-            Transform::Gost1kImit(sbox)
+            Suite::Gost1kImit(sbox)
         }
         other => return Ok(Place::Nowhere(other.to_owned())),
     };
@@ -271,10 +271,10 @@ fn esp_gost(mut found: Found<'_>, name: &str, next_header: u8) -> Result<Place, 
 /// The packet is behind an IPv4 header; the plaintext has its trailer.
 fn esp_mgm(mut found: Found<'_>, name: &str) -> Result<Place, Fault> {
     let (transform, encrypts) = match name {
-        "ENCR_KUZNYECHIK_MGM_KTREE" => (Transform::KuznyechikMgm, true),
-        "ENCR_MAGMA_MGM_KTREE" => (Transform::MagmaMgm, true),
-        "ENCR_KUZNYECHIK_MGM_MAC_KTREE" => (Transform::KuznyechikMgmMac, false),
-        "ENCR_MAGMA_MGM_MAC_KTREE" => (Transform::MagmaMgmMac, false),
+        "ENCR_KUZNYECHIK_MGM_KTREE" => (Suite::KuznyechikMgm, true),
+        "ENCR_MAGMA_MGM_KTREE" => (Suite::MagmaMgm, true),
+        "ENCR_KUZNYECHIK_MGM_MAC_KTREE" => (Suite::KuznyechikMgmMac, false),
+        "ENCR_MAGMA_MGM_MAC_KTREE" => (Suite::MagmaMgmMac, false),
         other => return Ok(Place::Nowhere(other.to_owned())),
     };
     let packet = found.bytes("ESP_packet")?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cipherlane_esp::{Integrity, IvOrigin, Transform};
+use cipherlane_esp::{Integrity, IvOrigin, Suite};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -45,14 +45,14 @@ pub(super) fn read<'a>(
         let explicit = IvOrigin::Explicit;
         let name = published.transform.as_str();
         let transform = match name {
-            "aes-gcm-16" => Transform::AesGcm {
+            "aes-gcm-16" => Suite::AesGcm {
                 icv: 16,
                 iv: explicit,
             },
-            "aes-gmac" => Transform::AesGmac,
-            "chacha20-poly1305" => Transform::ChaCha20Poly1305 { iv: explicit },
-            "aes-cbc-hmac-sha256" => Transform::AesCbc(Integrity::HmacSha256),
-            "aes-cbc-hmac-sha512" => Transform::AesCbc(Integrity::HmacSha512),
+            "aes-gmac" => Suite::AesGmac,
+            "chacha20-poly1305" => Suite::ChaCha20Poly1305 { iv: explicit },
+            "aes-cbc-hmac-sha256" => Suite::AesCbc(Integrity::HmacSha256),
+            "aes-cbc-hmac-sha512" => Suite::AesCbc(Integrity::HmacSha512),
             other => return Err(wrong(file, line, format!("no transform \"{other}\""))),
         };
         let sequence = published.sequence.parse();

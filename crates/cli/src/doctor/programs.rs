@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::finding::{Finding, Outcome};
 use super::system::System;
 
-/// Below this nobody notices.
-const WORTH: f64 = 1.05;
+/// A program that is slower by fewer times than this does not notice it.
+const NOTICEABLE_TIMES: f64 = 1.05;
 
 /// Programs that have loaded libcrypto 3 without the provider. `times_slower` is how much slower
 /// libcrypto is here than Cipherlane's kernels, or why that could not be measured.
@@ -27,7 +27,7 @@ pub(super) fn without_provider(system: &System, times_slower: Result<f64, String
         })
         .collect();
     let times = match times_slower {
-        Ok(times) if times < WORTH => return Outcome::Fine,
+        Ok(times) if times < NOTICEABLE_TIMES => return Outcome::Fine,
         Ok(times) => times,
         Err(reason) if names.is_empty() => return Outcome::Unknown(reason),
         Err(reason) => {

@@ -1,6 +1,6 @@
 //! Transforms by the names that `--transform` takes.
 
-use cipherlane_esp::{GostSbox, Integrity, IvOrigin, Keys, SaParameters, Transform};
+use cipherlane_esp::{GostSbox, Integrity, IvOrigin, Keys, SaParameters, Suite};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// A transform with what is needed to make an SA of it.
@@ -9,7 +9,7 @@ pub(super) struct Entry {
     pub(super) name: &'static str,
     /// In words.
     pub(super) title: &'static str,
-    pub(super) transform: Transform,
+    pub(super) transform: Suite,
     /// Bytes of cipher key and salt, or of SPI-Auth-Code.
     encryption: usize,
     /// Bytes of the integrity key.
@@ -19,11 +19,11 @@ pub(super) struct Entry {
     pub(super) wireshark: Option<(&'static str, &'static str)>,
 }
 
-const GCM: Transform = Transform::AesGcm {
+const GCM: Suite = Suite::AesGcm {
     icv: 16,
     iv: IvOrigin::Explicit,
 };
-const CHACHA: Transform = Transform::ChaCha20Poly1305 {
+const CHACHA: Suite = Suite::ChaCha20Poly1305 {
     iv: IvOrigin::Explicit,
 };
 const WIRESHARK_GCM: Option<(&str, &str)> = Some(("AES-GCM with 16 octet ICV [RFC4106]", "NULL"));
@@ -58,7 +58,7 @@ pub(super) const ALL: [Entry; 13] = [
     Entry {
         name: "cbc-sha256",
         title: "AES-128-CBC with HMAC-SHA-256-128",
-        transform: Transform::AesCbc(Integrity::HmacSha256),
+        transform: Suite::AesCbc(Integrity::HmacSha256),
         encryption: 16,
         integrity: 32,
         wireshark: Some(("AES-CBC [RFC3602]", WIRESHARK_SHA256)),
@@ -66,7 +66,7 @@ pub(super) const ALL: [Entry; 13] = [
     Entry {
         name: "cbc-sha512",
         title: "AES-256-CBC with HMAC-SHA-512-256",
-        transform: Transform::AesCbc(Integrity::HmacSha512),
+        transform: Suite::AesCbc(Integrity::HmacSha512),
         encryption: 32,
         integrity: 64,
         wireshark: Some(("AES-CBC [RFC3602]", "HMAC-SHA-512-256 [RFC4868]")),
@@ -74,7 +74,7 @@ pub(super) const ALL: [Entry; 13] = [
     Entry {
         name: "ctr-sha256",
         title: "AES-128-CTR with HMAC-SHA-256-128",
-        transform: Transform::AesCtr(Integrity::HmacSha256),
+        transform: Suite::AesCtr(Integrity::HmacSha256),
         encryption: 20,
         integrity: 32,
         wireshark: Some(("AES-CTR [RFC3686]", WIRESHARK_SHA256)),
@@ -90,7 +90,7 @@ pub(super) const ALL: [Entry; 13] = [
     Entry {
         name: "null-sha256",
         title: "NULL with HMAC-SHA-256-128",
-        transform: Transform::Null(Integrity::HmacSha256),
+        transform: Suite::Null(Integrity::HmacSha256),
         encryption: 0,
         integrity: 32,
         wireshark: Some(("NULL", WIRESHARK_SHA256)),
@@ -98,7 +98,7 @@ pub(super) const ALL: [Entry; 13] = [
     Entry {
         name: "gmac-128",
         title: "AES-128-GMAC",
-        transform: Transform::AesGmac,
+        transform: Suite::AesGmac,
         encryption: 20,
         integrity: 0,
         wireshark: None,
@@ -106,7 +106,7 @@ pub(super) const ALL: [Entry; 13] = [
     Entry {
         name: "gost-4m",
         title: "ESP_GOST-4M-IMIT",
-        transform: Transform::Gost4mImit(GostSbox::CryptoProB),
+        transform: Suite::Gost4mImit(GostSbox::CryptoProB),
         encryption: 36,
         integrity: 0,
         wireshark: None,
@@ -114,7 +114,7 @@ pub(super) const ALL: [Entry; 13] = [
     Entry {
         name: "gost-1k",
         title: "ESP_GOST-1K-IMIT",
-        transform: Transform::Gost1kImit(GostSbox::CryptoProB),
+        transform: Suite::Gost1kImit(GostSbox::CryptoProB),
         encryption: 68,
         integrity: 0,
         wireshark: None,
@@ -122,7 +122,7 @@ pub(super) const ALL: [Entry; 13] = [
     Entry {
         name: "kuznyechik-mgm",
         title: "ENCR_KUZNYECHIK_MGM_KTREE",
-        transform: Transform::KuznyechikMgm,
+        transform: Suite::KuznyechikMgm,
         encryption: 44,
         integrity: 0,
         wireshark: None,
@@ -130,7 +130,7 @@ pub(super) const ALL: [Entry; 13] = [
     Entry {
         name: "magma-mgm",
         title: "ENCR_MAGMA_MGM_KTREE",
-        transform: Transform::MagmaMgm,
+        transform: Suite::MagmaMgm,
         encryption: 36,
         integrity: 0,
         wireshark: None,

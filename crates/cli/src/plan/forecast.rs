@@ -9,9 +9,9 @@ use super::workload::Workload;
 
 /// Faster by less than this share is no help: nobody would notice it.
 const NOTICED: f64 = 0.03;
-/// Processor time freed that is worth an accelerator: as a share of what software takes, and of
-/// a core. A device that does little frees little, however cheap its driver is.
-const WORTH: f64 = 0.1;
+/// The least processor time freed that is worth an accelerator, as a share of the time that software
+/// takes, and of a core. A device that does little frees little, however cheap its driver is.
+const WORTHWHILE_SHARE: f64 = 0.1;
 const WORTH_CORES: f64 = 0.01;
 
 /// What a size comes to.
@@ -175,7 +175,7 @@ impl Row {
             None => Verdict::NotTaken,
             Some(_) if times >= 1.0 + NOTICED => Verdict::Faster,
             Some(device)
-                if device.processor_ns <= (1.0 - WORTH) * software.processor_ns
+                if device.processor_ns <= (1.0 - WORTHWHILE_SHARE) * software.processor_ns
                     && frees_cores >= WORTH_CORES =>
             {
                 Verdict::FreesProcessor

@@ -12,8 +12,8 @@ use super::summary::clean;
 use crate::failure::Failure;
 use crate::output::{self, styled, wrap};
 
-/// Times as slow that a result is at least, beyond its noise, before it is told why.
-const LEAST: f64 = 1.03;
+/// A result that is slower by this many times or more, beyond its noise, is given a reason.
+const LEAST_TIMES: f64 = 1.03;
 
 /// Records while others measure.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ impl Profiler {
 
     /// Asks for a reason, unless the difference is within the noise.
     pub(crate) fn ask(&mut self, pair: Pair) {
-        if pair.times.0 >= LEAST {
+        if pair.times.0 >= LEAST_TIMES {
             self.pairs.push(pair);
         }
     }

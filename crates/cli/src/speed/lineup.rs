@@ -43,7 +43,7 @@ impl Lineup {
                 match opened {
                     Ok(session) => of_choice.push((name.clone(), session)),
                     Err(Error::DriverUnusable { reason, .. }) => {
-                        left_out.push((name.as_str(), reason, choice.algorithm.name));
+                        left_out.push((name.as_str(), reason.to_string(), choice.algorithm.name));
                     }
                     Err(error) => return Err(error.into()),
                 }

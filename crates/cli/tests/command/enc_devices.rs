@@ -5,7 +5,7 @@ use crate::place::{HEX, IV, Place, data, refused, run};
 /// A model of a device with a fault, and a file of 48 MiB to encrypt.
 fn rig(fault: &str) -> Place {
     let place = Place::new();
-    let device = include_str!("../../../drivers/src/dma/model/presets/pcie-modern.toml");
+    let device = include_str!("../../../dma-model/src/presets/pcie-modern.toml");
     let device = format!("{device}\n[behaviour]\nfaults = [{fault}]\n");
     place.write("device.toml", device);
     let settings = "verify = 1\n[drivers.dma]\ntimeout_ms = 50\n";

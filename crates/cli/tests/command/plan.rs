@@ -22,7 +22,7 @@ fn json(place: &Place, arguments: &[&str]) -> Value {
 fn card(place: &Place, name: &str, changes: &[(&str, &str)]) {
     let preset = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../drivers/src/dma/model/presets/pcie-modern.toml"
+        "/../dma-model/src/presets/pcie-modern.toml"
     );
     let mut text = std::fs::read_to_string(preset).unwrap();
     for (setting, value) in changes {
@@ -105,7 +105,7 @@ fn a_device_that_costs_nothing_helps_from_the_size_on_that_it_takes() {
 #[test]
 fn faults_to_order_are_ignored_and_that_is_said() {
     let place = Place::new();
-    let device = include_str!("../../../drivers/src/dma/model/presets/pcie-modern.toml");
+    let device = include_str!("../../../dma-model/src/presets/pcie-modern.toml");
     let fault = "{kind = \"hang\", after = 0, count = 1000000}";
     place.write(
         "card.toml",

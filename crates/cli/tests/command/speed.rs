@@ -171,7 +171,7 @@ fn tables_in_other_units_and_as_markdown() {
 #[test]
 fn a_driver_that_is_set_aside_has_no_figures_and_is_named() {
     let place = Place::new();
-    let device = include_str!("../../../drivers/src/dma/model/presets/pcie-modern.toml");
+    let device = include_str!("../../../dma-model/src/presets/pcie-modern.toml");
     let fault = "{kind = \"wrong-result\", after = 250, count = 1000}";
     place.write(
         "device.toml",

@@ -152,7 +152,8 @@ cat log
     assert!(text.contains("modprobe cuse"), "{text}");
 }
 
-/// The driver with some of its algorithms, and a key length of each.
+/// The driver with some of its algorithms, and a key length of each. It stands before a real
+/// driver, and so it is none for tests over the kernels.
 struct Part(Cryptodev);
 
 const SOME: [&str; 4] = [

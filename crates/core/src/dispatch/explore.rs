@@ -11,20 +11,20 @@ const EXPLORATION_SHARE: f64 = 0.01;
 /// twice the cost of the chosen driver.
 const UNKNOWN_NS: f32 = 50_000.0;
 /// The least nanoseconds of work between two trials of one driver at one node.
-const RETRIAL: f32 = 10e6;
+const TRIAL_PAUSE: f32 = 10e6;
 /// The work between two trials is also at least this many times the loss of a trial, so that
 /// trials at one node cost at most one part in this many.
-const RETRIAL_FACTOR: f32 = 200.0;
-/// The first trials of a driver at one node, this many, follow closely, whatever they show.
+const PAUSE_PER_LOSS: f32 = 200.0;
+/// This many first trials of a driver at one node follow one another closely, whatever they show.
 const FIRST_TRIALS: u32 = 4;
 /// Nanoseconds of work between these first trials.
-const FIRST_RETRIAL: f32 = 1e6;
+const FIRST_TRIAL_PAUSE: f32 = 1e6;
 /// Nanoseconds of work between two searches for a driver to try.
 const LOOK_INTERVAL: u64 = 500_000;
 
 impl Dispatch {
     /// Another driver than `chosen` that this batch should be sent to as a trial, if it is time for
-    /// one. `backlog` tells for how many nanoseconds a device has work already.
+    /// one. `backlog` gives the nanoseconds of work that a device already has.
     pub(crate) fn explore(
         &self,
         shape: &Shape,
@@ -70,18 +70,18 @@ impl Dispatch {
                 let excess = cost - known;
                 let samples = learned.models[driver][d][m].samples(shape.requests, shape.mean());
                 // A driver that was much worse is tried again much later.
-                let rest = match samples < FIRST_TRIALS {
+                let pause = match samples < FIRST_TRIALS {
                     // The trials must not overlap.
-                    true => FIRST_RETRIAL.max(8.0 * cost),
-                    false => RETRIAL.max(RETRIAL_FACTOR * excess),
+                    true => FIRST_TRIAL_PAUSE.max(8.0 * cost),
+                    false => TRIAL_PAUSE.max(PAUSE_PER_LOSS * excess),
                 };
-                let rested =
-                    learned.tried[driver][d][m][c][s].is_none_or(|at| (now - at) as f32 >= rest);
+                let is_due =
+                    learned.tried[driver][d][m][c][s].is_none_or(|at| (now - at) as f32 >= pause);
                 // A device that is known to be good gets work without trials.
                 let in_use = patience > 0 && samples >= FIRST_TRIALS && excess < 0.0;
                 let queued = if patience > 0 { backlog(driver) } else { 0 };
                 let worst = (excess.max(0.0) * 2.0) as u64 + queued + patience;
-                rested
+                is_due
                     && !in_use
                     && f64::from(excess) <= budget
                     && (patience == 0 || self.ledger.affords(worst))

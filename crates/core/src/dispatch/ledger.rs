@@ -8,7 +8,7 @@ use std::time::Duration;
 const WORK_PER_LOSS: u64 = 50;
 
 /// The work that must have been done before `loss` may be risked.
-pub(crate) fn pays(loss: Duration) -> Duration {
+pub(crate) fn work_for(loss: Duration) -> Duration {
     loss.saturating_mul(WORK_PER_LOSS as u32)
 }
 

@@ -121,8 +121,8 @@ struct Learned {
     /// When each driver was last tried at each node, on the clock of learning: by driver,
     /// direction, mode, count and size.
     tried: Vec<[[Nodes<Option<u64>>; 2]; 2]>,
-    /// Batches learned from.
-    seen: u32,
+    /// The number of batches that were learned from.
+    batches: u32,
     /// When a table was last written, by direction and mode.
     written: [[Option<u64>; 2]; 2],
     /// The last switch of each cell: by goal, mode, direction and class.
@@ -179,7 +179,7 @@ impl Dispatch {
             learned: Mutex::new(Learned {
                 models: vec![Models::default(); drivers],
                 tried: vec![Default::default(); drivers],
-                seen: 0,
+                batches: 0,
                 written: Default::default(),
                 switches: HashMap::new(),
             }),
@@ -332,14 +332,14 @@ impl Dispatch {
                 let excess = (seen.period - known).max(0.0);
                 self.explored.fetch_add(excess as u64, Ordering::Relaxed);
                 // The batches that the sample stands for were served by the chosen driver.
-                self.work(known * (share - 1.0));
+                self.count_work(known * (share - 1.0));
             }
-            self.work(seen.period);
+            self.count_work(seen.period);
         } else {
-            self.work(seen.period * share);
+            self.count_work(seen.period * share);
         }
         let change = learned.models[driver][d][m].learn(n, mean, seen, false);
-        self.follow(&mut learned, shape, change);
+        self.update_tables(&mut learned, shape, change);
     }
 
     /// Learns from a batch that a device finished; parts of the cost may not have been measured.
@@ -377,19 +377,19 @@ impl Dispatch {
             return;
         }
         let change = learned.models[driver][d][m].learn(n, mean, seen, true);
-        self.follow(&mut learned, shape, change);
+        self.update_tables(&mut learned, shape, change);
     }
 
-    /// Counts the work of the batches that a sample stands for, when the sampled batch itself was
-    /// served by another driver.
-    pub(crate) fn pass(&self, chosen: usize, shape: &Shape, batches: f32) {
+    /// Counts the work of batches from which nothing is learned, by the estimate for the driver that
+    /// has served them.
+    pub(crate) fn count_estimated(&self, chosen: usize, shape: &Shape, batches: f32) {
         if let (Some(cost), _) = self.estimate(chosen, shape) {
-            self.work(cost.period * batches);
+            self.count_work(cost.period * batches);
         }
     }
 
     /// Counts work done at home.
-    fn work(&self, nanoseconds: f32) {
+    fn count_work(&self, nanoseconds: f32) {
         self.ledger.worked(nanoseconds);
         self.spent.fetch_add(nanoseconds as u64, Ordering::Relaxed);
     }

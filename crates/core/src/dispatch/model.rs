@@ -22,26 +22,28 @@ pub(crate) const SIZES: [u32; 11] = {
 
 /// The n-th sample moves a node by 1/n of the difference, and at least by this share of the
 /// difference: a node is a mean over about the last hundred samples.
-const LEAST_STEP: f32 = 1.0 / 64.0;
-/// The least share of the difference by which a sample moves the period of a device.
-const TRIAL_STEP: f32 = 1.0 / 4.0;
-/// The place of the period in the parts of a cost.
+const MIN_STEP: f32 = 1.0 / 64.0;
+/// The least share of the difference by which a sample moves the period of a device. The period
+/// follows fast, since only a device that is given more batches shows how many it serves at once.
+const MIN_DEVICE_PERIOD_STEP: f32 = 1.0 / 4.0;
+/// The index of the period among the parts of a cost.
 const PERIOD: usize = 1;
 /// This many surprising samples in a row show a change of the cost. A device needs more of them,
 /// since its times vary more.
-const CHANGE_OF_DEVICE: u8 = 4;
-const CHANGE: u8 = 2;
+const SURPRISES_OF_DEVICE: u8 = 4;
+const SURPRISES: u8 = 2;
 /// A node has had few samples while each of them counts at least this much.
-const FEW: f32 = 1.0 / 4.0;
+const STEP_OF_FEW_SAMPLES: f32 = 1.0 / 4.0;
 /// After a change a node moves by this share of the difference.
 const CHANGED_STEP: f32 = 0.75;
-/// A sample is surprising if its distance from the estimate is more than the first number times
-/// the usual distance, plus the second number.
-const SURPRISE: (f32, f32) = (3.0, 0.1);
-/// The usual distance that is assumed before it is known.
-const SPREAD: f32 = 0.1;
-/// A sample that is more than this many times the estimate counts as this many times.
-const CLAMP: f32 = 16.0;
+/// A sample is surprising if its distance from the estimate is more than this many times the usual
+/// distance, plus the margin.
+const SURPRISE_FACTOR: f32 = 3.0;
+const SURPRISE_MARGIN: f32 = 0.1;
+/// The usual distance of a sample from the estimate that is assumed before it is known.
+const ASSUMED_SPREAD: f32 = 0.1;
+/// A sample that is more than this many times the estimate counts as this many times the estimate.
+const MAX_RATIO: f32 = 16.0;
 
 /// The most that a batch can take, in nanoseconds: thirty years.
 const MAX_COST: f32 = 1e18;
@@ -89,62 +91,68 @@ struct Node {
     changed_at: u32,
     /// For latency, period and processor time.
     #[serde(skip)]
-    watches: [Watch; 3],
+    detectors: [ChangeDetector; 3],
 }
 
 /// Tells noise from a change of the cost.
 #[derive(Clone, Copy, Debug)]
-struct Watch {
+struct ChangeDetector {
     /// Mean distance of a sample from the estimate: of the logarithm of their ratio.
     spread: f32,
-    /// Surprising samples in a row, below zero if they were too small.
-    row: i8,
-    /// The sum of their distances, while they have not been counted.
-    held: f32,
+    /// The number of surprising samples in a row; below zero if the samples were smaller than the
+    /// estimate.
+    in_a_row: i8,
+    /// The sum of the differences of samples that were surprising and have not been counted yet.
+    held_back: f32,
 }
 
-impl Default for Watch {
+impl Default for ChangeDetector {
     fn default() -> Self {
-        Watch {
-            spread: SPREAD,
-            row: 0,
-            held: 0.0,
+        ChangeDetector {
+            spread: ASSUMED_SPREAD,
+            in_a_row: 0,
+            held_back: 0.0,
         }
     }
 }
 
-impl Watch {
-    /// How far the estimate should move, as a share of it, after a sample of that `ratio` to
-    /// it; and whether things have changed.
-    fn judge(&mut self, ratio: f32, step: f32, mean: bool) -> (f32, bool) {
+impl ChangeDetector {
+    /// How far the estimate should move, as a share of itself, after a sample that is `ratio` times
+    /// the estimate; and whether the cost has changed. `step` is the share of the difference
+    /// that a usual sample counts for; `outliers_count` is that of [`Model::learn`].
+    fn judge(&mut self, ratio: f32, step: f32, outliers_count: bool) -> (f32, bool) {
         let off = ratio - 1.0;
         let far = ratio.ln().abs();
-        let surprising = far > SURPRISE.0 * self.spread + SURPRISE.1;
+        let surprising = far > SURPRISE_FACTOR * self.spread + SURPRISE_MARGIN;
         self.spread += (far - self.spread) / 16.0;
         if !surprising {
-            self.row = 0;
-            // The samples that were held back were no change. They belong to the mean all the same,
-            // unless something else than the driver caused them.
-            let held = std::mem::take(&mut self.held);
-            return (step * if mean { off + held } else { off }, false);
+            self.in_a_row = 0;
+            // The samples that were held back do not show a change. They still belong to the mean if
+            // the driver itself caused them.
+            let held = std::mem::take(&mut self.held_back);
+            return (step * if outliers_count { off + held } else { off }, false);
         }
         let sign = if off > 0.0 { 1 } else { -1 };
-        if self.row.signum() != sign {
-            self.row = 0;
+        if self.in_a_row.signum() != sign {
+            self.in_a_row = 0;
         }
-        self.row = self.row.saturating_add(sign);
-        if sign < 0 && !mean && step >= FEW {
-            // The samples before were disturbed: no disturbance makes work faster.
-            *self = Watch::default();
+        self.in_a_row = self.in_a_row.saturating_add(sign);
+        if sign < 0 && !outliers_count && step >= STEP_OF_FEW_SAMPLES {
+            // Something disturbed the samples before, since no disturbance makes work faster.
+            *self = ChangeDetector::default();
             return (off, true);
         }
-        let enough = if mean { CHANGE_OF_DEVICE } else { CHANGE };
-        if self.row.unsigned_abs() < enough {
-            self.held += off;
+        let enough = if outliers_count {
+            SURPRISES_OF_DEVICE
+        } else {
+            SURPRISES
+        };
+        if self.in_a_row.unsigned_abs() < enough {
+            self.held_back += off;
             return (0.0, false);
         }
-        self.held = 0.0;
-        self.spread = SPREAD;
+        self.held_back = 0.0;
+        self.spread = ASSUMED_SPREAD;
         (CHANGED_STEP * off, true)
     }
 }
@@ -155,7 +163,7 @@ pub(crate) struct Model {
     nodes: [[Node; SIZES.len()]; COUNTS.len()],
 }
 
-/// A place in the grid: the node below on each axis, and how far towards the next.
+/// A place in the grid: on each axis the node below, and the part of the way to the next node.
 struct Place {
     count: usize,
     size: usize,
@@ -179,7 +187,7 @@ impl Place {
             count,
             size: at,
             along_count: ((n as f32 - c0) / (c1 - c0)).max(0.0),
-            // Below 16 bytes costs what 16 bytes cost; beyond the grid the last slope goes on.
+            // Fewer than 16 bytes cost as much as 16 bytes. Beyond the grid the last slope continues.
             along_size: ((size - s0) / (s1 - s0)).max(0.0),
         }
     }
@@ -257,10 +265,10 @@ impl Model {
     /// Learns from one batch; a part of the cost that was not measured is 0. Returns the relative
     /// change of the estimate there.
     ///
-    /// `mean` says that one slow batch among many is caused by the driver itself and belongs to
-    /// the driver's cost, as with a device. Otherwise a slow batch is assumed to be caused by an
+    /// `outliers_count` says that one slow batch among many is caused by the driver itself and belongs
+    /// to the driver's cost, as with a device. Otherwise a slow batch is assumed to be caused by an
     /// interrupt or a preemption.
-    pub(crate) fn learn(&mut self, n: usize, size: f32, seen: Cost, mean: bool) -> f32 {
+    pub(crate) fn learn(&mut self, n: usize, size: f32, seen: Cost, outliers_count: bool) -> f32 {
         let place = Place::of(n, size);
         let corners = place.corners();
         let Some(mut expected) = self.estimate(n, size) else {
@@ -284,10 +292,10 @@ impl Model {
             let (seen, expected) = (seen.parts(), expected.parts());
             std::array::from_fn(|part| {
                 let ratio = *seen[part] / *expected[part];
-                (*seen[part] > 0.0).then(|| ratio.clamp(1.0 / CLAMP, CLAMP))
+                (*seen[part] > 0.0).then(|| ratio.clamp(1.0 / MAX_RATIO, MAX_RATIO))
             })
         };
-        // The estimate then moves by the whole step, however many nodes share in it.
+        // Divided by this, the moves of all corners together move the estimate by the whole step.
         let norm: f32 = corners.iter().map(|c| c.2.clamp(0.0, 1.0).powi(2)).sum();
         let (mut change, mut first) = (0.0f32, false);
         for (c, s, weight) in corners {
@@ -298,19 +306,18 @@ impl Model {
             }
             first |= node.samples == 0;
             let recent = node.samples - node.changed_at.min(node.samples);
-            // The value before the first sample was a guess.
-            let step = (1.0 / recent.max(1) as f32).max(LEAST_STEP);
+            // The first sample replaces the node's value, which was a guess.
+            let step = (1.0 / recent.max(1) as f32).max(MIN_STEP);
             node.samples = node.samples.saturating_add(1);
             for (part, cost) in node.cost.parts().into_iter().enumerate() {
                 let Some(ratio) = ratios[part] else { continue };
-                // Only more batches show how many of them the device serves at once.
-                let step = if part == PERIOD && mean {
-                    step.max(TRIAL_STEP)
+                let step = if part == PERIOD && outliers_count {
+                    step.max(MIN_DEVICE_PERIOD_STEP)
                 } else {
                     step
                 };
-                let (share, changed) = node.watches[part].judge(ratio, step, mean);
-                let share = (share * weight / norm).max(1.0 / CLAMP - 1.0);
+                let (share, changed) = node.detectors[part].judge(ratio, step, outliers_count);
+                let share = (share * weight / norm).max(1.0 / MAX_RATIO - 1.0);
                 if changed && part != PERIOD {
                     // The samples before the change say nothing about the cost now.
                     node.changed_at = node.samples - 1;

@@ -15,7 +15,7 @@ const REWRITE: u64 = 20_000_000;
 
 impl Dispatch {
     /// Writes the tables again, if `change`, the relative change of an estimate, asks for it.
-    pub(super) fn follow(&self, learned: &mut Learned, shape: &Shape, change: f32) {
+    pub(super) fn update_tables(&self, learned: &mut Learned, shape: &Shape, change: f32) {
         let eligible = self.eligible.load(Ordering::Relaxed);
         if eligible == 1 << BASE {
             return;
@@ -27,14 +27,14 @@ impl Dispatch {
         if change > 0.2 || change > 0.005 && due {
             self.rewrite(learned, direction, mode);
         }
-        if !self.facts.iter().any(|t| t.patience > 0) {
+        if !self.facts.iter().any(|facts| facts.patience > 0) {
             return;
         }
         let class = Class::of(shape.requests, shape.bytes);
         let table = &self.tables[Goal::Latency as usize][mode as usize];
         let trusted = table.load(direction, class).max_queued == u8::MAX;
-        learned.seen = learned.seen.wrapping_add(1);
-        if change > 0.002 || !trusted || learned.seen.is_multiple_of(8) {
+        learned.batches = learned.batches.wrapping_add(1);
+        if change > 0.002 || !trusted || learned.batches.is_multiple_of(8) {
             let at = (class, shape.requests, shape.mean());
             if self.rewrite_class(learned, direction, mode, at) {
                 self.set_base_below(direction, mode);

@@ -1,14 +1,13 @@
 //! A driver in the registry, and its admission: by a self-test per algorithm, at first need.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::dispatch::ledger;
 use crate::dispatch::queue::Queue;
-use crate::health::{Breaker, Health};
+use crate::health::Breaker;
 use crate::selftest::{self, FirstSight};
 use crate::verify::{self, Sampler};
-use crate::{Algorithm, Clock, Config, Driver, Unavailable};
+use crate::{Algorithm, Clock, Config, Driver, NotAdmitted, Unavailable};
 
 /// A driver in the registry.
 pub(crate) struct RegisteredDriver {
@@ -23,30 +22,6 @@ pub(crate) struct RegisteredDriver {
     admissions: Vec<OnceLock<Result<Option<FirstSight>, NotAdmitted>>>,
     /// Held by the self-test that runs.
     testing: Mutex<()>,
-}
-
-/// Why a driver may not serve an algorithm.
-#[derive(Clone, Debug)]
-pub(crate) enum NotAdmitted {
-    /// The user disabled the whole driver.
-    Disabled,
-    /// The driver gave a wrong result.
-    Quarantined(Health),
-    /// The driver says so itself.
-    Unavailable(Unavailable),
-    /// The self-test failed.
-    SelfTest(String),
-}
-
-impl fmt::Display for NotAdmitted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NotAdmitted::Disabled => f.write_str("disabled by the user"),
-            NotAdmitted::Quarantined(health) => health.fmt(f),
-            NotAdmitted::Unavailable(reason) => reason.fmt(f),
-            NotAdmitted::SelfTest(reason) => f.write_str(reason),
-        }
-    }
 }
 
 impl RegisteredDriver {
@@ -78,7 +53,7 @@ impl RegisteredDriver {
                 "a request can be stuck in it for {:.3} s: 'auto' uses it after {:.1} s of work, \
                  which pay for that",
                 patience.as_secs_f64(),
-                ledger::pays(patience).as_secs_f64()
+                ledger::work_for(patience).as_secs_f64()
             ));
         }
         notes
@@ -126,12 +101,6 @@ impl RegisteredDriver {
             true => Ok(None),
             false => Ok(Some(selftest::first_sight(driver, algorithm, clock)?)),
         }
-    }
-}
-
-impl From<Unavailable> for NotAdmitted {
-    fn from(reason: Unavailable) -> Self {
-        NotAdmitted::Unavailable(reason)
     }
 }
 

@@ -1,10 +1,9 @@
 //! The table of drivers and algorithms that users are shown.
 
 use super::Framework;
-use super::admission::NotAdmitted;
-use crate::Algorithm;
 use crate::health::Health;
 use crate::stats::Totals;
+use crate::{Algorithm, NotAdmitted};
 
 impl Framework {
     /// A row for each driver and algorithm, like `/proc/crypto`. Runs the self-tests that

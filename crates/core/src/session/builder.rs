@@ -10,7 +10,7 @@ use crate::algorithm::Rules;
 use crate::dispatch::BASE;
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::verify::Verified;
-use crate::{Algorithm, Error, Framework, Goal, Transform};
+use crate::{Algorithm, Error, Framework, Goal, NotAdmitted, Transform};
 
 /// Options of a session to be.
 pub struct SessionBuilder {
@@ -90,17 +90,17 @@ impl SessionBuilder {
             driver,
         } = self;
         algorithm.check_tag_len(tag_len)?;
-        let unusable = |driver: &str, reason: &dyn std::fmt::Display| Error::DriverUnusable {
+        let unusable = |driver: &str, reason: NotAdmitted| Error::DriverUnusable {
             driver: driver.to_owned(),
             algorithm: algorithm.name,
-            reason: reason.to_string(),
+            reason,
         };
         let forced = match &driver {
             Some(name) => {
                 let index = framework.driver_index(name)?;
                 let admission =
                     framework.shared.entries[index].admit(algorithm, &framework.shared.clock);
-                admission.map_err(|reason| unusable(name, &reason))?;
+                admission.map_err(|reason| unusable(name, reason))?;
                 Some(index)
             }
             None => None,
@@ -116,7 +116,7 @@ impl SessionBuilder {
                 Some(Ok(transform)) => Some(transform),
                 // `auto` does without a driver that cannot take one more key.
                 Some(Err(_)) if index != BASE && forced.is_none() => None,
-                Some(Err(reason)) => return Err(unusable(entry.driver.name(), &reason)),
+                Some(Err(reason)) => return Err(unusable(entry.driver.name(), reason.into())),
                 None => None,
             };
             transforms.push(transform);

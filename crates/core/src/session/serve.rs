@@ -252,7 +252,7 @@ impl Inner {
         };
         if self.dispatch.is_device(driver) {
             if explored.is_some() {
-                self.dispatch.pass(chosen, shape, share - 1.0);
+                self.dispatch.count_estimated(chosen, shape, share - 1.0);
             }
             self.run_on_device((driver, explored.is_some()), shape, true, requests);
         } else {
@@ -285,7 +285,7 @@ impl Inner {
         // Helpers that rested, or slept though the caller has no choice, do not show what they are
         // worth. Where there is a choice, they were worth their wake-up.
         match delay == u32::MAX || delay > 0 && self.alone.is_some() {
-            true => self.dispatch.pass(driver, shape, share),
+            true => self.dispatch.count_estimated(driver, shape, share),
             false => self.dispatch.learn(driver, shape, cost, share, explored),
         }
     }

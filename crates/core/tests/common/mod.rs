@@ -9,34 +9,16 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use cipherlane_core::{
-    Algorithm, Direction, Driver, Flight, Framework, Request, Status, Transform, Unavailable,
-};
+use cipherlane_core::{Direction, Flight, Framework, Request, Status, Transform};
+use cipherlane_test_driver::TestDriver;
 
 /// The kernels on the caller's core.
-pub struct Base;
-
-impl Driver for Base {
-    fn name(&self) -> &str {
-        "base"
-    }
-    fn version(&self) -> String {
-        "1".into()
-    }
-    fn priority(&self) -> i32 {
-        100
-    }
-    fn transform(
-        &self,
-        algorithm: &'static Algorithm,
-        key: &[u8],
-    ) -> Result<Box<dyn Transform>, Unavailable> {
-        Ok((algorithm.software)(key))
-    }
+pub fn base() -> Arc<TestDriver> {
+    Arc::new(TestDriver::new("base").priority(100))
 }
 
 pub fn framework() -> Framework {
-    Framework::builder(Arc::new(Base)).build().unwrap()
+    Framework::builder(base()).build().unwrap()
 }
 
 /// One framework for all tests of a program that do not look at its statistics: an algorithm
@@ -79,7 +61,7 @@ pub enum Fault {
     IgnoreTag,
 }
 
-/// A driver that works until it is told to misbehave.
+/// Says how the driver `rogue` behaves: it works until it is told to misbehave.
 pub struct Rogue {
     pub armed: Arc<AtomicBool>,
     pub fault: Fault,
@@ -88,7 +70,7 @@ pub struct Rogue {
 }
 
 impl Rogue {
-    /// The driver, its trigger, and its count of runs.
+    /// The behaviour, its trigger, and its count of runs.
     pub fn new(fault: Fault) -> (Arc<Rogue>, Arc<AtomicBool>, Arc<AtomicUsize>) {
         let (armed, runs) = (
             Arc::new(AtomicBool::new(false)),
@@ -102,46 +84,27 @@ impl Rogue {
         };
         (Arc::new(rogue), armed, runs)
     }
-}
 
-impl Driver for Rogue {
-    fn name(&self) -> &str {
-        "rogue"
-    }
-    fn version(&self) -> String {
-        "1".into()
-    }
-    fn priority(&self) -> i32 {
-        1
-    }
-    fn automatic(&self) -> bool {
-        self.automatic
-    }
-    fn transform(
-        &self,
-        algorithm: &'static Algorithm,
-        key: &[u8],
-    ) -> Result<Box<dyn Transform>, Unavailable> {
-        Ok(Box::new(RogueTransform {
-            kernel: (algorithm.software)(key),
-            armed: self.armed.clone(),
-            fault: self.fault,
-            runs: self.runs.clone(),
+    /// The driver that behaves so.
+    pub fn driver(self: &Arc<Rogue>) -> Arc<TestDriver> {
+        let rogue = self.clone();
+        let driver = TestDriver::new("rogue").automatic(self.automatic);
+        Arc::new(driver.wrap(move |kernel| RogueTransform {
+            kernel,
+            rogue: rogue.clone(),
         }))
     }
 }
 
 struct RogueTransform {
     kernel: Box<dyn Transform>,
-    armed: Arc<AtomicBool>,
-    fault: Fault,
-    runs: Arc<AtomicUsize>,
+    rogue: Arc<Rogue>,
 }
 
 impl RogueTransform {
     fn fault(&self) -> Fault {
-        if self.armed.load(Ordering::Relaxed) {
-            self.fault
+        if self.rogue.armed.load(Ordering::Relaxed) {
+            self.rogue.fault
         } else {
             Fault::None
         }
@@ -150,7 +113,7 @@ impl RogueTransform {
 
 impl Transform for RogueTransform {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
-        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.rogue.runs.fetch_add(1, Ordering::Relaxed);
         match self.fault() {
             Fault::GiveUp => requests
                 .iter_mut()
@@ -204,8 +167,8 @@ impl Transform for RogueTransform {
 pub fn with_rogue(fault: Fault) -> (Framework, Arc<AtomicBool>, Arc<AtomicUsize>) {
     let (rogue, armed, runs) = Rogue::new(fault);
     (
-        Framework::builder(Arc::new(Base))
-            .driver(rogue)
+        Framework::builder(base())
+            .driver(rogue.driver())
             .build()
             .unwrap(),
         armed,

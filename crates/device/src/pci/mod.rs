@@ -10,8 +10,8 @@
 //! (BAR 0) is an eventfd of this process, and whose MSI-X interrupt is another. The guest's memory
 //! is a file that QEMU and this process share. So this process is a device with DMA: it
 //! reads descriptors from the BAR, works at guest physical addresses, and raises an interrupt.
-//! Which device it is, its registers, its times and its faults, is the model of the `dma`
-//! driver ([`cipherlane_drivers::dma::model`]); `linux/cipherlane-engine` is the driver for it.
+//! The device's registers, times and faults are those of the model that the `dma` driver uses too
+//! ([`cipherlane_dma_model`]). `linux/cipherlane-engine` is the driver for it.
 //!
 //! There is no IOMMU between guest and device: the device reaches all memory of the guest, and
 //! nothing else.
@@ -24,8 +24,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
-use cipherlane_drivers::dma::model::{Done, Settings};
-use cipherlane_drivers::dma::transport::wire::Layout;
+use cipherlane_dma_model::transport::wire::Layout;
+use cipherlane_dma_model::{Done, Settings};
 
 pub use self::ram::Ram;
 pub use self::server::Server;

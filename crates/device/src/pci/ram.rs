@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use cipherlane_drivers::dma::transport::{Bus, DmaFault};
+use cipherlane_dma_model::transport::{Bus, DmaFault};
 use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap};
 
 use super::Error;

@@ -5,9 +5,9 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cipherlane_drivers::dma::model::{Controls, Model, Settings};
-use cipherlane_drivers::dma::transport::wire::Layout;
-use cipherlane_drivers::dma::transport::{Device, Port};
+use cipherlane_dma_model::transport::wire::Layout;
+use cipherlane_dma_model::transport::{Device, Port};
+use cipherlane_dma_model::{Controls, Model, Settings};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::{Ram, Summary};

@@ -29,9 +29,8 @@ mod socket;
 mod transform;
 mod way;
 
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cipherlane_core::{Algorithm, Config, Driver, Error, Transform, Unavailable};
@@ -41,6 +40,7 @@ pub use self::settings::{PREFIX, Settings, VARIABLE};
 use self::socket::Transformation;
 use self::transform::{Crews, Keyed, Later};
 use self::way::Way;
+use crate::kernel::{self, Answers};
 
 /// The kernel's implementations of one name, or those that it prefers.
 pub struct AfAlg {
@@ -50,7 +50,7 @@ pub struct AfAlg {
     timeout: Duration,
     crews: Arc<Crews>,
     /// What the kernel has answered, by algorithm.
-    found: Mutex<BTreeMap<&'static str, Result<Implementation, Unavailable>>>,
+    found: Answers<Implementation>,
 }
 
 impl AfAlg {
@@ -64,7 +64,7 @@ impl AfAlg {
             wanted,
             timeout,
             crews: Arc::default(),
-            found: Mutex::default(),
+            found: Answers::default(),
         };
         let mut drivers = vec![driver("af_alg".to_owned(), None)];
         let named = settings.implementations.into_iter();
@@ -74,9 +74,7 @@ impl AfAlg {
 
     /// The implementation that serves an algorithm here.
     fn find(&self, algorithm: &Algorithm) -> Result<Implementation, Unavailable> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = || self.ask(algorithm);
-        found.entry(algorithm.name).or_insert_with(asked).clone()
+        self.found.find(algorithm, || self.ask(algorithm))
     }
 
     /// Asks the kernel, which may make the implementation or load its module then.
@@ -144,8 +142,7 @@ impl Driver for AfAlg {
     }
 
     fn version(&self) -> String {
-        let system = rustix::system::uname();
-        format!("Linux {}", system.release().to_string_lossy())
+        kernel::version()
     }
 
     /// Of one implementation its own.
@@ -192,9 +189,8 @@ impl Driver for AfAlg {
 
     /// Where any of its implementations may be a device.
     fn patience(&self) -> Duration {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut known = found.values().flatten();
-        match known.any(|row| row.is_asynchronous) {
+        let mut offered = self.found.offered().into_iter();
+        match offered.any(|(_, row)| row.is_asynchronous) {
             true => self.timeout,
             false => Duration::ZERO,
         }
@@ -205,25 +201,20 @@ impl Driver for AfAlg {
         if self.wanted.is_some() {
             return Vec::new();
         }
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let rows = rows::read();
-        let serves = |(algorithm, found): (&&str, &Result<Implementation, Unavailable>)| {
-            let row = found.as_ref().ok()?;
+        let serves = |(algorithm, row): (&str, Implementation)| {
             let others: Vec<&str> = rows
                 .iter()
-                .filter(|other| other.algorithm == **algorithm && other.driver != row.driver)
+                .filter(|other| other.algorithm == algorithm && other.driver != row.driver)
                 .map(|other| other.driver.as_str())
                 .collect();
             let others = match others.is_empty() {
                 true => String::new(),
                 false => format!(", before {}", others.join(", ")),
             };
-            Some(format!(
-                "{algorithm} by {} ({}){others}",
-                row.driver, row.module
-            ))
+            format!("{algorithm} by {} ({}){others}", row.driver, row.module)
         };
-        found.iter().filter_map(serves).collect()
+        self.found.offered().into_iter().map(serves).collect()
     }
 
     fn automatic(&self) -> bool {

@@ -20,9 +20,8 @@ mod settings;
 mod transform;
 mod way;
 
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cipherlane_core::{Algorithm, Config, Driver, Error, Transform, Unavailable};
 
@@ -30,12 +29,13 @@ use self::device::Source;
 pub use self::settings::{Settings, VARIABLE};
 use self::transform::Keyed;
 use self::way::Way;
+use crate::kernel::{self, Answers};
 
 /// The device.
 pub struct Cryptodev {
     source: Arc<Source>,
     /// What the device has answered, by algorithm: the implementation that serves.
-    found: Mutex<BTreeMap<&'static str, Result<String, Unavailable>>>,
+    found: Answers<String>,
 }
 
 impl Cryptodev {
@@ -44,7 +44,7 @@ impl Cryptodev {
         let settings = Settings::new(config)?;
         Ok(Cryptodev {
             source: Arc::new(Source::new(settings.device)),
-            found: Mutex::default(),
+            found: Answers::default(),
         })
     }
 
@@ -91,8 +91,7 @@ impl Driver for Cryptodev {
     }
 
     fn version(&self) -> String {
-        let system = rustix::system::uname();
-        format!("Linux {}", system.release().to_string_lossy())
+        kernel::version()
     }
 
     fn priority(&self) -> i32 {
@@ -104,11 +103,8 @@ impl Driver for Cryptodev {
     }
 
     fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = found
-            .entry(algorithm.name)
-            .or_insert_with(|| self.ask(algorithm));
-        answer.as_ref().map(drop).map_err(Clone::clone)
+        let answer = self.found.find(algorithm, || self.ask(algorithm));
+        answer.map(drop)
     }
 
     fn transform(
@@ -122,12 +118,9 @@ impl Driver for Cryptodev {
 
     /// Who serves.
     fn notes(&self) -> Vec<String> {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let served = |(algorithm, answer): (&&str, &Result<String, Unavailable>)| {
-            let implementation = answer.as_ref().ok()?;
-            Some(format!("{algorithm} by {implementation}"))
-        };
-        found.iter().filter_map(served).collect()
+        let offered = self.found.offered().into_iter();
+        let served = |(algorithm, implementation)| format!("{algorithm} by {implementation}");
+        offered.map(served).collect()
     }
 
     fn automatic(&self) -> bool {

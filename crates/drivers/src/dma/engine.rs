@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
-use super::model::Settings as Device;
 use super::operation::Refusal;
 use super::pool::{Extent, Pool};
 use super::recovery::Recovery;
 use super::settings::Options;
 use super::slot::{Group, Outcome, Phase, Slot};
-use super::transport::Transport;
-use super::transport::wire::{
+use super::wait::Learned;
+use cipherlane_dma_model::Settings as Device;
+use cipherlane_dma_model::transport::Transport;
+use cipherlane_dma_model::transport::wire::{
     BOUNCE, Completion, Descriptor, HEADER, MORE, OPERATION, READY, Register, WRITE,
 };
-use super::wait::Learned;
 
 /// A device in use. Shared by its transforms and the thread that lands flights.
 ///

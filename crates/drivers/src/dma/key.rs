@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::engine::Engine;
 use super::operation::Refusal;
 use super::slot::{Outcome, Phase};
-use super::transport::wire::DONE;
+use cipherlane_dma_model::transport::wire::DONE;
 
 /// Requests in one go at most.
 pub(super) const MAX_REQUESTS: usize = 128;

@@ -2,8 +2,6 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`transport`] | what driver and device share: rings, doorbell, interrupt, reachable memory |
-//! | [`model`] | the device: its data, its times, its faults, and its computing |
 //! | `settings` | what the user says |
 //! | `pieces` | what of a request the engine takes where it lies, and what must be copied |
 //! | `pool`, `slot`, `operation` | memory for copies; a request under way; from a request to a slot and back |
@@ -12,6 +10,9 @@
 //! | `recovery` | reset, proof that the device is quiet, another try later |
 //! | `key` | a key in the device; filling and emptying slots with its requests |
 //! | `transform`, `parcel` | the way of requests whose caller waits, and of those whose caller does not |
+//!
+//! The devices are models: the crate `cipherlane-dma-model`, which is [`model`] here, has their data,
+//! times, faults and computing, and [`transport`], what a driver and a device share.
 //!
 //! # How it works
 //! A request becomes a chain of descriptors: its operation, then pieces of its input and its
@@ -41,7 +42,6 @@
 mod engine;
 mod key;
 mod lander;
-pub mod model;
 mod operation;
 mod parcel;
 mod pieces;
@@ -50,7 +50,6 @@ mod recovery;
 mod settings;
 mod slot;
 mod transform;
-pub mod transport;
 mod wait;
 
 use std::fmt;
@@ -58,15 +57,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+pub use cipherlane_dma_model::{self as model, transport};
+
 use cipherlane_core::{
     Algorithm, Config, Driver, Error, Load, Transform, Unavailable, VirtualTime,
 };
+use cipherlane_dma_model::transport::wire::{Layout, MAGIC, Register, algorithm_number};
+use cipherlane_dma_model::transport::{Port, Shared, Simulated, Transport};
+use cipherlane_dma_model::{Controls, Model};
 
 use self::engine::Engine;
-use self::model::{Controls, Model};
 pub use self::settings::{Completions, PREFIX, Settings, VARIABLE};
-use self::transport::wire::{Layout, MAGIC, Register, algorithm_number};
-use self::transport::{Port, Shared, Simulated, Transport};
 
 /// An accelerator behind descriptor rings.
 pub struct Dma {

@@ -10,8 +10,8 @@ use cipherlane_core::{Direction, Request, Status};
 use super::engine::Engine;
 use super::pieces::{Segment, copy_in, copy_out, cut};
 use super::slot::{Outcome, Phase, Side, Slot};
-use super::transport::Region;
-use super::transport::wire::{
+use cipherlane_dma_model::transport::Region;
+use cipherlane_dma_model::transport::wire::{
     BAD_TAG, DONE, OPERATION, Opcode, Operation, SHORT_AAD, TAG, algorithm_number,
 };
 

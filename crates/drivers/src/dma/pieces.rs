@@ -1,6 +1,6 @@
 //! What of a request the engine may take where it lies, and what must be copied.
 
-use super::model::Rules;
+use cipherlane_dma_model::Rules;
 
 /// A region of a request's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,8 +169,8 @@ fn walk(segments: &[Segment], offset: usize, len: usize, mut f: impl FnMut(usize
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::model::Settings;
     use super::*;
+    use cipherlane_dma_model::Settings;
 
     fn rules(alignment: u32, block: u32, max_segment: u32) -> Rules {
         Rules {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use super::engine::{Engine, count, lock};
 use super::slot::{Outcome, Phase};
-use super::transport::wire::Register;
+use cipherlane_dma_model::transport::wire::Register;
 
 /// The first pause before another try; it doubles each time.
 const FIRST_PAUSE: u64 = 100_000_000;

@@ -12,7 +12,7 @@ use cipherlane_core::Direction;
 use super::engine::{Engine, count, lock};
 use super::settings::Completions;
 use super::slot::Group;
-use super::transport::wire::Register;
+use cipherlane_dma_model::transport::wire::Register;
 
 /// The least time after which a sleeper looks whether an interrupt was lost.
 const LEAST_WATCH: u64 = 1_000_000;

@@ -10,7 +10,7 @@ use cipherlane_drivers::dma::{self, Dma, model};
 
 use crate::callers::{ALGORITHM, KEY};
 use crate::cells::Bench;
-use crate::model::{Price, Software, World};
+use crate::model::{Price, World, software};
 use crate::simulation::Simulation;
 
 /// A preset, and milliseconds after which its driver gives a request up: a little more than the
@@ -75,16 +75,12 @@ impl Bench<Accelerator> {
         };
         let driver = Dma::simulated(name, &settings, device, world.time.clone()).unwrap();
         let driver = Arc::new(driver);
-        let software = Software {
-            world: world.clone(),
-            price: processor,
-        };
         let config = Config {
             verify: Some(verify),
             auto: vec![driver.name().to_owned()],
             ..Config::default()
         };
-        let framework = Framework::builder(Arc::new(software))
+        let framework = Framework::builder(software(&world, processor))
             .driver(driver.clone())
             .clock(world.time.clock())
             .config(config)

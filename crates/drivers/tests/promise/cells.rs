@@ -7,7 +7,7 @@ use std::time::Duration;
 use cipherlane_core::{Config, Framework, Goal};
 
 use crate::callers::{ALGORITHM, Callers, KEY, Mark, Way};
-use crate::model::{Device, Dma, Price, Settings, Software, Temper, World, ns};
+use crate::model::{Device, Price, Settings, Temper, World, driver_of, ns, software};
 use crate::simulation::Simulation;
 
 /// The processor: about that of a small router.
@@ -114,17 +114,13 @@ impl Bench<Device> {
     pub(crate) fn new(settings: Settings) -> Bench<Device> {
         let world = World::new();
         let device = Device::new(&world, settings);
-        let software = Software {
-            world: world.clone(),
-            price: SOFTWARE,
-        };
         // Results of a cost model are nonsense.
         let config = Config {
             verify: Some(0),
             ..Config::default()
         };
-        let framework = Framework::builder(Arc::new(software))
-            .driver(Arc::new(Dma(device.clone())))
+        let framework = Framework::builder(software(&world, SOFTWARE))
+            .driver(driver_of(&device))
             .clock(world.time.clock())
             .config(config)
             .build()

@@ -6,10 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use cipherlane_core::{
-    Algorithm, Direction, Driver, Flight, Load, Request, Status, Transform, Unavailable,
-    VirtualTime,
-};
+use cipherlane_core::{Direction, Flight, Request, Status, Transform, VirtualTime};
+use cipherlane_test_driver::TestDriver;
 
 /// Nanoseconds as a time.
 pub(crate) fn ns(nanoseconds: f64) -> Duration {
@@ -60,38 +58,20 @@ fn scatter(n: u64) -> u64 {
 }
 
 /// The caller's core.
-pub(crate) struct Software {
-    pub(crate) world: World,
-    pub(crate) price: Price,
+pub(crate) fn software(world: &World, price: Price) -> Arc<TestDriver> {
+    let world = world.clone();
+    let driver = TestDriver::new("software").priority(100);
+    Arc::new(driver.wrap(move |kernel| SoftwareTransform {
+        world: world.clone(),
+        price,
+        kernel,
+    }))
 }
 
 struct SoftwareTransform {
     world: World,
     price: Price,
     kernel: Box<dyn Transform>,
-}
-
-impl Driver for Software {
-    fn name(&self) -> &str {
-        "software"
-    }
-    fn version(&self) -> String {
-        "1".to_owned()
-    }
-    fn priority(&self) -> i32 {
-        100
-    }
-    fn transform(
-        &self,
-        algorithm: &'static Algorithm,
-        key: &[u8],
-    ) -> Result<Box<dyn Transform>, Unavailable> {
-        Ok(Box::new(SoftwareTransform {
-            world: self.world.clone(),
-            price: self.price,
-            kernel: (algorithm.software)(key),
-        }))
-    }
 }
 
 impl Transform for SoftwareTransform {
@@ -263,39 +243,21 @@ impl Device {
 }
 
 /// The device as a driver.
-pub(crate) struct Dma(pub(crate) Arc<Device>);
+pub(crate) fn driver_of(device: &Arc<Device>) -> Arc<TestDriver> {
+    let (waited_for, keyed) = (device.clone(), device.clone());
+    let driver = TestDriver::new("device")
+        .priority(300)
+        .patience(move || ns(waited_for.settings().timeout))
+        .wrap(move |kernel| DmaTransform {
+            device: keyed.clone(),
+            kernel,
+        });
+    Arc::new(driver)
+}
 
 struct DmaTransform {
     device: Arc<Device>,
     kernel: Box<dyn Transform>,
-}
-
-impl Driver for Dma {
-    fn name(&self) -> &str {
-        "device"
-    }
-    fn version(&self) -> String {
-        "1".to_owned()
-    }
-    fn priority(&self) -> i32 {
-        300
-    }
-    fn transform(
-        &self,
-        algorithm: &'static Algorithm,
-        key: &[u8],
-    ) -> Result<Box<dyn Transform>, Unavailable> {
-        Ok(Box::new(DmaTransform {
-            device: self.0.clone(),
-            kernel: (algorithm.software)(key),
-        }))
-    }
-    fn load(&self) -> Load {
-        Load::default()
-    }
-    fn patience(&self) -> Duration {
-        ns(self.0.settings().timeout)
-    }
 }
 
 impl DmaTransform {

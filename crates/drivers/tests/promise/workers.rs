@@ -14,7 +14,7 @@ use cipherlane_core::{
 use crate::callers::{ALGORITHM, KEY};
 use crate::calls::Calls;
 use crate::cells::Bench;
-use crate::model::{Price, Software, World, ns};
+use crate::model::{Price, World, ns, software};
 use crate::simulation::Simulation;
 
 /// Nanoseconds that an idle worker looks for work.
@@ -168,7 +168,8 @@ struct SharedTransform {
     kernel: Box<dyn Transform>,
 }
 
-/// The driver as a framework takes it.
+/// The driver as a framework takes it. Its load and what it missed are the simulation itself,
+/// and so it is no driver for tests with some answers of its own.
 struct Cores(Arc<Workers>);
 
 impl Driver for Cores {
@@ -262,15 +263,11 @@ impl Bench<Workers> {
             worker: Mutex::new(Worker::new()),
             called: AtomicU64::new(0),
         });
-        let software = Software {
-            world: world.clone(),
-            price: nature.software,
-        };
         let config = Config {
             verify: Some(0),
             ..Config::default()
         };
-        let framework = Framework::builder(Arc::new(software))
+        let framework = Framework::builder(software(&world, nature.software))
             .driver(Arc::new(Cores(workers.clone())))
             .clock(world.time.clock())
             .config(config)

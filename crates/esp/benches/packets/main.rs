@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use cipherlane_core::Config;
 use cipherlane_esp::{
-    InboundSa, Integrity, IvOrigin, Keys, OutboundSa, Packet, SaParameters, Transform,
+    InboundSa, Integrity, IvOrigin, Keys, OutboundSa, Packet, SaParameters, Suite,
 };
 
 mod evp;
@@ -166,11 +166,11 @@ fn measure(contestants: &mut [Box<dyn Contestant>], size: usize, multipacket: us
 }
 
 fn gcm() -> Vec<Box<dyn Contestant>> {
-    let transform = Transform::AesGcm {
+    let suite = Suite::AesGcm {
         icv: 16,
         iv: IvOrigin::Explicit,
     };
-    let parameters = SaParameters::new(0x1234, transform, Keys::combined(&[0x2b; 20]));
+    let parameters = SaParameters::new(0x1234, suite, Keys::combined(&[0x2b; 20]));
     let library = Library::new("AES-128-GCM, cipherlane", None, &parameters);
     let mut all: Vec<Box<dyn Contestant>> = vec![Box::new(library.expect("right parameters"))];
     match evp::Aes128Gcm::new(&[0x2b; 16], &[0x2b; 4]) {
@@ -182,7 +182,7 @@ fn gcm() -> Vec<Box<dyn Contestant>> {
 
 fn cbc() -> Vec<Box<dyn Contestant>> {
     let keys = Keys::pair(&[0x2b; 16], &[0x2c; 32]);
-    let mut parameters = SaParameters::new(0x1234, Transform::AesCbc(Integrity::HmacSha256), keys);
+    let mut parameters = SaParameters::new(0x1234, Suite::AesCbc(Integrity::HmacSha256), keys);
     // The driver of intel-ipsec-mb does not have it.
     parameters.esn = false;
     let library = Library::new("CBC + SHA-256, cipherlane", Some("software"), &parameters);

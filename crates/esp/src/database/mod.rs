@@ -16,7 +16,7 @@
 //! # What it takes
 //! By `benches/database.rs`, bytes of an inbound association with its entry, in kilobytes:
 //!
-//! | transform | no window | window 64 | window 4096 |
+//! | suite | no window | window 64 | window 4096 |
 //! |---|---|---|---|
 //! | AES-GCM | 3.0 | 3.1 | 5.0 |
 //! | AES-CBC with HMAC-SHA-256 | 2.6 | 2.6 | 4.6 |

@@ -4,7 +4,7 @@
 use cipherlane_core::{Direction, Framework, Request, Session, SessionBuilder};
 use zeroize::Zeroizing;
 
-use super::session::{self, LONG, LongHeader};
+use super::session::{self, LONG_HEADER, LongHeader};
 use super::{HEADER, LONGEST, Layout, Protection};
 use crate::forgeries::ForgeryLimit;
 use crate::{Error, IvOrigin, Keys, Packet, SaParameters};
@@ -34,7 +34,7 @@ impl Combined {
         const NAME: &str = "AES-GCM";
         if !matches!(icv, 8 | 12 | 16) {
             return Err(Error::IcvLength {
-                transform: NAME,
+                suite: NAME,
                 given: icv,
                 expected: "8, 12 or 16",
             });
@@ -67,7 +67,7 @@ impl Combined {
         let key = &parameters.keys.encryption;
         let Some((key, salt)) = key.split_last_chunk::<4>().filter(|(k, _)| k.len() == 32) else {
             return Err(Error::EncryptionKey {
-                transform: NAME,
+                suite: NAME,
                 given: key.len(),
                 expected: "36 (the last 4 are the salt)",
             });
@@ -116,7 +116,7 @@ impl Combined {
             }
         }
         let request = Request::in_place(data).tag(icv).aad(match self.esn {
-            true => &long_header[..LONG],
+            true => &long_header[..LONG_HEADER],
             false => &head[..HEADER],
         });
         match &self.salt {
@@ -146,27 +146,27 @@ impl Combined {
 fn aes_session(
     framework: &Framework,
     keys: &Keys,
-    transform: &'static str,
+    suite: &'static str,
     algorithm: &str,
 ) -> Result<SessionBuilder, Error> {
     let given = keys.encryption.len();
     if !matches!(given, 20 | 28 | 36) {
         return Err(Error::EncryptionKey {
-            transform,
+            suite,
             given,
             expected: "20, 28 or 36 (the last 4 are the salt)",
         });
     }
-    no_integrity_key(transform, keys)?;
+    no_integrity_key(suite, keys)?;
     Ok(framework.session(algorithm, &keys.encryption)?)
 }
 
 /// A combined mode has no integrity key: one that is given would be ignored.
-pub(super) fn no_integrity_key(transform: &'static str, keys: &Keys) -> Result<(), Error> {
+pub(super) fn no_integrity_key(suite: &'static str, keys: &Keys) -> Result<(), Error> {
     match keys.integrity.len() {
         0 => Ok(()),
         given => Err(Error::IntegrityKey {
-            transform,
+            suite,
             given,
             expected: 0,
         }),

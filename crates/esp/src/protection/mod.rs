@@ -1,18 +1,18 @@
-//! What a transform does with a batch of framed packets: IV, ciphertext, ICV.
+//! What a suite does with a batch of framed packets: IV, ciphertext, ICV.
 //!
 //! The data path frames packets, numbers them, and guards the replay window; a
 //! [`Protection`] does the cryptography of a whole batch, through a session of the
 //! framework or on its own.
 //!
-//! | file | transforms |
+//! | file | suites |
 //! |---|---|
 //! | `combined` | AES-GCM, ChaCha20-Poly1305, AES-GMAC |
 //! | `separate` | AES-CBC, AES-CTR or NULL beside an HMAC |
 //! | `session` | packets to requests of a session, and statuses to refusals |
-//! | `gost/` | the transforms with a key tree over GOST ciphers |
+//! | `gost/` | the suites with a key tree over GOST ciphers |
 //! | `iv` | IVs that nobody can predict |
 //!
-//! A transform of another kind is a variant of [`Transform`], an arm of
+//! A suite of another kind is a variant of [`Suite`], an arm of
 //! [`protection`] and a [`Protection`]. It gets whole batches with their sequence numbers, so
 //! keys that depend on the number can be derived for all packets of a batch together; it
 //! writes its own IVs, says what it refuses, and may keep what it derives, as long as no
@@ -33,7 +33,7 @@ use gost::{Imit, Mgm};
 use separate::Separate;
 
 use crate::forgeries::ForgeryLimit;
-use crate::{Error, Packet, Refusal, SaParameters, Transform};
+use crate::{Error, Packet, Refusal, SaParameters, Suite};
 
 /// Bytes of SPI and sequence number.
 pub(crate) const HEADER: usize = 8;
@@ -45,7 +45,7 @@ pub(crate) const LONGEST: usize = 65535 - 20;
 /// their requests stay in the first-level cache.
 pub(crate) const LANES: usize = 32;
 
-/// The parts that a transform adds to a packet.
+/// The parts that a suite adds to a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     /// Bytes of IV in the packet.
@@ -92,20 +92,18 @@ pub(crate) fn protection(
     framework: &Framework,
     parameters: &SaParameters,
 ) -> Result<Box<dyn Protection>, Error> {
-    Ok(match parameters.transform {
-        Transform::AesGcm { icv, iv } => Box::new(Combined::gcm(framework, parameters, icv, iv)?),
-        Transform::ChaCha20Poly1305 { iv } => {
-            Box::new(Combined::chacha(framework, parameters, iv)?)
-        }
-        Transform::AesGmac => Box::new(Combined::gmac(framework, parameters)?),
-        Transform::AesCbc(integrity) => Box::new(Separate::cbc(framework, parameters, integrity)?),
-        Transform::AesCtr(integrity) => Box::new(Separate::ctr(framework, parameters, integrity)?),
-        Transform::Null(integrity) => Box::new(Separate::null(framework, parameters, integrity)?),
-        Transform::Gost4mImit(sbox) => Box::new(Imit::four_megabytes(framework, parameters, sbox)?),
-        Transform::Gost1kImit(sbox) => Box::new(Imit::one_kilobyte(framework, parameters, sbox)?),
-        Transform::KuznyechikMgm => Box::new(Mgm::<KuznyechikKey>::new(parameters, true)?),
-        Transform::MagmaMgm => Box::new(Mgm::<MagmaKey>::new(parameters, true)?),
-        Transform::KuznyechikMgmMac => Box::new(Mgm::<KuznyechikKey>::new(parameters, false)?),
-        Transform::MagmaMgmMac => Box::new(Mgm::<MagmaKey>::new(parameters, false)?),
+    Ok(match parameters.suite {
+        Suite::AesGcm { icv, iv } => Box::new(Combined::gcm(framework, parameters, icv, iv)?),
+        Suite::ChaCha20Poly1305 { iv } => Box::new(Combined::chacha(framework, parameters, iv)?),
+        Suite::AesGmac => Box::new(Combined::gmac(framework, parameters)?),
+        Suite::AesCbc(integrity) => Box::new(Separate::cbc(framework, parameters, integrity)?),
+        Suite::AesCtr(integrity) => Box::new(Separate::ctr(framework, parameters, integrity)?),
+        Suite::Null(integrity) => Box::new(Separate::null(framework, parameters, integrity)?),
+        Suite::Gost4mImit(sbox) => Box::new(Imit::four_megabytes(framework, parameters, sbox)?),
+        Suite::Gost1kImit(sbox) => Box::new(Imit::one_kilobyte(framework, parameters, sbox)?),
+        Suite::KuznyechikMgm => Box::new(Mgm::<KuznyechikKey>::new(parameters, true)?),
+        Suite::MagmaMgm => Box::new(Mgm::<MagmaKey>::new(parameters, true)?),
+        Suite::KuznyechikMgmMac => Box::new(Mgm::<KuznyechikKey>::new(parameters, false)?),
+        Suite::MagmaMgmMac => Box::new(Mgm::<MagmaKey>::new(parameters, false)?),
     })
 }

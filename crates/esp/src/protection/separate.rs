@@ -6,7 +6,7 @@ use cipherlane_core::{Direction, Framework, Request, Session};
 use zeroize::Zeroizing;
 
 use super::iv::IvGenerator;
-use super::session::{self, LONG, LongHeader};
+use super::session::{self, LONG_HEADER, LongHeader};
 use super::{HEADER, LONGEST, Layout, Protection};
 use crate::{Error, Integrity, Packet, SaParameters};
 
@@ -114,14 +114,14 @@ impl Separate {
         };
         if !cipher.keys.contains(&encryption.len()) {
             return Err(Error::EncryptionKey {
-                transform: cipher.name,
+                suite: cipher.name,
                 given: encryption.len(),
                 expected: cipher.expected,
             });
         }
         if mac.len() != mac_len {
             return Err(Error::IntegrityKey {
-                transform: cipher.name,
+                suite: cipher.name,
                 given: mac.len(),
                 expected: mac_len,
             });
@@ -176,8 +176,8 @@ fn request<'b, const IV: usize>(
     let iv = &head[HEADER..];
     let request = Request::in_place(data).tag(icv).iv(iv);
     if esn {
-        long_header[LONG..LONG + IV].copy_from_slice(iv);
-        request.aad(&long_header[..LONG + IV])
+        long_header[LONG_HEADER..LONG_HEADER + IV].copy_from_slice(iv);
+        request.aad(&long_header[..LONG_HEADER + IV])
     } else {
         request.aad(head)
     }

@@ -12,7 +12,7 @@ use crate::packet::Packet;
 pub(super) type LongHeader = [u8; 32];
 
 /// Bytes of a [`LongHeader`] without IV.
-pub(super) const LONG: usize = 12;
+pub(super) const LONG_HEADER: usize = 12;
 
 /// Runs the pending packets as one batch; those that fail are refused.
 ///

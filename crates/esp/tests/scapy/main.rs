@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use cipherlane_esp::headers::{Arrival, Detached, Fields, NatChecksums, Tunnel};
 use cipherlane_esp::{
     Encapsulation, InboundSa, Integrity, IvOrigin, Keys, Mode, OutboundSa, Refusal, SaParameters,
-    Transform, Verdict,
+    Suite, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use support::{Buffer, framework, hex};
@@ -131,8 +131,8 @@ impl Drop for Scapy {
     }
 }
 
-/// What both know: the transform, its keys, scapy's names.
-fn transforms() -> Vec<(Transform, Keys, &'static str, Option<&'static str>)> {
+/// What both know: the suite, its keys, scapy's names.
+fn suites() -> Vec<(Suite, Keys, &'static str, Option<&'static str>)> {
     let key = |len: u8| {
         (0..len)
             .map(|i| i.wrapping_mul(37) ^ len)
@@ -140,39 +140,29 @@ fn transforms() -> Vec<(Transform, Keys, &'static str, Option<&'static str>)> {
     };
     let iv = IvOrigin::Explicit;
     let mut all = vec![(
-        Transform::ChaCha20Poly1305 { iv },
+        Suite::ChaCha20Poly1305 { iv },
         Keys::combined(&key(36)),
         "CHACHA20-POLY1305",
         None,
     )];
     for len in [16, 24, 32] {
         let keys = Keys::combined(&key(len + 4));
-        all.push((
-            Transform::AesGcm { icv: 16, iv },
-            keys.clone(),
-            "AES-GCM",
-            None,
-        ));
-        all.push((Transform::AesGmac, keys, "AES-NULL-GMAC", None));
+        all.push((Suite::AesGcm { icv: 16, iv }, keys.clone(), "AES-GCM", None));
+        all.push((Suite::AesGmac, keys, "AES-NULL-GMAC", None));
         for (integrity, mac, name) in [
             (Integrity::HmacSha256, 32, "SHA2-256-128"),
             (Integrity::HmacSha512, 64, "SHA2-512-256"),
         ] {
             let pair = |bytes| Keys::pair(&key(bytes), &key(mac));
+            all.push((Suite::AesCbc(integrity), pair(len), "AES-CBC", Some(name)));
             all.push((
-                Transform::AesCbc(integrity),
-                pair(len),
-                "AES-CBC",
-                Some(name),
-            ));
-            all.push((
-                Transform::AesCtr(integrity),
+                Suite::AesCtr(integrity),
                 pair(len + 4),
                 "AES-CTR",
                 Some(name),
             ));
             if len == 16 {
-                all.push((Transform::Null(integrity), pair(0), "NULL", Some(name)));
+                all.push((Suite::Null(integrity), pair(0), "NULL", Some(name)));
             }
         }
     }
@@ -220,11 +210,11 @@ const TUNNELS: [Option<[&str; 2]>; 3] = [
 
 fn ways() -> Vec<Way> {
     let mut ways = Vec::new();
-    for (transform, keys, cipher, integrity) in transforms() {
+    for (suite, keys, cipher, integrity) in suites() {
         for esn in [false, true] {
             for ends in TUNNELS {
                 for udp in [None, Some([4500, 4500])] {
-                    let mut parameters = SaParameters::new(0x1234, transform, keys.clone());
+                    let mut parameters = SaParameters::new(0x1234, suite, keys.clone());
                     parameters.esn = esn;
                     parameters.encapsulation = match udp {
                         None => Encapsulation::None,

@@ -2,9 +2,7 @@
 #![allow(dead_code)] // No test uses all of it.
 
 use cipherlane_core::{Config, Framework};
-use cipherlane_esp::{
-    GostSbox, Integrity, IvOrigin, Keys, Packet, SaParameters, Transform, Verdict,
-};
+use cipherlane_esp::{GostSbox, Integrity, IvOrigin, Keys, Packet, SaParameters, Suite, Verdict};
 
 pub(crate) const SPI: u32 = 0x1234_5678;
 
@@ -20,49 +18,49 @@ pub(crate) const SBOXES: [GostSbox; 5] = [
     GostSbox::ParamZ,
 ];
 
-/// Every transform with keys of every length.
-pub(crate) fn transforms() -> Vec<(Transform, Keys)> {
+/// Every suite with keys of every length.
+pub(crate) fn suites() -> Vec<(Suite, Keys)> {
     let bytes = |len: usize| (0..len).map(|i| (i * 7 + len) as u8).collect::<Vec<_>>();
     let mut all = Vec::new();
     for len in [20, 28, 36] {
         for icv in [8, 12, 16] {
             for iv in [IvOrigin::Explicit, IvOrigin::Implicit] {
-                all.push((Transform::AesGcm { icv, iv }, Keys::combined(&bytes(len))));
+                all.push((Suite::AesGcm { icv, iv }, Keys::combined(&bytes(len))));
             }
         }
-        all.push((Transform::AesGmac, Keys::combined(&bytes(len))));
+        all.push((Suite::AesGmac, Keys::combined(&bytes(len))));
     }
     for iv in [IvOrigin::Explicit, IvOrigin::Implicit] {
-        let transform = Transform::ChaCha20Poly1305 { iv };
-        all.push((transform, Keys::combined(&bytes(36))));
+        let suite = Suite::ChaCha20Poly1305 { iv };
+        all.push((suite, Keys::combined(&bytes(36))));
     }
     for (integrity, mac) in [(Integrity::HmacSha256, 32), (Integrity::HmacSha512, 64)] {
         for len in [16, 24, 32] {
             let keys = Keys::pair(&bytes(len), &bytes(mac));
-            all.push((Transform::AesCbc(integrity), keys));
+            all.push((Suite::AesCbc(integrity), keys));
             let keys = Keys::pair(&bytes(len + 4), &bytes(mac));
-            all.push((Transform::AesCtr(integrity), keys));
+            all.push((Suite::AesCtr(integrity), keys));
         }
         let keys = Keys::pair(&[], &bytes(mac));
-        all.push((Transform::Null(integrity), keys));
+        all.push((Suite::Null(integrity), keys));
     }
     for sbox in SBOXES {
-        all.push((Transform::Gost4mImit(sbox), Keys::combined(&bytes(36))));
-        all.push((Transform::Gost1kImit(sbox), Keys::combined(&bytes(68))));
+        all.push((Suite::Gost4mImit(sbox), Keys::combined(&bytes(36))));
+        all.push((Suite::Gost1kImit(sbox), Keys::combined(&bytes(68))));
     }
-    for (transform, len) in [
-        (Transform::KuznyechikMgm, 44),
-        (Transform::MagmaMgm, 36),
-        (Transform::KuznyechikMgmMac, 44),
-        (Transform::MagmaMgmMac, 36),
+    for (suite, len) in [
+        (Suite::KuznyechikMgm, 44),
+        (Suite::MagmaMgm, 36),
+        (Suite::KuznyechikMgmMac, 44),
+        (Suite::MagmaMgmMac, 36),
     ] {
-        all.push((transform, Keys::combined(&bytes(len))));
+        all.push((suite, Keys::combined(&bytes(len))));
     }
     all
 }
 
-pub(crate) fn parameters(transform: Transform, keys: &Keys, esn: bool) -> SaParameters {
-    let mut parameters = SaParameters::new(SPI, transform, keys.clone());
+pub(crate) fn parameters(suite: Suite, keys: &Keys, esn: bool) -> SaParameters {
+    let mut parameters = SaParameters::new(SPI, suite, keys.clone());
     parameters.esn = esn;
     parameters
 }

@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cipherlane_esp::Transform;
+use cipherlane_esp::Suite;
 use cipherlane_esp::headers::{DscpPolicy, EcnPolicy};
 use zeroize::Zeroizing;
 
@@ -85,7 +85,7 @@ pub struct TunnelConfig {
     /// The source address of what is sent; `None`: the system chooses.
     pub source: Option<IpAddr>,
     /// Cipher and integrity.
-    pub transform: Transform,
+    pub transform: Suite,
     /// The name of the transform.
     pub transform_name: &'static str,
     /// Extended sequence numbers.

@@ -4,7 +4,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `wire` | fields of a message: read with bounds, written |
-//! | `message` | the messages of version 1 of the protocol |
+//! | `message` | the messages of version 1 of the protocol: headers, and what the gateway sends |
+//! | `request` | what a client asks for: the fields of each request |
 //! | `blocks` | a range of addresses as prefixes |
 //! | `transforms` | transforms by the numbers that IKE has for them |
 //! | `database` | the SAs and policies that were asked for, and the tunnels that they make |
@@ -24,11 +25,12 @@ mod database;
 pub(crate) mod inbox;
 mod message;
 pub(crate) mod ports;
+mod request;
 mod routes;
 pub(crate) mod server;
 mod transforms;
 mod wire;
 
 pub(crate) use database::{Child, Trap};
-pub use message::judge;
+pub use request::judge;
 pub use server::keep_keys_in;

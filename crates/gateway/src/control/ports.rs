@@ -13,8 +13,8 @@ use crate::sys::udp::{Sending, UdpSocket};
 /// IKE's own port.
 pub(crate) const IKE: u16 = 500;
 
-/// Bytes of a datagram that may be longer than the path is wide, and is then cut into fragments.
-const LONG: usize = 1200;
+/// Bytes of the longest datagram that every path carries. A longer one may be cut into fragments.
+const MAX_UNFRAGMENTED: usize = 1200;
 
 /// Sockets of both families, where the system has them.
 pub(crate) struct Ports {
@@ -124,7 +124,7 @@ impl Ports {
 }
 
 fn send_once(socket: &UdpSocket, datagram: &Datagram<'_>, from: Option<IpAddr>) -> io::Result<()> {
-    let is_long = datagram.payload.len() > LONG;
+    let is_long = datagram.payload.len() > MAX_UNFRAGMENTED;
     if is_long {
         socket.set_dont_fragment(false)?;
     }

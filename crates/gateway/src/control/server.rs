@@ -16,10 +16,9 @@ use zeroize::Zeroize;
 
 use super::database::Database;
 use super::inbox::{Inbox, Notice};
-use super::message::{
-    self, Datagram, Event, Header, LONGEST, LONGEST_DATAGRAM, Reason, Refusal, Request, Role,
-};
+use super::message::{self, Datagram, Event, Header, LONGEST, LONGEST_DATAGRAM, Reason, Refusal};
 use super::ports::{IKE, Ports};
+use super::request::{Request, Role};
 use super::routes::Routes;
 use super::transforms;
 use crate::path::io::Io;

@@ -1,7 +1,7 @@
 //! Transforms by the numbers that IKEv2 has for them (IANA, IKEv2 parameters): an encryption
 //! algorithm and an integrity algorithm, 0 for none.
 
-use cipherlane_esp::Transform;
+use cipherlane_esp::Suite;
 
 use super::message::Refusal;
 use crate::config::transform;
@@ -37,7 +37,7 @@ pub(super) fn numbers() -> [(u16, u16); ALL.len()] {
 }
 
 /// A transform and its name.
-pub(super) fn find(encryption: u16, integrity: u16) -> Result<(Transform, &'static str), Refusal> {
+pub(super) fn find(encryption: u16, integrity: u16) -> Result<(Suite, &'static str), Refusal> {
     let found = ALL
         .iter()
         .find(|known| (known.0, known.1) == (encryption, integrity));

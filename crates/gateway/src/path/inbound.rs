@@ -21,7 +21,7 @@ use crate::table::Table;
 use crate::tunnel::Tunnel;
 
 /// The most datagrams that are opened as one multipacket.
-const MOST: usize = 64;
+const MAX_DATAGRAMS: usize = 64;
 
 /// The longest read of UDP.
 const LONGEST: usize = 65536;
@@ -36,7 +36,7 @@ pub(crate) struct Inbound {
 }
 
 /// Where the packets of a run lie in the buffer.
-pub(super) type Places = ArrayVec<(usize, usize), MOST>;
+pub(super) type Places = ArrayVec<(usize, usize), MAX_DATAGRAMS>;
 
 /// What is the same for all packets of a step.
 pub(crate) struct Context<'a> {
@@ -181,7 +181,7 @@ impl Inbound {
         datagrams: &Places,
         ecn: Ecn,
     ) {
-        let mut packets: ArrayVec<Packet<'_>, MOST> = ArrayVec::new();
+        let mut packets: ArrayVec<Packet<'_>, MAX_DATAGRAMS> = ArrayVec::new();
         let (mut rest, mut passed) = (&mut self.buffer[..], 0);
         for &(at, len) in datagrams {
             let (_, from) = rest.split_at_mut(at - passed);
@@ -274,7 +274,7 @@ impl Inbound {
             None => (Vnet::PLAIN, 1),
         };
         let header = vnet.bytes();
-        let mut slices: ArrayVec<IoSlice<'_>, { MOST + 1 }> = ArrayVec::new();
+        let mut slices: ArrayVec<IoSlice<'_>, { MAX_DATAGRAMS + 1 }> = ArrayVec::new();
         slices.push(IoSlice::new(&header));
         slices.extend(
             parts

@@ -12,7 +12,7 @@ use arrayvec::ArrayVec;
 use cipherlane_esp::OutboundSa;
 
 use super::io::{Io, Marks};
-use super::train::{self, MOST, MOST_BYTES};
+use super::train::{self, MAX_BYTES, MAX_DATAGRAMS};
 use crate::control::inbox::Inbox;
 use crate::counters::{Loss, add};
 use crate::packet::segment::{Cut, MAX_HEADERS};
@@ -45,7 +45,7 @@ struct Aim {
 /// Packets that are gathered.
 struct Train {
     start: usize,
-    lens: ArrayVec<usize, MOST>,
+    lens: ArrayVec<usize, MAX_DATAGRAMS>,
     stride: usize,
     place: usize,
     marks: Marks,
@@ -355,7 +355,7 @@ impl Outbound {
             && !train.marks.may_fragment
             && !may_fragment
             && sealed <= train.stride
-            && base + sealed - train.start <= MOST_BYTES;
+            && base + sealed - train.start <= MAX_BYTES;
         if !joins {
             self.flush(context);
             self.train.start = base;
@@ -368,7 +368,7 @@ impl Outbound {
         if sealed < self.train.stride || may_fragment {
             self.train.is_full = true;
         }
-        let is_near_end = self.next_slot() > MOST_BYTES + LONGEST;
+        let is_near_end = self.next_slot() > MAX_BYTES + LONGEST;
         if self.train.is_full || self.train.lens.is_full() || is_near_end {
             self.flush(context);
         }
@@ -405,7 +405,7 @@ impl Outbound {
             traffic_class: tunnel.outer_class(inner.traffic_class),
             may_fragment: false,
         };
-        let at_once = MOST.min(MOST_BYTES / stride).max(1);
+        let at_once = MAX_DATAGRAMS.min(MAX_BYTES / stride).max(1);
         let is_in_place = !arrived.is_linear && (head, stride) == (self.aim.head, self.aim.stride);
         if !is_in_place && !arrived.is_linear {
             let scattered = arrived.len;

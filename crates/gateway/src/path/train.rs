@@ -9,10 +9,10 @@ use crate::counters::Loss;
 use crate::tunnel::Tunnel;
 
 /// The most datagrams of a train: UDP_MAX_SEGMENTS of older kernels.
-pub(super) const MOST: usize = 64;
+pub(super) const MAX_DATAGRAMS: usize = 64;
 
 /// The most bytes of a train: what one UDP datagram holds, over IPv4.
-pub(super) const MOST_BYTES: usize = 65507;
+pub(super) const MAX_BYTES: usize = 65507;
 
 /// Seals the packets in `room`, each in a slot of `stride` bytes, and sends them. `lens` are
 /// their lengths; each lies `head` bytes behind the beginning of its slot.
@@ -32,7 +32,7 @@ pub(super) fn seal_and_send(
         return;
     }
     let head = tunnel.outbound.head_room();
-    let mut packets: ArrayVec<Packet<'_>, MOST> = ArrayVec::new();
+    let mut packets: ArrayVec<Packet<'_>, MAX_DATAGRAMS> = ArrayVec::new();
     for (slot, len) in room.chunks_mut(stride).zip(lens) {
         packets.push(Packet::new(slot, head..head + len));
     }

@@ -23,7 +23,7 @@ const INBOUND_TURNS: usize = 4;
 const OUTBOUND_TURNS: usize = 8;
 
 /// How long a thread waits before it tries again to have a device.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a thread that has panicked keeps still: whoever can make it panic again can do no more
 /// harm than that.
@@ -125,7 +125,7 @@ fn carry(shared: &Arc<Shared>, io: &mut Io, wake: &OwnedFd) {
             match device_is_gone(&error) {
                 true => replace_device(shared, io, &error),
                 // The link is down. The poll would say at once that the device is ready.
-                false => wait(io, &table, wake, Some(AGAIN), false),
+                false => wait(io, &table, wake, Some(RETRY_INTERVAL), false),
             }
         } else if !is_busy {
             wait(io, &table, wake, None, true);
@@ -180,14 +180,14 @@ fn replace_device(shared: &Arc<Shared>, io: &mut Io, error: &io::Error) {
     tracing::error!("the TUN device '{name}' is gone ({error}); making it again");
     let new = shared.ask_for_device();
     while !shared.is_stopping() {
-        match new.recv_timeout(AGAIN) {
+        match new.recv_timeout(RETRY_INTERVAL) {
             Ok((tun, offloads)) => {
                 (io.tun, io.offloads) = (tun, offloads);
                 return;
             }
             Err(RecvTimeoutError::Timeout) => {}
             // Without a keeper the gateway is about to end.
-            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(AGAIN),
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(RETRY_INTERVAL),
         }
     }
 }

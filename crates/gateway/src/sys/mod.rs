@@ -5,8 +5,10 @@
 //! | `tun` | a queue of a TUN device, and which offloads it takes |
 //! | `udp` | UDP sockets with UDP_SEGMENT and UDP_GRO |
 //! | `raw` | raw sockets for plain ESP, with many packets per call |
+//! | `ancillary` | control messages of both kinds of socket |
 //! | `sockaddr` | socket addresses as the kernel reads and writes them |
 
+mod ancillary;
 pub(crate) mod raw;
 pub(crate) mod sockaddr;
 pub(crate) mod tun;

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use arrayvec::ArrayVec;
 
-use super::udp::{Control, Sending, UdpSocket};
+use super::ancillary::Control;
+use super::udp::{Sending, UdpSocket};
 
 /// The most packets that one call brings.
 pub(crate) const MOST_RECEIVED: usize = 32;
@@ -68,7 +69,7 @@ impl RawSocket {
         sending: Sending<'_>,
     ) -> io::Result<usize> {
         let mut control = Control::EMPTY;
-        let used = self.socket.write_control(&mut control, &sending);
+        let used = control.write(self.socket.is_v4(), &sending);
         let packets = bytes.chunks(stride).take(MOST_SENT);
         let mut parts: ArrayVec<libc::iovec, MOST_SENT> = packets
             .map(|packet| libc::iovec {

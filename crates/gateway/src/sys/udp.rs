@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use super::ancillary::Control;
 use super::sockaddr::RawAddress;
 use crate::Error;
 
@@ -45,14 +46,6 @@ pub(crate) struct Sending<'a> {
     /// Bytes of each datagram, where there are more than one.
     pub(crate) segment: Option<u16>,
     pub(crate) traffic_class: u8,
-}
-
-/// Room for control messages, aligned as they must be.
-#[repr(C, align(8))]
-pub(super) struct Control(pub(super) [u8; 128]);
-
-impl Control {
-    pub(super) const EMPTY: Control = Control([0; 128]);
 }
 
 impl UdpSocket {
@@ -236,7 +229,7 @@ impl UdpSocket {
     /// Sends datagrams that stand one behind the other; waits a short time for a full queue.
     pub(crate) fn send(&self, bytes: &[u8], sending: Sending<'_>) -> io::Result<()> {
         let mut control = Control::EMPTY;
-        let used = self.write_control(&mut control, &sending);
+        let used = control.write(self.is_v4, &sending);
         let mut part = libc::iovec {
             iov_base: bytes.as_ptr().cast_mut().cast(),
             iov_len: bytes.len(),
@@ -261,60 +254,9 @@ impl UdpSocket {
         }
     }
 
-    /// Writes the control messages of what is sent; how many bytes they have.
-    pub(super) fn write_control(&self, control: &mut Control, sending: &Sending<'_>) -> usize {
-        let mut used = 0;
-        if let Some(segment) = sending.segment {
-            push(
-                control,
-                &mut used,
-                libc::SOL_UDP,
-                libc::UDP_SEGMENT,
-                segment,
-            );
-        }
-        if sending.traffic_class != 0 {
-            let (level, kind) = match self.is_v4 {
-                true => (libc::IPPROTO_IP, libc::IP_TOS),
-                false => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
-            };
-            let class = libc::c_int::from(sending.traffic_class);
-            push(control, &mut used, level, kind, class);
-        }
-        match sending.from {
-            Some(IpAddr::V4(source)) => {
-                let info = libc::in_pktinfo {
-                    ipi_ifindex: 0,
-                    ipi_spec_dst: libc::in_addr {
-                        s_addr: u32::from_ne_bytes(source.octets()),
-                    },
-                    ipi_addr: libc::in_addr { s_addr: 0 },
-                };
-                push(control, &mut used, libc::IPPROTO_IP, libc::IP_PKTINFO, info);
-            }
-            Some(IpAddr::V6(source)) => {
-                let info = libc::in6_pktinfo {
-                    ipi6_addr: libc::in6_addr {
-                        s6_addr: source.octets(),
-                    },
-                    ipi6_ifindex: 0,
-                };
-                push(
-                    control,
-                    &mut used,
-                    libc::IPPROTO_IPV6,
-                    libc::IPV6_PKTINFO,
-                    info,
-                );
-            }
-            None => {}
-        }
-        used
-    }
-
     /// One read, without waiting. `from` is where the datagrams came from.
     pub(crate) fn receive(&self, buffer: &mut [u8], from: &mut RawAddress) -> io::Result<Received> {
-        let mut control = Control([0; 128]);
+        let mut control = Control::EMPTY;
         let mut part = libc::iovec {
             iov_base: buffer.as_mut_ptr().cast(),
             iov_len: buffer.len(),
@@ -342,35 +284,7 @@ impl UdpSocket {
             to: None,
         };
         // SAFETY: the kernel has filled in the message's control part.
-        let mut header = unsafe { libc::CMSG_FIRSTHDR(&message) };
-        while !header.is_null() {
-            // SAFETY: it is not null, so it is a whole message of the kernel's, whose data is at
-            // least as long as its kind says; the data has no alignment.
-            unsafe {
-                let data = libc::CMSG_DATA(header);
-                match ((*header).cmsg_level, (*header).cmsg_type) {
-                    (libc::SOL_UDP, libc::UDP_GRO) => {
-                        let size = data.cast::<libc::c_int>().read_unaligned();
-                        received.segment = usize::try_from(size).unwrap_or(len);
-                    }
-                    (libc::IPPROTO_IP, libc::IP_TOS) => received.traffic_class = data.read(),
-                    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                        received.traffic_class = data.cast::<libc::c_int>().read_unaligned() as u8;
-                    }
-                    (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                        let info = data.cast::<libc::in_pktinfo>().read_unaligned();
-                        let octets = info.ipi_addr.s_addr.to_ne_bytes();
-                        received.to = Some(Ipv4Addr::from(octets).into());
-                    }
-                    (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
-                        let info = data.cast::<libc::in6_pktinfo>().read_unaligned();
-                        received.to = Some(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
-                    }
-                    _ => {}
-                }
-                header = libc::CMSG_NXTHDR(&message, header);
-            }
-        }
+        unsafe { received.read_control(&message) };
         if received.segment == 0 {
             received.segment = len;
         }
@@ -382,7 +296,7 @@ impl UdpSocket {
     pub(crate) fn take_error(&self) -> Option<Option<SocketAddr>> {
         let mut name = RawAddress::empty();
         let mut bytes = [0u8; 64];
-        let mut control = Control([0; 128]);
+        let mut control = Control::EMPTY;
         let mut part = libc::iovec {
             iov_base: bytes.as_mut_ptr().cast(),
             iov_len: bytes.len(),
@@ -408,30 +322,6 @@ impl AsFd for UdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
-}
-
-/// Adds a control message.
-fn push<T>(
-    control: &mut Control,
-    used: &mut usize,
-    level: libc::c_int,
-    kind: libc::c_int,
-    value: T,
-) {
-    let len = size_of::<T>() as libc::c_uint;
-    // SAFETY: it computes.
-    let (space, whole) = unsafe { (libc::CMSG_SPACE(len), libc::CMSG_LEN(len)) };
-    let room = &mut control.0[*used..][..space as usize];
-    // SAFETY: `room` holds the header and the value; it is aligned, because the whole is and each
-    // message's space is a multiple of the alignment.
-    unsafe {
-        let header: *mut libc::cmsghdr = room.as_mut_ptr().cast();
-        (*header).cmsg_len = whole as _;
-        (*header).cmsg_level = level;
-        (*header).cmsg_type = kind;
-        libc::CMSG_DATA(header).cast::<T>().write_unaligned(value);
-    }
-    *used += space as usize;
 }
 
 /// The MTU of the path to an address, as the system knows it now.

@@ -8,7 +8,10 @@
 mod chart;
 mod chart_section;
 mod html;
+mod mark;
 mod palette;
+mod plot;
+mod scale;
 mod table;
 
 use crate::machine::Machine;

@@ -1,5 +1,5 @@
-//! AES-GCM: messages in pieces, and in `records` what TLS 1.2 and SSH do otherwise. TLS 1.3
-//! needs nothing of its own.
+//! AES-GCM: messages in pieces here, and the records of TLS 1.2 and SSH in `records`. Records of TLS
+//! 1.3 are messages like any other.
 
 mod records;
 
@@ -27,18 +27,18 @@ pub(crate) struct Gcm {
     iv: [u8; LONGEST_IV],
     iv_len: usize,
     stage: Stage,
-    /// Of the message that is open. It stays here from message to message.
+    /// The state of the message that is open. Its memory is used again for the next message.
     state: GcmState,
-    /// How much data the message has had.
+    /// Bytes of data that the message has had.
     data: u64,
     tag: Tag,
-    /// The IV ends with a counter that messages ask for.
+    /// The IV ends with a counter, and a program asks for its next value.
     counts: bool,
-    /// A message was begun under the IV as it stands.
+    /// A message was begun under the present IV.
     used: bool,
-    /// All or part of an IV was made here.
+    /// The IV or a part of it was made by the provider.
     random: bool,
-    /// Additional data of a record of TLS 1.2, when one comes.
+    /// The additional data of the record of TLS 1.2 that comes next.
     tls_aad: Option<[u8; TLS_AAD]>,
     tls_aad_pad: usize,
 }
@@ -46,13 +46,13 @@ pub(crate) struct Gcm {
 /// Where a message is.
 #[derive(Clone, Copy)]
 enum Stage {
-    /// No IV yet.
+    /// There is no IV yet.
     Bare,
-    /// An IV that no message has used.
+    /// There is an IV that no message has used.
     Ready,
-    /// In a message.
+    /// A message is open.
     Open { in_data: bool },
-    /// Ended: its IV must not be used again.
+    /// The message has ended: its IV must not be used again.
     Ended,
 }
 
@@ -67,7 +67,7 @@ impl Gcm {
         Ok(())
     }
 
-    /// The IV is a new one.
+    /// Notes that the IV is a new one.
     fn ready(&mut self) {
         self.stage = Stage::Ready;
         self.used = false;
@@ -77,7 +77,7 @@ impl Gcm {
         &self.iv[..self.iv_len]
     }
 
-    /// Begins a message where there is none.
+    /// Begins a message where none is open.
     fn begin(&mut self) -> Result<(), Reason> {
         if matches!(self.stage, Stage::Open { .. }) {
             return Ok(());
@@ -102,7 +102,7 @@ impl Gcm {
         Ok(())
     }
 
-    /// Additional data, or data.
+    /// Does a piece of additional data or of data.
     fn piece(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         self.begin()?;
         let len = buffers.len();
@@ -133,8 +133,8 @@ impl Gcm {
         Ok(len)
     }
 
-    /// A large piece of data. If that fails the message has ended: some of its keystream may
-    /// have been used.
+    /// Does a large piece of data. If that fails, the message has ended, since some of its keystream
+    /// may have been used.
     #[cold]
     fn shared(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
         self.stage = Stage::Ended;
@@ -209,7 +209,7 @@ impl Context for Gcm {
                 None => self.key = GcmKey::new(key),
             }
         }
-        // What was begun under another key, or the other way, cannot go on.
+        // A message that was begun under another key or in the other direction cannot go on.
         if (turned || key.is_some()) && matches!(self.stage, Stage::Open { .. }) {
             self.stage = Stage::Ended;
         }
@@ -228,7 +228,7 @@ impl Context for Gcm {
 
     fn finish(&mut self, _: Buffers<'_>) -> Result<usize, Reason> {
         if self.tls_aad.take().is_some() {
-            // A record that was announced has no end of its own.
+            // A record whose header was given has no end of its own.
             self.stage = Stage::Ended;
             return Err(Reason::CipherOperationFailed);
         }
@@ -256,7 +256,7 @@ impl Context for Gcm {
             Some(aad) => self.tls_record(&aad, buffers)?,
             None => self.piece(buffers)?,
         };
-        // Of a record too, the length that it had.
+        // This is the length that the program gave, for a record as well.
         Ok(len)
     }
 
@@ -278,7 +278,7 @@ impl Context for Gcm {
             Name::TlsAadPad => param.give_usize(self.tls_aad_pad),
             Name::TlsIvGenerated => {
                 let mut explicit = [0; LONGEST_IV];
-                // Without a size a program asks for all of it.
+                // A program that gives no size asks for the whole IV.
                 let len = match param.data_size {
                     0 => self.iv_len,
                     len => len.min(self.iv_len),
@@ -306,7 +306,7 @@ impl Context for Gcm {
                 }
                 if len != self.iv_len {
                     self.iv_len = len;
-                    // What there was is none of this length.
+                    // The present IV has another length.
                     if !matches!(self.stage, Stage::Bare) {
                         self.stage = Stage::Ended;
                     }
@@ -322,7 +322,7 @@ impl Context for Gcm {
                 }
                 self.fix(param.octets(LONGEST_IV)?)
             }
-            // The message begins here: under another key it does not go on.
+            // The message begins here, so that it cannot go on under another key.
             Name::TlsIvInvocation => {
                 self.invert(param.octets(LONGEST_IV)?)?;
                 self.begin()
@@ -338,7 +338,7 @@ mod tests {
     use crate::registry::SPECS;
     use crate::split::fault;
 
-    /// A large call that failed has used some of the keystream, which nothing may use again.
+    /// A large call that fails has used some of the keystream, and nothing may use that again.
     #[test]
     #[allow(unsafe_code)]
     fn a_message_of_which_a_piece_failed_has_ended() {

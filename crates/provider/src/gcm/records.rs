@@ -1,5 +1,5 @@
-//! Records of TLS 1.2 (RFC 5288) in one call, and IVs that end with a counter: programs that
-//! talk TLS or SSH give the first, and take the next from the context.
+//! Records of TLS 1.2 (RFC 5288) in one call, and IVs that end with a counter. Programs that speak
+//! TLS or SSH give the first IV, and the context counts on from it.
 
 use cipherlane_kernels::gcm::{self, GcmState};
 use cipherlane_kernels::job::{AeadJob, Direction};
@@ -14,17 +14,17 @@ use crate::error::Reason;
 
 /// The part of the IV that a record of TLS 1.2 carries.
 const EXPLICIT: usize = 8;
-/// The least that the records of a connection have in common of their IVs.
+/// The fewest bytes that the IVs of a connection's records have in common.
 const FIXED: usize = 4;
 
 impl Gcm {
-    /// A record of TLS 1.2, in place: `explicit IV | data | tag`.
+    /// Does a record of TLS 1.2 in place: `explicit IV | data | tag`.
     pub(super) fn tls_record(
         &mut self,
         aad: &[u8; TLS_AAD],
         mut buffers: Buffers<'_>,
     ) -> Result<usize, Reason> {
-        // Whatever becomes of it, no message goes on under its IV.
+        // Whether the record is good or not, no message goes on under its IV.
         self.stage = Stage::Ended;
         let len = buffers.len();
         if !buffers.is_in_place() || len < EXPLICIT + TAG {
@@ -54,7 +54,7 @@ impl Gcm {
         }
     }
 
-    /// A whole message under the IV as it stands: its tag.
+    /// Does a whole message under the present IV, and returns its tag.
     fn whole(&self, aad: &[u8], data: InOutBuf<'_, '_, u8>) -> Result<[u8; TAG], Reason> {
         let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
         let Ok(nonce) = <[u8; 12]>::try_from(self.nonce()) else {
@@ -82,7 +82,7 @@ impl Gcm {
 
     /// The end of the IV for the next record.
     pub(super) fn generated(&self, explicit: &mut [u8]) -> Result<(), Reason> {
-        // Two messages under one IV would tell each other's data, and the hash key.
+        // Two messages under one IV would give away each other's data, and the hash key.
         if self.used && self.direction == Direction::Encrypt {
             return Err(Reason::NoIvSet);
         }
@@ -105,7 +105,7 @@ impl Gcm {
         self.used = false;
     }
 
-    /// Takes the end of the IV from a record.
+    /// Takes over the end of the IV that a record carries.
     pub(super) fn invert(&mut self, explicit: &[u8]) -> Result<(), Reason> {
         let start = self.iv_len.checked_sub(explicit.len());
         let counts = self.counts && self.key.is_some() && self.direction == Direction::Decrypt;
@@ -115,15 +115,15 @@ impl Gcm {
         Ok(())
     }
 
-    /// Takes the IV that the next record counts on from, as OpenSSH gives it.
+    /// Sets the IV of the next record, from which later ones are counted, as OpenSSH gives it.
     pub(super) fn restore(&mut self, iv: &[u8]) {
         self.iv[..iv.len()].copy_from_slice(iv);
         self.counts = true;
         self.ready();
     }
 
-    /// Takes the part of the IV that all records have; when encrypting, the rest of the first
-    /// one's IV is random.
+    /// Sets the part of the IV that all records have in common. When encrypting, the rest of the first
+    /// record's IV is random.
     pub(super) fn fix(&mut self, fixed: &[u8]) -> Result<(), Reason> {
         let counter = self.iv_len.checked_sub(fixed.len());
         if fixed.len() < FIXED || counter.is_none_or(|counter| counter < EXPLICIT) {
@@ -140,7 +140,7 @@ impl Gcm {
         Ok(())
     }
 
-    /// Notes a record's header, with the length of the data alone.
+    /// Keeps a record's header, with the length of the data alone.
     pub(super) fn announce(&mut self, header: &[u8]) -> Result<(), Reason> {
         let around = match self.direction {
             Direction::Encrypt => EXPLICIT,

@@ -1,6 +1,6 @@
-//! AEADs in a pipeline. The first data of a message is done as if it were all of it, with its
-//! additional data, in one batch with the other messages; mostly it is. A message that goes
-//! on does so by itself, from where it stood.
+//! AEADs in a pipeline. The first piece of data of a message mostly is all of its data. So the first
+//! piece is done as a whole message with its additional data, in one batch with the other messages.
+//! A message that has more pieces goes on by itself, from the state after the first piece.
 
 use arrayvec::ArrayVec;
 use cipherlane_kernels::job::{AeadJob, Direction};
@@ -16,41 +16,42 @@ use crate::ffi::Param;
 use crate::params::Name;
 use crate::spec::Spec;
 
-/// Bytes of the nonce of a message that is done whole.
+/// Bytes of the nonce of a message that is done as a whole.
 pub(super) const NONCE: usize = 12;
-/// Additional data is kept until the data comes, unless it is longer than this.
+/// The most bytes of additional data that are kept until the data comes.
 const MAX_AAD: usize = 4096;
 
 /// An AEAD: its kernels for whole messages and for pieces, and the way from one to the other.
 pub(crate) trait Aead: Clone + 'static {
     type Key: Clone;
     type State: Clone;
-    /// What is kept of data that was done whole, in case that the message goes on.
+    /// What is kept of a first piece, in case that the message goes on.
     type KeptInput: Clone + Default;
-    /// What serves all messages that go on in one call, once it is made.
+    /// What all messages that go on in one call share. It is made once per call.
     type Help: Default;
 
     /// The most data under one IV.
     const LONGEST: u64;
-    /// The most first data that is done as if it were all.
+    /// The most bytes of a first piece that is done as a whole message.
     const LONGEST_WHOLE: usize;
 
     fn takes_iv(len: usize) -> bool;
     fn key(bytes: &[u8]) -> Option<Self::Key>;
     fn rekey(key: &mut Self::Key, bytes: &[u8]) -> Option<()>;
 
-    /// Whole messages; tags are computed whichever way data goes.
+    /// Does whole messages, and computes their tags in both directions.
     fn crypt(direction: Direction, jobs: &mut [AeadJob<'_, Self::Key>]);
-    /// Notes what is needed of the input of a message done whole, before that is overwritten.
+    /// Keeps what a message that goes on needs of the input of its first piece, before the input is
+    /// overwritten.
     fn keep(kept: &mut Self::KeptInput, input: &[u8]);
-    /// What was kept is needed no more.
+    /// Lets go of what was kept.
     fn discard(kept: &mut Self::KeptInput);
 
     fn begin(direction: Direction, key: &Self::Key, iv: &[u8]) -> Self::State;
     fn aad(state: &mut Self::State, key: &Self::Key, aad: &[u8]);
     fn update(state: &mut Self::State, key: &Self::Key, data: InOutBuf<'_, '_, u8>);
     fn finish(state: Self::State, key: &Self::Key) -> [u8; TAG];
-    /// The state behind data that was done whole.
+    /// The state after a first piece that was done as a whole message.
     fn continue_message(
         direction: Direction,
         key: &Self::Key,
@@ -59,7 +60,7 @@ pub(crate) trait Aead: Clone + 'static {
     ) -> Self::State;
 }
 
-/// A message of which the first data was done as if it were all.
+/// A message whose first piece was done as a whole message.
 pub(crate) struct Whole<'a, K> {
     pub(super) nonce: &'a [u8; NONCE],
     pub(super) aad: &'a [u8],
@@ -82,9 +83,9 @@ struct Pipe<A: Aead> {
     nonce: [u8; NONCE],
     aad: Vec<u8>,
     kept: A::KeptInput,
-    /// How much data the message has had.
+    /// Bytes of data that the message has had.
     data: u64,
-    /// Encrypting: the tag of the message. Decrypting: the one it should have.
+    /// When encrypting, the tag of the message; when decrypting, the tag that it should have.
     tag: [u8; TAG],
     tag_len: usize,
 }
@@ -94,13 +95,13 @@ struct Pipe<A: Aead> {
 // It lives in a vector that is allocated once, and both ends are common.
 #[allow(clippy::large_enum_variant)]
 enum Stage<S> {
-    /// Before its data.
+    /// No data has come yet.
     Open,
-    /// All data so far was done as if it were the whole message, with this tag.
+    /// The first piece was done as a whole message, which has this tag.
     Whole([u8; TAG]),
-    /// It came in pieces.
+    /// Several pieces have come.
     Stream(S),
-    /// Ended: its IV must not be used again.
+    /// The message has ended: its IV must not be used again.
     Ended,
 }
 
@@ -153,14 +154,14 @@ impl<A: Aead> Pipe<A> {
         }
     }
 
-    /// A state behind the additional data.
+    /// The state after the additional data.
     fn opened(&self, direction: Direction, key: &A::Key) -> A::State {
         let mut state = A::begin(direction, key, &self.nonce);
         A::aad(&mut state, key, &self.aad);
         state
     }
 
-    /// Goes on by itself.
+    /// Does the next piece of a message that goes on by itself.
     fn stream(
         &mut self,
         direction: Direction,
@@ -194,7 +195,7 @@ impl<A: Aead> Pipe<A> {
 
 impl<A: Aead> Drop for Pipe<A> {
     fn drop(&mut self) {
-        // States wipe themselves; a computed tag of a refused message is a secret.
+        // States wipe themselves. The right tag of a refused message is a secret too.
         self.tag.zeroize();
         A::discard(&mut self.kept);
         if let Stage::Whole(tag) = &mut self.stage {
@@ -223,7 +224,7 @@ impl<A: Aead> Pipes for AeadPipes<A> {
         key: Option<&[u8]>,
         ivs: &[&[u8]],
     ) -> Result<(), Reason> {
-        // What was begun cannot go on, whether this succeeds or not.
+        // Messages that were begun before cannot go on, whether this succeeds or not.
         self.pipes
             .iter_mut()
             .for_each(|pipe| pipe.stage = Stage::Ended);
@@ -313,7 +314,7 @@ impl<A: Aead> Pipes for AeadPipes<A> {
                 return Err(Reason::InvalidTag);
             }
         }
-        // Those that never had data.
+        // Messages that never had data.
         let mut tags = [[0; TAG]; MAX_PIPES];
         let mut jobs = ArrayVec::<_, MAX_PIPES>::new();
         let open = |pipe: &&Pipe<A>| matches!(pipe.stage, Stage::Open);
@@ -343,7 +344,7 @@ impl<A: Aead> Pipes for AeadPipes<A> {
             match self.direction {
                 Direction::Encrypt => (pipe.tag, pipe.tag_len) = (found, TAG),
                 Direction::Decrypt => {
-                    // A tag serves one message.
+                    // A tag that was set is for one message.
                     let len = std::mem::take(&mut pipe.tag_len);
                     right &= found[..len].ct_eq(&pipe.tag[..len]);
                     found.zeroize();

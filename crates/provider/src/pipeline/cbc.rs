@@ -1,4 +1,4 @@
-//! AES-CBC in a pipeline: chains of their own, which fill the lanes when they encrypt too.
+//! AES-CBC in a pipeline. Each message is a chain of its own, so that encryption fills the lanes too.
 
 use arrayvec::ArrayVec;
 use cipherlane_kernels::aes::AesKey;
@@ -27,7 +27,7 @@ pub(crate) struct CbcPipes {
 #[derive(Clone, Default, Zeroize, ZeroizeOnDrop)]
 struct Pipe {
     iv: [u8; BLOCK],
-    /// Input that is not a block yet, or, decrypting, a block that may be the last.
+    /// Input that is not a whole block yet; when decrypting, also a block that may be the last.
     held: [u8; BLOCK],
     held_len: usize,
 }
@@ -60,7 +60,7 @@ fn crypt(direction: Direction, jobs: &mut Jobs<'_>) {
     }
 }
 
-/// The blocks held by those pipes that `goes` names go through the cipher where they are.
+/// Encrypts or decrypts the held blocks of those pipes that `goes` names, where they are.
 fn crypt_held(
     direction: Direction,
     key: &AesKey,
@@ -84,10 +84,10 @@ fn crypt_held(
 }
 
 impl CbcPipes {
-    /// How much of what a pipe has and is given comes out now.
+    /// The bytes that a pipe writes now, of those that it holds and of those that it is given.
     fn whole(&self, pipe: &Pipe, len: usize) -> usize {
         let whole = (pipe.held_len + len) / BLOCK * BLOCK;
-        // The last block of a padded message is only known at its end.
+        // Which block of a padded message is the last is known only at the end of the message.
         let may_be_last = self.direction == Direction::Decrypt && self.pad;
         match may_be_last && whole == pipe.held_len + len {
             true => whole.saturating_sub(BLOCK),
@@ -117,7 +117,7 @@ impl Pipes for CbcPipes {
         key: Option<&[u8]>,
         ivs: &[&[u8]],
     ) -> Result<(), Reason> {
-        // What was begun cannot go on, whether this succeeds or not.
+        // Messages that were begun before cannot go on, whether this succeeds or not.
         self.pipes.clear();
         if let Some(key) = key {
             self.spec.fits(key)?;
@@ -144,8 +144,8 @@ impl Pipes for CbcPipes {
             piece.need_room(*written)?;
         }
         let (direction, key) = (self.direction, self.key.as_ref().ok_or(Reason::NoKeySet)?);
-        // What is held afterwards is read before anything is written: a message in place
-        // whose first block was begun before writes ahead of what it reads.
+        // Input that will be held is read before anything is written: where a message is in place and
+        // a part of its first block is held already, the output is ahead of the input.
         let mut tails = [Tail::default(); MAX_PIPES];
         for (i, (pipe, piece)) in self.pipes.iter_mut().zip(&mut *pieces).enumerate() {
             let rest = pipe.held_len + piece.len() - written[i];
@@ -158,7 +158,7 @@ impl Pipes for CbcPipes {
             piece.take_last(rest, &mut tails[i].bytes);
             piece.settle()?;
         }
-        // First the blocks that were begun before.
+        // The blocks of which a part was held come first.
         let mut completed = [false; MAX_PIPES];
         for (i, (pipe, piece)) in self.pipes.iter_mut().zip(&mut *pieces).enumerate() {
             completed[i] = pipe.held_len > 0 && written[i] > 0;
@@ -204,7 +204,7 @@ impl Pipes for CbcPipes {
         let (direction, key) = (self.direction, self.key.as_ref().ok_or(Reason::NoKeySet)?);
         let (encrypts, pad) = (direction == Direction::Encrypt, self.pad);
         let held = |pipe: &Pipe| pipe.held_len;
-        // What goes out is a whole block or none; only encryption makes one up.
+        // The output is a whole block or nothing; only encryption adds padding.
         let wrong = |held: usize| match (encrypts, pad) {
             (true, true) => false,
             (false, true) => held < BLOCK,
@@ -226,7 +226,7 @@ impl Pipes for CbcPipes {
             }
         }
         crypt_held(direction, key, &mut self.pipes, |i| goes[i]);
-        // Nothing of any message goes out where the padding of one is wrong.
+        // Where the padding of one message is wrong, no message writes anything.
         let mut lens = [0; MAX_PIPES];
         let mut right = true;
         for (i, pipe) in self.pipes.iter().enumerate().filter(|&(i, _)| goes[i]) {

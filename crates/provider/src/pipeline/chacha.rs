@@ -1,5 +1,5 @@
-//! ChaCha20-Poly1305 in a pipeline. Its tag does not tell how the MAC stood, so the first data
-//! of a message is kept, where it is short; a message that goes on is done again from there.
+//! ChaCha20-Poly1305 in a pipeline. The state of the MAC cannot be found from the tag. So a copy of a
+//! short first piece is kept, and a message that goes on does that piece again.
 
 use cipherlane_kernels::chacha::{self, ChaChaKey, ChaChaState};
 use cipherlane_kernels::job::{AeadJob, Direction};
@@ -9,7 +9,8 @@ use zeroize::optimization_barrier;
 use super::aead::{Aead, NONCE, Whole};
 use crate::aead::TAG;
 
-/// More fills the lanes by itself, and is not worth a copy.
+/// The most bytes of a first piece that is done as a whole message. A longer piece fills the lanes by
+/// itself, and a copy of it would cost more than it saves.
 const LONGEST_WHOLE: usize = 4096;
 
 #[derive(Clone)]
@@ -46,13 +47,13 @@ impl Aead for ChaCha {
     }
 
     fn keep(kept: &mut Vec<u8>, input: &[u8]) {
-        // Growing in steps would leave copies behind.
+        // A vector that grows in steps would leave copies behind.
         kept.reserve_exact(LONGEST_WHOLE);
         kept.extend_from_slice(input);
     }
 
-    /// It may be plaintext. It is wiped in wide stores: byte by byte would take longer than
-    /// the cipher.
+    /// Wipes the copy, which may be plaintext, by wide stores: wiping it byte by byte would take longer
+    /// than the cipher.
     fn discard(kept: &mut Vec<u8>) {
         kept.fill(0);
         optimization_barrier(&kept[..]);

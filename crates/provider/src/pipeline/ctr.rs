@@ -20,7 +20,7 @@ pub(crate) struct CtrPipes {
     pipes: Vec<Pipe>,
 }
 
-/// A message: the counter of its next block, of which `used` bytes are used already.
+/// A message: the counter of its next block, and the bytes of that block's keystream that are used.
 #[derive(Clone, Copy)]
 struct Pipe {
     counter: [u8; BLOCK],
@@ -29,7 +29,7 @@ struct Pipe {
 
 type Jobs<'a> = ArrayVec<CipherJob<'a, AesKey>, MAX_PIPES>;
 
-/// Pieces that begin inside a block: the rest of it.
+/// Does the rest of a block that earlier pieces have begun.
 fn complete(key: &AesKey, pipes: &mut [Pipe], pieces: &mut [Buffers<'_>]) -> Result<(), Reason> {
     let mut keystreams = [[0; BLOCK]; MAX_PIPES];
     let mut jobs = Jobs::new();
@@ -73,7 +73,7 @@ impl Pipes for CtrPipes {
     }
 
     fn begin(&mut self, _: Direction, key: Option<&[u8]>, ivs: &[&[u8]]) -> Result<(), Reason> {
-        // What was begun cannot go on, whether this succeeds or not.
+        // Messages that were begun before cannot go on, whether this succeeds or not.
         self.pipes.clear();
         if let Some(key) = key {
             self.spec.fits(key)?;
@@ -118,7 +118,7 @@ impl Pipes for CtrPipes {
         }
         ctr::apply(&mut jobs);
         for (job, pipe) in jobs.iter().zip(&mut begun) {
-            // A part of a block uses up its counter; the rest of the block is yet to come.
+            // A part of a block uses up its counter; the rest of its keystream is for the next piece.
             pipe.counter = match pipe.used {
                 0 => job.iv,
                 _ => ctr::counter_add(&job.iv, u128::MAX),

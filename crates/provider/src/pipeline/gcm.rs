@@ -1,5 +1,5 @@
-//! AES-GCM in a pipeline. A message that goes on is taken up by undoing the last steps of
-//! GHASH.
+//! AES-GCM in a pipeline. For a message that goes on, the last steps of GHASH are undone: they give
+//! the state after the first piece from its tag.
 
 use cipherlane_kernels::gcm::{self, Done, GcmKey, GcmState, InverseHashKey};
 use cipherlane_kernels::job::{AeadJob, Direction};
@@ -16,7 +16,7 @@ pub(crate) struct Gcm;
 impl Aead for Gcm {
     type Key = GcmKey;
     type State = GcmState;
-    /// The tag tells all.
+    /// Nothing is kept, since the tag is enough.
     type KeptInput = ();
     type Help = Option<InverseHashKey>;
 

@@ -1,11 +1,11 @@
-//! Cipher pipelines of OpenSSL 3.5: up to 32 messages under one key in one call, which is
-//! one batch for the lanes. Older releases do not ask for these functions.
+//! Cipher pipelines of OpenSSL 3.5: up to 32 messages under one key in one call, which the kernels do
+//! as one batch. Older releases do not ask for these functions.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `mod.rs` | the C functions, over a trait; a context with and without a pipeline |
 //! | `cbc`, `ctr`, `aead` | that trait for each mode |
-//! | `gcm`, `chacha` | what `aead` is over |
+//! | `gcm`, `chacha` | the two AEADs, over which `aead` is generic |
 
 mod aead;
 mod cbc;
@@ -38,18 +38,18 @@ pub(crate) type ChaChaPipes = aead::AeadPipes<chacha::ChaCha>;
 /// The most messages of a pipeline (evp.h, `EVP_MAX_PIPES`).
 const MAX_PIPES: usize = 32;
 
-/// Bytes that a call may write beyond what it reads, where it does not say how much room
-/// there is: a block, as EVP promises for a single message.
+/// Bytes that a call may write beyond the bytes that it reads, where the program does not say how
+/// much room there is: a block, as EVP promises for a single message.
 const BEYOND: usize = 16;
 
 /// The messages of a pipeline, in the order of OpenSSL's calls.
 pub(crate) trait Pipes: Clone {
     fn new(spec: &'static Spec) -> Self;
 
-    /// Messages begun.
+    /// The number of messages that were begun.
     fn len(&self) -> usize;
 
-    /// Begins as many messages as there are IVs. Without a key it is the one from before.
+    /// Begins as many messages as there are IVs. Where no key is given, the last one stays.
     fn begin(
         &mut self,
         direction: Direction,
@@ -57,14 +57,14 @@ pub(crate) trait Pipes: Clone {
         ivs: &[&[u8]],
     ) -> Result<(), Reason>;
 
-    /// The next piece of each message; gives the bytes of each output. Where one is refused
-    /// none is begun.
+    /// Does the next piece of each message, and returns the bytes of each output. Where one piece is
+    /// refused, no piece is done.
     fn update(&mut self, pieces: &mut [Buffers<'_>], written: &mut [usize]) -> Result<(), Reason>;
 
-    /// Ends every message; gives the bytes of each output.
+    /// Ends every message, and returns the bytes of each output.
     fn finish(&mut self, pieces: &mut [Buffers<'_>], written: &mut [usize]) -> Result<(), Reason>;
 
-    /// A parameter of the pipeline alone.
+    /// Sets a parameter that only pipelines have.
     fn get(&self, _: Name, _: &mut Param) -> Result<(), Reason> {
         Ok(())
     }
@@ -312,7 +312,7 @@ unsafe fn element<T>(array: *const T, i: usize) -> Option<T> {
     (!array.is_null()).then(|| unsafe { array.add(i).read() })
 }
 
-/// The part of a dispatch table that makes a pipeline of a context.
+/// The functions of a dispatch table by which a context becomes a pipeline.
 const fn functions<C: Context, P: Pipes>() -> [Dispatch; 4] {
     // SAFETY: OpenSSL calls each by its number as the type that it has.
     unsafe {

@@ -1,42 +1,45 @@
-//! What large calls of a cipher cost, alone and shared, and which way the next one takes.
+//! What large calls of a cipher cost alone and shared with workers, and which way the next call
+//! takes.
 //!
-//! A call that is shared leaves some of its data in another core's cache, where the next one
-//! finds it: neither way shows what it is worth in turn with the other. So calls go one way
-//! for a while, of which the first tell nothing. Sharing is kept up while its mean, in which
-//! every interruption of a worker counts, is well below the time alone. Where it is not,
-//! calls go alone, four times as many each time before sharing is tried again, and at least
-//! until what the trial cost is a hundredth of what they took.
+//! A call that is shared leaves some of its data in the cache of another core, where the next call
+//! finds the data. So calls that take both ways by turns show the worth of neither way. Instead,
+//! calls take one way for a while, and the first calls after a change do not count. Calls are
+//! shared for as long as their mean time is well below the time of a call alone; interruptions of
+//! a worker count in that mean. When the mean is not below, calls go alone for a pause before
+//! sharing is tried again. Each pause has four times as many calls as the pause before, and lasts
+//! at least until the loss by the trial is a hundredth of the time of these calls.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use cipherlane_kernels::job::Direction;
 
-/// Classes of lengths: 512 KiB, 1 MiB, and so on; the last has all that are longer.
+/// Classes of lengths: 512 KiB, 1 MiB, and so on. The last class has all longer calls.
 const CLASSES: usize = 8;
 const FIRST_CLASS: u32 = 19;
 
-/// The first calls of a way that tell nothing.
-const UNTOLD: u32 = 2;
-/// Then this number of calls tells whether to go on sharing, or refreshes what is known of going
-/// alone.
-const TRIAL: u32 = 4;
-/// Shared calls over which the mean is taken from then on.
-const WINDOW: u32 = 64;
-/// Windows until the time alone is looked at again.
-const WINDOWS: u32 = 16;
-/// Calls that go alone after sharing has failed: at first, and at most...
-const REST: u32 = 128;
-const LONGEST_REST: u32 = 1 << 15;
-/// ...unless the trial cost more than one part in this number of their time.
-const LOSS: u64 = 100;
+/// The first calls after a change of the way, which do not count.
+const UNCOUNTED_CALLS: u32 = 2;
+/// This number of calls then decides whether calls are shared further, or measures a call alone
+/// again.
+const TRIAL_CALLS: u32 = 4;
+/// Later, the mean is taken over this number of shared calls, which are a window.
+const WINDOW_CALLS: u32 = 64;
+/// Windows of shared calls before some calls go alone, to measure that time again.
+const WINDOWS_BEFORE_ALONE: u32 = 16;
+/// Calls that go alone after sharing has failed for the first time.
+const FIRST_PAUSE: u32 = 128;
+/// The most calls that go alone then, unless the trial lost a lot of time.
+const LONGEST_PAUSE: u32 = 1 << 15;
+/// After a trial that lost time, calls go alone for at least this many times the loss.
+const TIME_PER_LOSS: u64 = 100;
 
-/// In a mean a call counts as at most this number of times as long as alone.
-const MAX_AT_ONCE: u64 = 16;
+/// A shared call counts in the mean as at most this many times the time of a call alone.
+const MAX_RATIO: u64 = 16;
 
-/// Sharing must take less than this percentage of the time alone: it takes processor time
-/// from others.
-const WORTHWHILE: u64 = 95;
+/// A shared call must take less than this percentage of the time of a call alone, since sharing
+/// takes processor time from other programs.
+const WORTHWHILE_PERCENT: u64 = 95;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
@@ -44,29 +47,29 @@ pub(super) enum Way {
     Shared,
 }
 
-/// For one cipher; by direction and class of length.
-pub(crate) struct Ledger([[Mutex<Entry>; CLASSES]; 2]);
+/// The costs of one cipher, by direction and class of length.
+pub(crate) struct Ledger([[Mutex<Costs>; CLASSES]; 2]);
 
 impl Ledger {
     pub(crate) const fn new() -> Ledger {
-        Ledger([const { [const { Mutex::new(Entry::new()) }; CLASSES] }; 2])
+        Ledger([const { [const { Mutex::new(Costs::new()) }; CLASSES] }; 2])
     }
 
-    /// The way that a call with `len` bytes takes, which begins now.
+    /// Chooses the way of a call with `len` bytes, which begins now.
     pub(super) fn turn(&self, direction: Direction, len: usize) -> Turn<'_> {
         let class = len.max(1).ilog2().saturating_sub(FIRST_CLASS) as usize;
-        let entry = &self.0[direction as usize][class.min(CLASSES - 1)];
-        let (way, told, alone) = match open(entry) {
-            Some(mut entry) => {
-                let (way, told) = entry.next();
-                (way, told, entry.alone)
+        let costs = &self.0[direction as usize][class.min(CLASSES - 1)];
+        let (way, counts, alone) = match open(costs) {
+            Some(mut costs) => {
+                let (way, counts) = costs.next();
+                (way, counts, costs.alone)
             }
             None => (Way::Alone, false, 0),
         };
         Turn {
-            entry,
+            costs,
             way,
-            told,
+            counts,
             alone,
             len,
             began: Instant::now(),
@@ -74,115 +77,129 @@ impl Ledger {
     }
 }
 
-/// An entry, unless another thread has it: that may be one of a parent process, which will
-/// never give it back.
-fn open(entry: &Mutex<Entry>) -> Option<MutexGuard<'_, Entry>> {
-    entry.try_lock().ok()
+/// The costs, unless another thread has locked them. That thread may belong to the parent process,
+/// and then it never unlocks them in this process.
+fn open(costs: &Mutex<Costs>) -> Option<MutexGuard<'_, Costs>> {
+    costs.try_lock().ok()
 }
 
-/// Times are in picoseconds for 1 KiB.
-struct Entry {
+/// What is known of calls of one class. Times are in picoseconds per KiB.
+struct Costs {
     way: Way,
-    /// Calls that went this way since the other.
+    /// Calls that have taken this way since the last change.
     calls: u32,
-    /// After this number of calls it is the other way's turn.
-    turn: u32,
-    /// What a call takes alone; 0 before that is known.
+    /// The number of calls after which the way changes.
+    turn_after: u32,
+    /// The time of a call alone; 0 while it is not known.
     alone: u64,
-    /// Shared calls of this window, and the sum of their times.
-    seen: u32,
-    sum: u64,
+    /// Shared calls of this window that count, and the sum of their times.
+    shared_calls: u32,
+    shared_time: u64,
+    /// Windows of shared calls since the last change.
     windows: u32,
-    /// What the trial took beyond the time alone.
-    lost: u64,
-    rest: u32,
+    /// The time that the trial has taken beyond that of the same calls alone.
+    trial_loss: u64,
+    /// Calls that go alone after sharing has failed the next time.
+    pause: u32,
 }
 
-impl Entry {
-    const fn new() -> Entry {
-        Entry {
+impl Costs {
+    const fn new() -> Costs {
+        Costs {
             way: Way::Alone,
             calls: 0,
-            turn: UNTOLD + TRIAL,
+            turn_after: UNCOUNTED_CALLS + TRIAL_CALLS,
             alone: 0,
-            seen: 0,
-            sum: 0,
+            shared_calls: 0,
+            shared_time: 0,
             windows: 0,
-            lost: 0,
-            rest: REST,
+            trial_loss: 0,
+            pause: FIRST_PAUSE,
         }
     }
 
-    /// The way of the next call, and whether it will tell anything.
+    /// The way of the next call, and whether the call counts.
     fn next(&mut self) -> (Way, bool) {
-        if self.way == Way::Alone && self.calls >= self.turn && self.alone > 0 {
+        if self.way == Way::Alone && self.calls >= self.turn_after && self.alone > 0 {
             (self.way, self.calls) = (Way::Shared, 0);
-            (self.seen, self.sum, self.windows, self.lost) = (0, 0, 0, 0);
+            (
+                self.shared_calls,
+                self.shared_time,
+                self.windows,
+                self.trial_loss,
+            ) = (0, 0, 0, 0);
         }
         self.calls = self.calls.saturating_add(1);
-        (self.way, self.calls > UNTOLD)
+        (self.way, self.calls > UNCOUNTED_CALLS)
     }
 
     fn go_alone(&mut self, calls: u32) {
-        (self.way, self.calls, self.turn) = (Way::Alone, 0, calls);
+        (self.way, self.calls, self.turn_after) = (Way::Alone, 0, calls);
     }
 
-    /// Notes how long a call took that went this way, and whether that tells something.
-    fn learn(&mut self, way: Way, told: bool, time: u64) {
+    /// Notes how long a call took.
+    fn learn(&mut self, way: Way, counts: bool, time: u64) {
         match way {
-            // One that began before the way was changed tells nothing.
+            // The call began before the way changed.
             _ if way != self.way => {}
-            Way::Shared => self.learn_shared(told, time),
-            Way::Alone if !told => {}
+            Way::Shared => self.learn_shared(counts, time),
+            Way::Alone if !counts => {}
             Way::Alone if self.alone == 0 => self.alone = time.max(1),
-            // Faster is believed sooner: one that was interrupted is no measure of what going
-            // alone is worth.
+            // A faster call counts for more, since a slower one may have been interrupted.
             Way::Alone if time < self.alone => self.alone = ((self.alone + time) / 2).max(1),
             Way::Alone => self.alone += (time - self.alone).min(self.alone) / 8,
         }
     }
 
-    fn learn_shared(&mut self, told: bool, time: u64) {
-        let on_trial = self.windows == 0 && self.seen < TRIAL;
+    fn learn_shared(&mut self, counts: bool, time: u64) {
+        let on_trial = self.windows == 0 && self.shared_calls < TRIAL_CALLS;
         if on_trial {
-            self.lost = self.lost.saturating_add(time.saturating_sub(self.alone));
+            self.trial_loss = self
+                .trial_loss
+                .saturating_add(time.saturating_sub(self.alone));
         }
-        // What is hopeless is seen at once, but the workers may have been started just now.
+        // One call shows that sharing is hopeless, but not the first: the workers may just have
+        // been started.
         if on_trial && time > 2 * self.alone && self.calls > 1 {
             return self.fail();
         }
-        if !told {
+        if !counts {
             return;
         }
-        self.seen += 1;
-        // One long stop is chance, and befalls callers alone as well.
-        self.sum += time.min(MAX_AT_ONCE * self.alone);
-        let worthwhile = self.sum * 100 < self.alone * u64::from(self.seen) * WORTHWHILE;
-        if (self.seen == WINDOW || on_trial && self.seen == TRIAL) && !worthwhile {
+        self.shared_calls += 1;
+        // A single long interruption is chance, and happens to calls alone as well.
+        self.shared_time += time.min(MAX_RATIO * self.alone);
+        let worthwhile =
+            self.shared_time * 100 < self.alone * u64::from(self.shared_calls) * WORTHWHILE_PERCENT;
+        if (self.shared_calls == WINDOW_CALLS || on_trial && self.shared_calls == TRIAL_CALLS)
+            && !worthwhile
+        {
             self.fail();
-        } else if self.seen == WINDOW {
-            (self.seen, self.sum) = (0, 0);
+        } else if self.shared_calls == WINDOW_CALLS {
+            (self.shared_calls, self.shared_time) = (0, 0);
             self.windows += 1;
-            self.rest = REST;
-            if self.windows == WINDOWS {
-                self.go_alone(UNTOLD + TRIAL);
+            self.pause = FIRST_PAUSE;
+            if self.windows == WINDOWS_BEFORE_ALONE {
+                self.go_alone(UNCOUNTED_CALLS + TRIAL_CALLS);
             }
         }
     }
 
     fn fail(&mut self) {
-        let window = self.sum.saturating_sub(self.alone * u64::from(self.seen));
-        let dear = self.lost.max(window).saturating_mul(LOSS) / self.alone.max(1);
-        self.go_alone(self.rest.max(dear.try_into().unwrap_or(u32::MAX)));
-        self.rest = (self.rest * 4).min(LONGEST_REST);
+        let window = self
+            .shared_time
+            .saturating_sub(self.alone * u64::from(self.shared_calls));
+        let dear = self.trial_loss.max(window).saturating_mul(TIME_PER_LOSS) / self.alone.max(1);
+        self.go_alone(self.pause.max(dear.try_into().unwrap_or(u32::MAX)));
+        self.pause = (self.pause * 4).min(LONGEST_PAUSE);
     }
 }
 
-/// One call.
+/// A call under way, which [`Turn::end`] measures.
 pub(super) struct Turn<'l> {
-    entry: &'l Mutex<Entry>,
+    costs: &'l Mutex<Costs>,
     way: Way,
-    told: bool,
+    counts: bool,
     alone: u64,
     len: usize,
     began: Instant,
@@ -193,24 +210,24 @@ impl Turn<'_> {
         self.way
     }
 
-    /// About what the call takes alone, in nanoseconds.
+    /// The time that the call would take alone, in nanoseconds, by estimate.
     pub(super) fn alone_ns(&self) -> u64 {
         self.alone * (self.len as u64 / 1024) / 1000
     }
 
-    /// The call is over.
+    /// Notes that the call is over.
     pub(super) fn end(self) {
-        if let Some(mut entry) = open(self.entry) {
+        if let Some(mut costs) = open(self.costs) {
             let took = self.began.elapsed();
-            entry.learn(self.way, self.told, pace(took, self.len));
+            costs.learn(self.way, self.counts, pace(took, self.len));
         }
     }
 }
 
-/// Picoseconds for 1 KiB.
+/// Picoseconds per KiB.
 fn pace(took: Duration, len: usize) -> u64 {
     let pace = took.as_nanos() * 1000 * 1024 / len.max(1) as u128;
-    // A second a KiB is long enough.
+    // No call is assumed to take longer than a second per KiB.
     pace.min(1_000_000_000_000) as u64
 }
 
@@ -222,14 +239,14 @@ mod tests {
 
     /// Makes calls, each of which takes the time that `time` gives for its number and way. Returns
     /// the number of shared calls, and the time of all calls.
-    fn run(entry: &mut Entry, calls: u64, time: impl Fn(u64, Way) -> u64) -> (u64, u64) {
+    fn run(costs: &mut Costs, calls: u64, time: impl Fn(u64, Way) -> u64) -> (u64, u64) {
         let (mut shared, mut sum) = (0, 0);
         for call in 0..calls {
-            let (way, told) = entry.next();
+            let (way, counts) = costs.next();
             let time = time(call, way);
             shared += way as u64;
             sum += time;
-            entry.learn(way, told, time);
+            costs.learn(way, counts, time);
         }
         (shared, sum)
     }
@@ -244,16 +261,16 @@ mod tests {
 
     #[test]
     fn the_first_calls_go_alone_and_then_sharing_is_tried() {
-        let mut entry = Entry::new();
-        assert_eq!(run(&mut entry, 6, always(1)), (0, 6 * ALONE));
-        assert_eq!(run(&mut entry, 6, always(1)), (6, 6));
+        let mut costs = Costs::new();
+        assert_eq!(run(&mut costs, 6, always(1)), (0, 6 * ALONE));
+        assert_eq!(run(&mut costs, 6, always(1)), (6, 6));
     }
 
     #[test]
     fn sharing_that_does_not_pay_costs_nearly_nothing() {
         for shared in [ALONE - ALONE / 25, ALONE, 60_000, 99_000, 150_000, 500_000] {
-            let mut entry = Entry::new();
-            let (_, time) = run(&mut entry, 20_000, always(shared));
+            let mut costs = Costs::new();
+            let (_, time) = run(&mut costs, 20_000, always(shared));
             let most = ALONE * 20_000 * 101 / 100;
             assert!(time < most, "{shared}: {time} of {most}");
         }
@@ -262,24 +279,24 @@ mod tests {
     #[test]
     fn sharing_that_pays_is_used() {
         for shared in [10_000, 25_000, 40_000, 47_000] {
-            let mut entry = Entry::new();
-            let (count, _) = run(&mut entry, 10_000, always(shared));
+            let mut costs = Costs::new();
+            let (count, _) = run(&mut costs, 10_000, always(shared));
             assert!(count > 9_900, "{shared}: {count}");
         }
     }
 
     #[test]
     fn a_trial_that_was_dear_is_not_soon_made_again() {
-        let mut entry = Entry::new();
-        let (count, time) = run(&mut entry, 19_000, always(100 * ALONE));
+        let mut costs = Costs::new();
+        let (count, time) = run(&mut costs, 19_000, always(100 * ALONE));
         assert_eq!(count, 2);
         assert!(time < ALONE * 19_000 * 102 / 100, "{time}");
     }
 
     #[test]
     fn a_rare_interruption_ends_nothing() {
-        let mut entry = Entry::new();
-        let (count, _) = run(&mut entry, 10_000, |call, way| match way {
+        let mut costs = Costs::new();
+        let (count, _) = run(&mut costs, 10_000, |call, way| match way {
             Way::Shared if call % 500 == 99 => 600 * ALONE,
             way => always(25_000)(call, way),
         });
@@ -293,39 +310,43 @@ mod tests {
             Way::Shared if call % 10 == 3 => 10 * ALONE,
             way => always(25_000)(call, way),
         };
-        let mut entry = Entry::new();
-        let (count, time) = run(&mut entry, 50_000, often);
+        let mut costs = Costs::new();
+        let (count, time) = run(&mut costs, 50_000, often);
         assert!(count < 2_500, "{count}");
         assert!(time < ALONE * 50_000 * 103 / 100, "{time}");
     }
 
     #[test]
     fn a_change_is_noticed() {
-        let mut entry = Entry::new();
-        run(&mut entry, 1000, always(25_000));
+        let mut costs = Costs::new();
+        run(&mut costs, 1000, always(25_000));
         // Another program has come to the workers' cores, and goes again.
-        run(&mut entry, u64::from(WINDOW), always(400_000));
-        let (count, _) = run(&mut entry, 1000, always(400_000));
+        run(&mut costs, u64::from(WINDOW_CALLS), always(400_000));
+        let (count, _) = run(&mut costs, 1000, always(400_000));
         assert!(count < 20, "{count}");
-        run(&mut entry, u64::from(LONGEST_REST), always(25_000));
-        let (count, _) = run(&mut entry, 1000, always(25_000));
+        run(&mut costs, u64::from(LONGEST_PAUSE), always(25_000));
+        let (count, _) = run(&mut costs, 1000, always(25_000));
         assert!(count > 900, "{count}");
         // Alone has become faster than sharing.
         let turned = |_, way| [10_000, 25_000][way as usize];
-        run(&mut entry, 2 * u64::from(WINDOW * WINDOWS), turned);
-        let (count, _) = run(&mut entry, 1000, turned);
+        run(
+            &mut costs,
+            2 * u64::from(WINDOW_CALLS * WINDOWS_BEFORE_ALONE),
+            turned,
+        );
+        let (count, _) = run(&mut costs, 1000, turned);
         assert!(count < 20, "{count}");
     }
 
     #[test]
     fn sharing_is_not_judged_before_the_time_alone_is_known() {
-        let mut entry = Entry::new();
+        let mut costs = Costs::new();
         // Many threads begin at once, and none has ended.
         for _ in 0..100 {
-            assert_eq!(entry.next().0, Way::Alone);
+            assert_eq!(costs.next().0, Way::Alone);
         }
-        entry.learn(Way::Alone, true, ALONE);
-        assert_eq!(run(&mut entry, 6, always(25_000)).0, 6);
+        costs.learn(Way::Alone, true, ALONE);
+        assert_eq!(run(&mut costs, 6, always(25_000)).0, 6);
     }
 
     #[test]

@@ -1,15 +1,15 @@
-//! Large calls, shared with worker threads on cores that the user dedicates.
+//! Large calls are shared with worker threads on cores that the user dedicates.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `mod.rs` | when there are workers, and how a call gets to them |
 //! | `work` | the parts of a call, mode by mode |
-//! | `ledger` | what calls cost alone and shared, and which way is taken |
+//! | `ledger` | what calls cost alone and shared, and which way the next call takes |
 //!
 //! `cores = 1-3` in the provider's section of OpenSSL's configuration, or the environment
-//! variable `CIPHERLANE_CORES`, names the cores. One set of workers serves a process. They
-//! are started by its first large call and not at load, because a program may fork between
-//! the two, and are stopped before the library goes away.
+//! variable `CIPHERLANE_CORES`, names the cores. A process has one set of
+//! workers. They start with its first large call, since a program may fork after it has loaded the
+//! library. They are stopped before the library is unloaded.
 
 mod ledger;
 mod work;
@@ -32,22 +32,23 @@ use crate::error::Reason;
 use crate::spec::Spec;
 use crate::statistics;
 
-/// Calls with fewer bytes run where they were made: they are over before a sleeping worker
-/// is awake.
+/// A call with fewer bytes runs on its own thread alone: it is over before a sleeping worker is
+/// awake.
 const MIN_CALL: usize = 512 << 10;
 
-/// What is told where the setting cannot be followed.
+/// The note for a setting that cannot be followed.
 const NOT_FOLLOWED: &str = "CIPHERLANE_CORES, or 'cores' in the provider's section, is no list of \
                             cores that are online; write it like 1-3 or 1,3";
 
-/// From a `Box`; null where no cores are dedicated. It changes while no context is in use.
+/// The workers, from a `Box`; null where no cores are dedicated. The pointer changes only while no
+/// context is in use.
 static CORES: AtomicPtr<Cores> = AtomicPtr::new(null_mut());
 
-/// Library contexts that have the provider.
+/// The number of library contexts that use the provider.
 static USERS: Mutex<usize> = Mutex::new(0);
 
-/// For a library context that begins to use the provider, with what its configuration says.
-/// The first that names cores sets them.
+/// Notes that a library context begins to use the provider. `configured` is the setting of its
+/// configuration; the first library context that names cores sets them.
 pub(crate) fn start(configured: Option<&str>) {
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
     *users += 1;
@@ -61,12 +62,13 @@ pub(crate) fn start(configured: Option<&str>) {
     }
     match Cores::new(&config) {
         Ok(cores) => CORES.store(Box::into_raw(Box::new(cores)), Ordering::Release),
-        // It is no reason to leave a program without its ciphers.
+        // A wrong setting must not leave a program without its ciphers.
         Err(_) => statistics::note(NOT_FOLLOWED),
     }
 }
 
-/// For a library context that is done with the provider; the last one's workers end.
+/// Notes that a library context has ended its use of the provider. With the last one the workers
+/// end.
 pub(crate) fn stop() {
     let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
     *users = users.saturating_sub(1);
@@ -95,7 +97,7 @@ pub(crate) fn takes(len: usize) -> bool {
     len >= MIN_CALL && cores().is_some()
 }
 
-/// Does a call alone or with the workers, as the cipher's ledger has it. `iv` is that of the
+/// Does a call alone or with the workers, as the cipher's ledger decides. `iv` is the IV of the
 /// first block.
 #[cold]
 pub(crate) fn crypt(
@@ -129,8 +131,9 @@ pub(crate) fn crypt(
     }
 }
 
-/// Data of a message in AES-GCM that has had `so_far` bytes: the state behind it. A call that
-/// fails leaves none, with which the same keystream could be used again.
+/// Does a piece of an AES-GCM message that has had `so_far` bytes of data, and returns the state
+/// after the piece. A call that fails returns no state, since the same keystream could be used
+/// again with it.
 #[cold]
 pub(crate) fn gcm(
     spec: &'static Spec,
@@ -140,7 +143,8 @@ pub(crate) fn gcm(
     so_far: u64,
     data: InOutBuf<'_, '_, u8>,
 ) -> Result<GcmState, Reason> {
-    // Parts are whole blocks: what completes one, and what begins one, is done apart.
+    // Parts are whole blocks. The bytes that complete a block, and those that begin one, are done
+    // separately.
     let (head, rest) = data.split_at((so_far as usize).wrapping_neg() % 16);
     let whole = rest.len() / 16 * 16;
     let (middle, tail) = rest.split_at(whole);
@@ -153,7 +157,7 @@ pub(crate) fn gcm(
     Ok(state)
 }
 
-/// For tests of what a call that fails leaves behind.
+/// Lets tests make a call fail, to see what it leaves behind.
 #[cfg(test)]
 pub(crate) mod fault {
     use std::cell::Cell;

@@ -13,20 +13,20 @@ use inout::InOutBuf;
 /// A mode and its key.
 pub(crate) enum Work<'k> {
     Ecb(&'k AesKey),
-    /// For decryption: encryption is a chain.
+    /// For decryption only, since encryption is a chain.
     Cbc(&'k AesKey),
     Ctr(&'k AesKey),
     Xts(&'k XtsKey),
     Gcm {
         key: &'k GcmKey,
         state: &'k GcmState,
-        /// What was found, in order, once the call is over.
+        /// The result of each part in order, when the call is over.
         parts: Mutex<Vec<Part>>,
     },
 }
 
 impl<'k> Work<'k> {
-    /// Data of a message that goes on from `state`, between blocks.
+    /// Data of a message that continues after `state`, which is at the end of a block.
     pub(super) fn gcm(key: &'k GcmKey, state: &'k GcmState) -> Work<'k> {
         Work::Gcm {
             key,
@@ -35,7 +35,7 @@ impl<'k> Work<'k> {
         }
     }
 
-    /// What [`GcmState::join`] is to be told.
+    /// The results of the parts, for [`GcmState::join`].
     pub(super) fn into_parts(self) -> Vec<Part> {
         match self {
             Work::Gcm { parts, .. } => parts.into_inner().unwrap_or_else(PoisonError::into_inner),
@@ -45,7 +45,7 @@ impl<'k> Work<'k> {
 }
 
 impl Transform for Work<'_> {
-    /// All of a request as its only part.
+    /// Does the whole request as one part.
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         for request in requests {
             let iv = request.iv_block();
@@ -65,7 +65,7 @@ impl Split for Work<'_> {
     fn granule(&self, direction: Direction) -> Option<usize> {
         match (self, direction) {
             (Work::Cbc(_), Direction::Encrypt) => None,
-            // The last part has a whole block to steal from.
+            // The last part has a whole block from which ciphertext can be stolen.
             (Work::Xts(_), _) => Some(32),
             _ => Some(16),
         }

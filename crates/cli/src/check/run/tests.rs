@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cipherlane_core::{Config, Driver, Transform, Unavailable};
+use cipherlane_core::{Config, Transform, Unavailable};
+use cipherlane_test_driver::TestDriver;
 
 use super::*;
 use crate::check::command::judged;
@@ -32,46 +33,19 @@ enum Fault {
     Idle,
 }
 
-struct TestDriver {
-    name: &'static str,
-    fault: Fault,
-}
-
 struct Faulty {
     inner: Box<dyn Transform>,
     fault: Fault,
 }
 
-impl Driver for TestDriver {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn version(&self) -> String {
-        String::new()
-    }
-
-    fn priority(&self) -> i32 {
-        1
-    }
-
-    fn offers(&self, algorithm: &Algorithm) -> Result<(), Unavailable> {
-        match (self.fault, algorithm.name) {
+fn driver(name: &str, fault: Fault) -> Arc<TestDriver> {
+    let driver = TestDriver::new(name)
+        .offers(move |algorithm| match (fault, algorithm.name) {
             (Fault::None, _) | (_, "cbc(aes)" | "gcm(aes)") => Ok(()),
             _ => Err(Unavailable::NotOffered("only cbc and gcm here".to_owned())),
-        }
-    }
-
-    fn transform(
-        &self,
-        algorithm: &'static Algorithm,
-        key: &[u8],
-    ) -> Result<Box<dyn Transform>, Unavailable> {
-        Ok(Box::new(Faulty {
-            inner: (algorithm.software)(key),
-            fault: self.fault,
-        }))
-    }
+        })
+        .wrap(move |inner| Faulty { inner, fault });
+    Arc::new(driver)
 }
 
 impl Transform for Faulty {
@@ -109,21 +83,13 @@ fn spoil(fault: Fault, direction: Direction, request: &mut Request<'_>, company:
 
 /// Runs vectors of one algorithm from `vectors/` on a driver with `fault`; gives the row.
 fn row(fault: Fault, file: &str, keep: impl Fn(&Case) -> bool) -> serde_json::Value {
-    let framework = Framework::builder(Arc::new(TestDriver {
-        name: "right",
-        fault: Fault::None,
-    }))
-    .driver(Arc::new(TestDriver {
-        name: "tested",
-        fault,
-    }))
-    .config(judged(Config {
+    let config = judged(Config {
         // Every answer: what `check` asks for goes before.
         verify: Some(1),
         ..Config::default()
-    }))
-    .build()
-    .unwrap();
+    });
+    let builder = Framework::builder(driver("right", Fault::None)).driver(driver("tested", fault));
+    let framework = builder.config(config).build().unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../vectors")
         .join(file);
@@ -259,12 +225,8 @@ fn refusals_of_key_or_tag_are_skips_or_the_right_answer() {
         case.verdict = verdict;
         case
     };
-    let framework = Framework::builder(Arc::new(TestDriver {
-        name: "right",
-        fault: Fault::None,
-    }))
-    .build()
-    .unwrap();
+    let builder = Framework::builder(driver("right", Fault::None));
+    let framework = builder.build().unwrap();
     let mut unknown = vector(Verdict::Accept, 16);
     unknown.algorithm = "xcbc(aes)".into();
     let cases = [

@@ -34,7 +34,7 @@ const FORGERIES: u64 = 100_000;
 /// The replay window whose keys are kept where there is none.
 const WINDOW: u32 = 4096;
 
-/// Both transforms: with two trees, there are two MACs and the keys are meshed.
+/// Both suites: with two trees, there are two MACs and the keys are meshed.
 pub(in crate::protection) struct Imit {
     trees: Trees,
     spi_auth_code: Zeroizing<u32>,
@@ -79,7 +79,7 @@ impl Imit {
         let (roots, rest) = keymat.as_chunks::<32>();
         let (Ok(roots), Ok(code)) = (<&[_; ROOTS]>::try_from(roots), rest.try_into()) else {
             return Err(Error::EncryptionKey {
-                transform: name,
+                suite: name,
                 given: keymat.len(),
                 expected: match KEYMAT {
                     36 => "36 (the last 4 are the SPI-Auth-Code)",

@@ -70,7 +70,7 @@ impl Cipher for MagmaKey {
     }
 }
 
-/// One of the four transforms.
+/// One of the four suites.
 pub(in crate::protection) struct Mgm<K> {
     tree: KeyTree,
     expanded: Expanded<K>,
@@ -117,7 +117,7 @@ impl<K: Cipher> Mgm<K> {
             .filter(|(_, salt)| salt.len() == K::SALT)
         else {
             return Err(Error::EncryptionKey {
-                transform: K::NAME,
+                suite: K::NAME,
                 given: keymat.len(),
                 expected: K::KEYMAT,
             });

@@ -1,4 +1,4 @@
-//! The transforms whose keys change with the packets, by a tree of keys over GOST ciphers.
+//! The suites whose keys change with the packets, by a tree of keys over GOST ciphers.
 //!
 //! | file | what it holds |
 //! |---|---|

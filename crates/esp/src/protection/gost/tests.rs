@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Imit, Mgm};
 use crate::protection::Protection;
-use crate::{GostSbox, Keys, Packet, SaParameters, Transform};
+use crate::{GostSbox, Keys, Packet, SaParameters, Suite};
 
 fn bytes(value: &Value) -> Vec<u8> {
     hex::decode(value.as_str().unwrap()).unwrap()
@@ -37,8 +37,8 @@ fn sa(vector: &Value, root: &Value, sbox: GostSbox) -> Imit {
     }
     keymat.extend(bytes(&root["spi_auth_code"]));
     let spi = u32::from_str_radix(vector["spi"].as_str().unwrap(), 16).unwrap();
-    let transform = Transform::Gost4mImit(sbox);
-    let mut parameters = SaParameters::new(spi, transform, Keys::combined(&keymat));
+    let suite = Suite::Gost4mImit(sbox);
+    let mut parameters = SaParameters::new(spi, suite, Keys::combined(&keymat));
     parameters.esn = vector["esn"].as_bool().unwrap();
     match one_kilobyte {
         false => Imit::four_megabytes(&framework, &parameters, sbox).unwrap(),
@@ -113,7 +113,7 @@ fn the_examples_of_rfc_9227() {
         let packet = bytes(&vector["ESP_packet"]).split_off(20);
         let plaintext = bytes(&vector["plaintext"]);
         let keys = Keys::combined(&bytes(&vector["transform_key"]));
-        let mut parameters = SaParameters::new(256, Transform::MagmaMgm, keys);
+        let mut parameters = SaParameters::new(256, Suite::MagmaMgm, keys);
         parameters.esn = false;
         let name = vector["transform"].as_str().unwrap();
         let encrypts = !name.contains("_MAC_");

@@ -1,3 +1,4 @@
+use super::super::request::Range;
 use super::*;
 use crate::table::Table;
 

@@ -5,8 +5,8 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::Model;
 use super::fetch::Work;
-use crate::dma::transport::DmaFault;
-use crate::dma::transport::wire::{
+use crate::transport::DmaFault;
+use crate::transport::wire::{
     ALGORITHMS, BAD_TAG, DMA_FAULT, DONE, Descriptor, ENGINE_ERROR, NO_SESSION, Operation, REFUSED,
     TAG,
 };

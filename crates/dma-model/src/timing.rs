@@ -134,7 +134,7 @@ fn exponential(state: &mut u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dma::model::{Change, Collapse};
+    use crate::{Change, Collapse};
 
     /// 100 ns latency, 1 GB/s each way, one engine of 1 GB/s and 50 ns.
     fn plain() -> Settings {

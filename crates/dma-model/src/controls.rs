@@ -73,7 +73,7 @@ impl Controls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dma::model::FaultKind;
+    use crate::FaultKind;
 
     #[test]
     fn faults_strike_by_number_from_the_start_or_from_when_they_are_ordered() {

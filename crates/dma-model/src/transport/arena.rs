@@ -78,6 +78,7 @@ impl Arena {
     }
 
     /// Where things stand in it.
+    #[inline]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -91,6 +92,7 @@ impl Arena {
     ///
     /// # Panics
     /// If there is none; so do the functions below.
+    #[inline]
     pub fn register(&self, offset: usize) -> &AtomicU32 {
         assert!((WIDE_REGISTERS..REGISTERS).contains(&offset));
         // SAFETY: in the part of the arena that is reached as 32-bit atomics (checked).
@@ -98,6 +100,7 @@ impl Arena {
     }
 
     /// A register of 64 bits.
+    #[inline]
     pub fn wide_register(&self, offset: usize) -> &AtomicU64 {
         assert!(offset < WIDE_REGISTERS);
         // SAFETY: in the part of the arena that is reached as 64-bit atomics (checked).
@@ -105,6 +108,7 @@ impl Arena {
     }
 
     /// A descriptor or a completion.
+    #[inline]
     pub fn entry(&self, offset: usize) -> &[AtomicU64; 2] {
         const { assert!(ENTRY == 16) };
         assert!(offset >= REGISTERS);
@@ -113,6 +117,7 @@ impl Arena {
     }
 
     /// An operation.
+    #[inline]
     pub fn operation(&self, offset: usize) -> &[AtomicU64; 7] {
         const { assert!(OPERATION >= 56) };
         assert!(offset >= REGISTERS);

@@ -50,7 +50,7 @@ pub trait Bus: fmt::Debug + Send + Sync {
 pub struct Iommu {
     arena: Arc<Arena>,
     bus: Option<Arc<dyn Bus>>,
-    entries: Box<[Mutex<Entry>]>,
+    entries: Box<[Mutex<TableEntry>]>,
     free: Mutex<Vec<u16>>,
     /// Whether the device reaches anything at all. Held for reading during each access.
     attached: RwLock<bool>,
@@ -68,7 +68,7 @@ enum Place<'a> {
 }
 
 #[derive(Debug, Default)]
-struct Entry {
+struct TableEntry {
     turn: u16,
     region: Option<Region>,
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::engine::wipe;
 use super::fetch::Work;
 use super::{FaultKind, Model};
-use crate::dma::transport::wire::{Completion, DMA_FAULT, DONE, ENGINE_ERROR, Opcode, Register};
+use crate::transport::wire::{Completion, DMA_FAULT, DONE, ENGINE_ERROR, Opcode, Register};
 
 impl Model {
     /// Writes a result back and reports it.

@@ -120,26 +120,31 @@ pub struct Layout {
 
 impl Layout {
     /// Where the descriptor of that index stands.
+    #[inline]
     pub fn descriptor(&self, index: u32) -> usize {
         REGISTERS + (index & (self.ring - 1)) as usize * ENTRY
     }
 
     /// Where the completion of that index stands.
+    #[inline]
     pub fn completion(&self, index: u32) -> usize {
         self.descriptor(index) + self.ring as usize * ENTRY
     }
 
     /// Requests under way at most: each takes two descriptors or more, for the most part.
+    #[inline]
     pub fn slots(&self) -> u16 {
         (self.ring / 2) as u16
     }
 
     /// Where a slot begins.
+    #[inline]
     pub fn slot(&self, slot: u16) -> usize {
         REGISTERS + 2 * self.ring as usize * ENTRY + usize::from(slot) * SLOT
     }
 
     /// Where the pool begins.
+    #[inline]
     pub fn pool_start(&self) -> usize {
         self.slot(self.slots()).next_multiple_of(4096)
     }
@@ -192,6 +197,7 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// Writes it to shared memory.
+    #[inline]
     pub fn store(&self, to: &[AtomicU64; 2]) {
         to[0].store(self.address.to_le(), Relaxed);
         let rest = u64::from(self.len) | u64::from(self.flags) << 32 | u64::from(self.slot) << 48;
@@ -199,6 +205,7 @@ impl Descriptor {
     }
 
     /// Reads it once: what is checked is what is used.
+    #[inline]
     pub fn load(from: &[AtomicU64; 2]) -> Self {
         let rest = u64::from_le(from[1].load(Relaxed));
         Descriptor {
@@ -238,6 +245,7 @@ pub const ENGINE_ERROR: u32 = 5;
 
 impl Completion {
     /// Writes it to shared memory.
+    #[inline]
     pub fn store(&self, to: &[AtomicU64; 2]) {
         let first =
             u64::from(self.slot) | u64::from(self.turn) << 16 | u64::from(self.status) << 32;
@@ -246,6 +254,7 @@ impl Completion {
     }
 
     /// Reads it once.
+    #[inline]
     pub fn load(from: &[AtomicU64; 2]) -> Self {
         let first = u64::from_le(from[0].load(Relaxed));
         Completion {
@@ -297,6 +306,7 @@ pub struct Operation {
 
 impl Operation {
     /// Writes it to shared memory.
+    #[inline]
     pub fn store(&self, to: &[AtomicU64; 7]) {
         let opcode: u8 = match self.opcode {
             Opcode::Run(Direction::Encrypt) => 1,
@@ -332,6 +342,7 @@ impl Operation {
     }
 
     /// Reads it once; `None` if it makes no sense.
+    #[inline]
     pub fn load(from: &[AtomicU64; 7]) -> Option<Self> {
         let words: [u64; 7] = std::array::from_fn(|i| u64::from_le(from[i].load(Relaxed)));
         let head = words[0].to_le_bytes();

@@ -1,9 +1,11 @@
-//! The SAs and policies that IKE has asked for, and the tunnels that they make.
+//! The SAs and policies that IKE has asked for; `tunnels` has what they make.
 //!
 //! SAs and policies belong together by their reqid. When an SA is replaced, the new inbound SA is
 //! there before the old one goes, and packets are sent by the outbound SA that came last: each
 //! inbound SA becomes a tunnel of the table, all of one reqid with the same outbound SA. A policy
 //! whose reqid has no such pair becomes a trap: its packets are dropped, and an SA is asked for.
+
+mod tunnels;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -11,25 +13,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cipherlane_core::Framework;
-use cipherlane_esp::headers::{DscpPolicy, EcnPolicy};
 use cipherlane_esp::{
     Encapsulation, Event, InboundSa, Keys, Lifetime, Observer, OutboundSa, SaParameters,
 };
 
-use super::blocks::blocks;
-use super::inbox::{Inbox, Seldom};
-use super::message::{Action, Direction, Limits, NewSa, Policy, Range, Reason, Refusal, SaId};
-use super::routes::Wanted;
+use super::inbox::Inbox;
+use super::message::{Reason, Refusal, SaId};
+use super::request::{Action, Direction, Limits, NewSa, Policy};
 use super::transforms;
-use crate::config::{SaConfig, TunnelConfig};
-use crate::key::Key;
-use crate::selector::Prefix;
 use crate::spi;
-use crate::table::Children;
 use crate::tunnel::Tunnel;
 
+pub(crate) use self::tunnels::{Child, Trap};
+
 /// The most SAs, and the most policies.
-const MOST: usize = 1 << 18;
+const MAX_ENTRIES: usize = 1 << 18;
 
 /// How long an SPI that was allotted and has no SA yet is kept.
 const LARVAL: Duration = Duration::from_secs(600);
@@ -39,24 +37,6 @@ const RETIRED: Duration = Duration::from_secs(60);
 
 /// The narrowest replay window: a batch of the peer's may be as long as this, and be reordered.
 const LEAST_WINDOW: u32 = 4096;
-
-/// What a tunnel has that IKE has made.
-pub(crate) struct Child {
-    pub(super) inbound: SaId,
-    /// Where the packets of its inbound SA come from.
-    pub(crate) source: SocketAddr,
-    pub(super) told: Seldom,
-}
-
-/// A policy whose packets are dropped.
-pub(crate) struct Trap {
-    pub(super) reqid: u32,
-    /// Whether an SA is asked for.
-    pub(super) acquires: bool,
-    pub(crate) local: Vec<Prefix>,
-    pub(crate) remote: Vec<Prefix>,
-    pub(super) told: Seldom,
-}
 
 /// An SA of one direction.
 #[derive(Clone)]
@@ -79,13 +59,10 @@ struct Sa {
     used: Option<Instant>,
 }
 
-/// An inbound SA of a database.
-type Opening<'a> = (SaId, &'a Sa, Arc<InboundSa>);
-
 /// What both SAs of a tunnel have in common.
 #[derive(Clone, Copy)]
 struct Description {
-    transform: cipherlane_esp::Transform,
+    transform: cipherlane_esp::Suite,
     name: &'static str,
     esn: bool,
     window: Option<u32>,
@@ -144,7 +121,7 @@ impl Database {
 
     /// An SPI for an inbound SA; `fixed` are those of static tunnels.
     pub(super) fn allot(&mut self, fixed: impl Iterator<Item = u32>) -> Result<u32, Refusal> {
-        if self.larval.len() >= MOST {
+        if self.larval.len() >= MAX_ENTRIES {
             return Err(Refusal::new(Reason::Limit, "too many SPIs have no SA yet"));
         }
         let inbound = self.sas.iter().filter(|(_, sa)| sa.is_inbound());
@@ -188,7 +165,7 @@ impl Database {
         if self.sas.contains_key(&id) {
             return Err(Refusal::new(Reason::Exists, "there is such an SA"));
         }
-        if self.sas.len() >= MOST {
+        if self.sas.len() >= MAX_ENTRIES {
             return Err(Refusal::new(Reason::Limit, "there are too many SAs"));
         }
         let (transform, name) = transforms::find(new.encryption, new.integrity)?;
@@ -332,7 +309,7 @@ impl Database {
                 ));
             }
         }
-        if self.policies.len() >= MOST {
+        if self.policies.len() >= MAX_ENTRIES {
             return Err(Refusal::new(Reason::Limit, "there are too many policies"));
         }
         let added = self.policies.entry(policy);
@@ -409,179 +386,6 @@ impl Database {
         }
     }
 
-    /// The tunnels and traps that there are now.
-    pub(super) fn children(&mut self) -> Children {
-        let selectors = self.selectors();
-        let mut children = Children::default();
-        // By reqid: the outbound SA that came last, and all inbound ones, the last one first.
-        let mut outbound: HashMap<u32, (&Sa, Arc<OutboundSa>)> = HashMap::new();
-        let mut inbound: BTreeMap<u32, Vec<Opening<'_>>> = BTreeMap::new();
-        for (id, sa) in &self.sas {
-            match &sa.half {
-                Half::Out(half) => {
-                    let known = outbound.get(&sa.reqid);
-                    if known.is_none_or(|(known, _)| known.serial < sa.serial) {
-                        outbound.insert(sa.reqid, (sa, half.clone()));
-                    }
-                }
-                Half::In(half) => {
-                    let all = inbound.entry(sa.reqid).or_default();
-                    all.push((*id, sa, half.clone()));
-                }
-            }
-        }
-        let mut tunnels = HashMap::with_capacity(self.tunnels.len());
-        let mut has_pair = HashSet::new();
-        for (reqid, mut all) in inbound {
-            let Some((out, sealing)) = outbound.get(&reqid) else {
-                continue;
-            };
-            let Some((local, remote)) = selectors.get(&reqid) else {
-                continue;
-            };
-            all.sort_by_key(|(_, sa, _)| std::cmp::Reverse(sa.serial));
-            for (id, sa, opening) in all {
-                let child = Child {
-                    inbound: id,
-                    source: sa.source,
-                    told: Seldom::default(),
-                };
-                let config = self.config(reqid, sa, out, id.0, local, remote);
-                let before = self.tunnels.get(&id.0);
-                let tunnel = Tunnel::of_child(config, sealing.clone(), opening, child, before);
-                let tunnel = Arc::new(tunnel);
-                tunnels.insert(id.0, tunnel.clone());
-                let is_sender = has_pair.insert(reqid);
-                children.tunnels.push((tunnel, is_sender));
-            }
-        }
-        children.traps = self.traps(&has_pair);
-        self.tunnels = tunnels;
-        children
-    }
-
-    fn config(
-        &self,
-        reqid: u32,
-        inbound: &Sa,
-        outbound: &Sa,
-        spi: u32,
-        local: &[Prefix],
-        remote: &[Prefix],
-    ) -> TunnelConfig {
-        let of = outbound.description;
-        let source = outbound.source.ip();
-        let sa = |spi| SaConfig {
-            spi,
-            key: Key::elsewhere(),
-        };
-        let sealing = match &outbound.half {
-            Half::Out(sa) => sa.spi(),
-            Half::In(sa) => sa.spi(),
-        };
-        TunnelConfig {
-            name: format!("ike-{reqid}"),
-            peer: outbound.destination,
-            in_udp: true,
-            source: (!source.is_unspecified()).then_some(source),
-            transform: of.transform,
-            transform_name: of.name,
-            esn: of.esn,
-            window: inbound.description.window,
-            // IKE sends them where there is a NAT.
-            keepalive: None,
-            dscp: match of.copies_dscp {
-                true => DscpPolicy::Copy,
-                false => DscpPolicy::Fixed(0),
-            },
-            ecn: match of.copies_ecn {
-                true => EcnPolicy::Copy,
-                false => EcnPolicy::Compatibility,
-            },
-            outbound: sa(sealing),
-            inbound: sa(spi),
-            local: local.to_vec(),
-            remote: remote.to_vec(),
-            routes: Vec::new(),
-        }
-    }
-
-    /// What each reqid may send and receive.
-    fn selectors(&self) -> HashMap<u32, (Vec<Prefix>, Vec<Prefix>)> {
-        let mut all: HashMap<u32, (Vec<Prefix>, Vec<Prefix>)> = HashMap::new();
-        for policy in self.outbound_policies(Action::Protect) {
-            let (local, remote) = all.entry(policy.reqid).or_default();
-            merge(local, policy.source);
-            merge(remote, policy.destination);
-        }
-        all
-    }
-
-    fn outbound_policies(&self, action: Action) -> impl Iterator<Item = &Policy> {
-        let policies = self.policies.keys();
-        policies.filter(move |p| p.direction == Direction::Out && p.action == action)
-    }
-
-    fn traps(&self, has_pair: &HashSet<u32>) -> Vec<Arc<Trap>> {
-        let waiting = self.outbound_policies(Action::Protect);
-        let waiting = waiting.filter(|policy| !has_pair.contains(&policy.reqid));
-        let dropping = self.outbound_policies(Action::Drop);
-        let trap = |policy: &Policy| {
-            let side = |range: Range| blocks(range.from, range.to);
-            Arc::new(Trap {
-                reqid: policy.reqid,
-                acquires: policy.action == Action::Protect,
-                local: side(policy.source),
-                remote: side(policy.destination),
-                told: Seldom::default(),
-            })
-        };
-        let retired = self
-            .retired
-            .keys()
-            .filter(|p| p.direction == Direction::Out);
-        let mut traps: Vec<_> = waiting.chain(dropping).map(trap).collect();
-        traps.extend(retired.map(|policy| {
-            let action = Action::Drop;
-            trap(&Policy { action, ..*policy })
-        }));
-        traps
-    }
-
-    /// What is to be routed into the device. A prefix that holds a peer is not: the way to the peer
-    /// would lead into the tunnel.
-    pub(super) fn routes(&self) -> (Wanted, Vec<Prefix>) {
-        let peers: HashSet<IpAddr> = self
-            .sas
-            .values()
-            .map(|sa| {
-                if sa.is_inbound() {
-                    sa.source
-                } else {
-                    sa.destination
-                }
-            })
-            .map(|peer| peer.ip())
-            .collect();
-        let (mut wanted, mut left_out) = (Wanted::new(), Vec::new());
-        for (policy, added) in self.policies.iter().chain(&self.retired) {
-            if policy.direction != Direction::Out {
-                continue;
-            }
-            let to = policy.destination;
-            for prefix in blocks(to.from, to.to) {
-                match peers.iter().any(|peer| prefix.holds(*peer)) || prefix.len == 0 {
-                    true => left_out.push(prefix),
-                    false => {
-                        let own = wanted.entry((prefix.address, prefix.len)).or_insert(None);
-                        *own = added.own.or(*own);
-                    }
-                }
-            }
-        }
-        (wanted, left_out)
-    }
-
     #[cfg(test)]
     fn count(&self) -> (usize, usize) {
         (self.sas.len(), self.policies.len())
@@ -591,14 +395,6 @@ impl Database {
 impl Sa {
     fn is_inbound(&self) -> bool {
         matches!(self.half, Half::In(_))
-    }
-}
-
-fn merge(prefixes: &mut Vec<Prefix>, range: Range) {
-    for prefix in blocks(range.from, range.to) {
-        if !prefixes.contains(&prefix) {
-            prefixes.push(prefix);
-        }
     }
 }
 

@@ -21,10 +21,10 @@ use super::controls::Controls;
 use super::interrupt::Coalescer;
 use super::settings::Settings;
 use super::timing::{self, Timing};
-use crate::dma::transport::wire::{
+use crate::transport::wire::{
     BAD_TAG, BROKEN, DONE, MAGIC, NO_SESSION, Opcode, READY, Register, algorithm_number,
 };
-use crate::dma::transport::{Device, Port};
+use crate::transport::{Device, Port};
 
 /// A model of a device, at the device's end of a transport.
 pub struct Model {

@@ -2,7 +2,7 @@
 
 use super::engine::wipe;
 use super::{FaultKind, Model};
-use crate::dma::transport::wire::{
+use crate::transport::wire::{
     Completion, DONE, Descriptor, HEADER, MORE, OPERATION, Operation, WRITE,
 };
 
