@@ -19,6 +19,7 @@ use crate::diff::Diff;
 use crate::phases::Phases;
 use crate::recording::{Kind, Recording};
 use crate::rules::Rules;
+use crate::wakers;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -52,6 +53,7 @@ pub fn html(recording: &Recording, rules: &Rules) -> String {
         "Waits",
         "The same for the time in which threads waited, by what they had called.",
     );
+    main += &wakers(recording, rules, unit);
     main += &format!("<script>{SCRIPT}</script>\n");
     report::page(&title(&recording.what), &recording.machine, &main)
 }
@@ -109,6 +111,20 @@ pub fn diff(a: &Recording, b: &Recording, diff: &Diff, rules: &Rules) -> String 
     report::page("What makes B differ from A", &b.machine, &main)
 }
 
+/// Who ends the waits, where that is known.
+fn wakers(recording: &Recording, rules: &Rules, unit: f64) -> String {
+    if recording.wakes.is_empty() {
+        return String::new();
+    }
+    let note = format!(
+        "Below the function that a thread waits in stands who woke it, with that one's functions. It \
+         is known for {:.0} % of the time that was waited.",
+        wakers::known(recording) * 100.0
+    );
+    let tree = Tree::of_wakes(recording, rules, unit);
+    section("Who ends the waits", &note, &flame::svg(&tree, None, rules))
+}
+
 fn title(what: &str) -> String {
     const LONGEST: usize = 60;
     match what.char_indices().nth(LONGEST) {
@@ -134,6 +150,7 @@ fn summary(of: &[(&str, &Recording)], notes: &[String]) -> String {
     for note in notes {
         list += &format!("<li><b>{}</b></li>\n", escape(note));
     }
+    let mut told = Vec::new();
     for (name, recording) in of {
         let name = match *name {
             "" => String::new(),
@@ -149,6 +166,11 @@ fn summary(of: &[(&str, &Recording)], notes: &[String]) -> String {
             list += &format!("<li><b>{} samples were lost</b></li>\n", recording.lost);
         }
         for missing in &recording.missing {
+            // Both recordings of one machine lack the same.
+            if told.contains(&missing) {
+                continue;
+            }
+            told.push(missing);
             list += &format!("<li>Missing: {}</li>\n", escape(missing));
         }
     }
