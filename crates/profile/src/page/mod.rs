@@ -4,16 +4,19 @@
 //! |---|---|
 //! | `tree`, `flame` | stacks as one tree; the tree as a flame graph |
 //! | `bars`, `timeline` | phases side by side; phases over time |
+//! | `figure` | two recordings as a picture for a document |
 //!
 //! Everything is in the page: it works offline, and without scripts all but zooming does.
 
 mod bars;
+mod figure;
 mod flame;
 mod timeline;
 mod tree;
 
 use cipherlane_measure::report::{self, escape};
 
+pub use self::figure::figure;
 use self::tree::Tree;
 use crate::diff::Diff;
 use crate::phases::Phases;
