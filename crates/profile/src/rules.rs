@@ -16,7 +16,7 @@ const QUEUE: &str = "queue";
 /// The phase of time that the hypervisor took.
 const STEAL: &str = "steal";
 /// The phase of threads that wait once, and long, in one of the phases below.
-const IDLE: &str = "idle";
+pub(crate) const IDLE: &str = "idle";
 const WAITS_FOR_OTHERS: [&str; 2] = ["lock", "peer"];
 
 /// A part of the work that a person understands.

@@ -24,6 +24,9 @@ fn little_is_unknown_and_the_main_phase_is_right() {
         ("cipherlane-enc", "copy"),
         // The thread that plays the device asks for the time until it is over.
         ("device", "clock"),
+        ("software", "cipher"),
+        ("through-pipe", "scheduling"),
+        ("from-file", "copy"),
         ("nginx-tls", "cipher"),
         ("ssh", "cipher"),
         ("small", "file"),

@@ -83,9 +83,10 @@ fn bar(value: f64, longest: f64, class: &str) -> String {
 }
 
 /// A time; nothing is a dash.
-fn told(ns: f64) -> String {
+pub(super) fn told(ns: f64) -> String {
     match ns {
         0.0 => "–".to_owned(),
+        ns if ns < 0.01 => format!("{:.1} ps", ns * 1e3),
         ns => units::time(ns),
     }
 }

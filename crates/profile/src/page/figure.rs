@@ -1,17 +1,17 @@
 //! Two recordings as one picture for a document: phases as bars, in light and in dark.
 
 use cipherlane_measure::report::{self, escape};
-use cipherlane_measure::units;
 
-use super::bars::each;
-use crate::diff::Diff;
+use super::bars::{each, told};
+use crate::diff::{Diff, Row};
+use crate::rules::IDLE;
 
 /// Phases that are drawn, those that take most of either.
 const SHOWN: usize = 8;
 /// Width of the picture, where bars begin and end, and the height of a phase, in pixels.
 const WIDTH: usize = 760;
-const LEFT: f64 = 230.0;
-const RIGHT: f64 = 660.0;
+const LEFT: f64 = 268.0;
+const RIGHT: f64 = 670.0;
 const ROW: usize = 40;
 /// Above the first phase, and below the last one.
 const HEAD: usize = 74;
@@ -24,12 +24,32 @@ const STYLE: &str = "svg { font: 13px system-ui, -apple-system, \"Segoe UI\", Ro
     svg .phase { fill: var(--ink); text-anchor: end; }\n\
     .paper { fill: var(--card); }\n.a { fill: var(--s0); }\n.b { fill: var(--s2); }\n";
 
+/// Which times are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Those with a processor, and waits.
+    All,
+    /// Those with a processor: in a chain of programs each waits for the slowest.
+    Processor,
+}
+
+impl Times {
+    fn of(self, row: &Row) -> [f64; 2] {
+        match self {
+            Self::All => [row.a, row.b],
+            Self::Processor => [row.a_cpu, row.b_cpu],
+        }
+    }
+}
+
 /// The picture. `names` are what A and B are called; `note` stands below: the machine and the day.
-pub fn figure(diff: &Diff, title: &str, names: [&str; 2], note: &str) -> String {
-    let mut rows: Vec<_> = diff.phases.iter().collect();
-    rows.sort_by(|x, y| y.a.max(y.b).total_cmp(&x.a.max(x.b)));
+pub fn figure(diff: &Diff, times: Times, title: &str, names: [&str; 2], note: &str) -> String {
+    let most = |row: &Row| times.of(row)[0].max(times.of(row)[1]);
+    // Who has nothing to do says nothing about the work.
+    let mut rows: Vec<_> = diff.phases.iter().filter(|row| row.phase != IDLE).collect();
+    rows.sort_by(|x, y| most(y).total_cmp(&most(x)));
     rows.truncate(SHOWN);
-    let longest = rows.iter().map(|row| row.a.max(row.b)).fold(0.0, f64::max);
+    let longest = rows.iter().map(|row| most(row)).fold(0.0, f64::max);
     let height = HEAD + rows.len() * ROW + FOOT;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
@@ -51,8 +71,12 @@ pub fn figure(diff: &Diff, title: &str, names: [&str; 2], note: &str) -> String 
         x += 46.0 + 7.0 * name.chars().count() as f64;
     }
     svg += &format!(
-        "<text x=\"{}\" y=\"54\" text-anchor=\"end\">time {}, all threads</text>\n",
+        "<text x=\"{}\" y=\"54\" text-anchor=\"end\">{} {}, all threads</text>\n",
         WIDTH - 20,
+        match times {
+            Times::All => "time",
+            Times::Processor => "processor time",
+        },
         each(diff.unit)
     );
     for (number, row) in rows.iter().enumerate() {
@@ -63,15 +87,13 @@ pub fn figure(diff: &Diff, title: &str, names: [&str; 2], note: &str) -> String 
             y + 19,
             escape(&row.title)
         );
-        for (class, time, y) in [("a", row.a, y), ("b", row.b, y + 15)] {
+        let [a, b] = times.of(row);
+        for (class, time, y) in [("a", a, y), ("b", b, y + 15)] {
             let width = match longest > 0.0 {
                 true => time / longest * (RIGHT - LEFT),
                 false => 0.0,
             };
-            let text = match time > 0.0 {
-                true => units::time(time),
-                false => "–".to_owned(),
-            };
+            let text = told(time);
             svg += &format!(
                 "<rect class=\"{class}\" x=\"{LEFT}\" y=\"{y}\" width=\"{width:.1}\" \
                  height=\"13\" rx=\"2\"/><text x=\"{:.1}\" y=\"{}\">{text}</text>\n",
@@ -102,7 +124,7 @@ mod tests {
             ("main;hrtimer_nanosleep@[kernel]", Kind::Wait, 4_000_000),
         ]);
         let diff = Diff::new(&a, &b, &Rules::built_in());
-        let svg = figure(&diff, "Why <B>", ["a & b", "c"], "here");
+        let svg = figure(&diff, Times::All, "Why <B>", ["a & b", "c"], "here");
         assert!(svg.contains("Why &lt;B&gt;") && svg.contains("a &amp; b"));
         assert!(svg.contains("Waiting for a timer") && svg.ends_with("</svg>\n"));
         let widths = svg.split("width=\"").skip(3).filter_map(|rest| {
@@ -112,5 +134,8 @@ mod tests {
         let longest = widths.fold(0.0, f64::max);
         assert!((longest - (RIGHT - LEFT)).abs() < 0.1, "{longest}");
         assert!(!svg.contains("var(--"), "{svg}");
+        let svg = figure(&diff, Times::Processor, "Why", ["a", "b"], "here");
+        let of = |text: &str| svg.matches(text).count();
+        assert_eq!((of(">–<"), of("all threads")), (2, 1), "{svg}");
     }
 }

@@ -16,7 +16,7 @@ mod tree;
 
 use cipherlane_measure::report::{self, escape};
 
-pub use self::figure::figure;
+pub use self::figure::{Times, figure};
 use self::tree::Tree;
 use crate::diff::Diff;
 use crate::phases::Phases;
