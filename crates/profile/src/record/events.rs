@@ -10,14 +10,14 @@
 //! A wake-up happens in the thread that wakes, which may be of any process: its events are those of
 //! the processors, and a filter in the kernel leaves only wake-ups of the target.
 
-use std::ffi::CString;
 use std::io;
-use std::path::Path;
 
-use perf_event::events::{Event, Hardware, Software, Tracepoint};
+use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 
+use super::refusals::{failed, level, refused, without_kernel};
 use super::share::{set_filter, share};
+use super::tracepoints::{tracepoint, woken};
 use crate::Error;
 
 /// Bytes of a ring of the processor's samples, and of the others, for root.
@@ -176,21 +176,7 @@ impl Events {
             }
         }
         let source = last.expect("each way has said why");
-        Err(match (source.raw_os_error(), way.scope) {
-            (Some(libc::EACCES | libc::EPERM), Scope::Threads { tids, .. })
-                if !way.at_exec && level().trim().parse().is_ok_and(|level: i32| level <= 2) =>
-            {
-                Error::NotYours {
-                    pid: tids.first().copied().unwrap_or(0),
-                    source,
-                }
-            }
-            (Some(libc::EACCES | libc::EPERM), _) => Error::Refused {
-                source,
-                level: level(),
-            },
-            _ => failed("processor time", source),
-        })
+        Err(refused(source, way.scope, way.at_exec, level()))
     }
 
     /// Without them, waits have a length and no stack.
@@ -500,67 +486,5 @@ impl<'a> Way<'a> {
                 })
                 .collect(),
         }
-    }
-}
-
-/// Which threads a wake-up must be of, as a filter of the kernel: those that are recorded, and those
-/// that are started from now on, whose numbers are larger until the numbers begin anew.
-fn woken(scope: Scope<'_>) -> Option<CString> {
-    /// The kernel takes filters of less than a page.
-    const MOST: usize = 100;
-    let Scope::Threads { tids, .. } = scope else {
-        return None;
-    };
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let last = load.split_whitespace().last();
-    let newest: u32 = last.and_then(|word| word.parse().ok()).unwrap_or(u32::MAX);
-    let filter = match tids.len() {
-        0..=MOST => {
-            let each = tids.iter().map(|tid| format!("pid=={tid}||"));
-            each.collect::<String>() + &format!("pid>{}", newest.min(i32::MAX as u32))
-        }
-        _ => format!("pid>={}", tids.iter().min()?),
-    };
-    CString::new(filter).ok()
-}
-
-/// The number of a tracepoint, where the file system for tracing can be read.
-fn tracepoint(name: &str) -> Option<Tracepoint> {
-    let roots = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-    let id = roots.iter().find_map(|root| {
-        let path = Path::new(root).join("events").join(name).join("id");
-        std::fs::read_to_string(path).ok()?.trim().parse().ok()
-    });
-    id.map(Tracepoint::with_id)
-}
-
-/// kernel.perf_event_paranoid.
-pub(super) fn level() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
-        .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
-}
-
-fn without_kernel() -> String {
-    format!(
-        "the kernel's part of the processor time, what is waited for and who ends it, and system calls \
-         are not recorded: kernel.perf_event_paranoid is {}; run as root, or 'sysctl \
-         kernel.perf_event_paranoid=1 kernel.kptr_restrict=0'",
-        level()
-    )
-}
-
-fn failed(what: &'static str, source: io::Error) -> Error {
-    match source.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => Error::Rings {
-            what,
-            source,
-            remedy: "raise the limit on open files (ulimit -n)",
-        },
-        Some(libc::EPERM | libc::ENOMEM) => Error::Rings {
-            what,
-            source,
-            remedy: "raise the limit on locked memory (ulimit -l) or kernel.perf_event_mlock_kb",
-        },
-        _ => Error::Unsupported { what, source },
     }
 }

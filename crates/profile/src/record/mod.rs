@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `target` | a command that waits to be let go; processes that run |
 //! | `events` | the kernel's events, as many as this user is allowed |
+//! | `tracepoints`, `refusals` | tracepoints by number and filter; what the kernel refuses to whom |
 //! | `records`, `share` | what the kernel's rings hold; rings that threads share |
 //! | `collect`, `spaces` | stacks and waits of what happened; which file an address is in |
 //! | `wakes` | who ended each wait |
@@ -14,11 +15,13 @@ mod calls;
 mod collect;
 mod events;
 mod records;
+mod refusals;
 #[allow(unsafe_code)]
 mod share;
 pub(crate) mod spaces;
 mod stat;
 mod target;
+mod tracepoints;
 pub mod turns;
 mod wakes;
 
