@@ -198,6 +198,7 @@ soak:
 	# Ten million calls to the provider and to OpenSSL's own.
 	PROPTEST_CASES=300000 cargo test --workspace --release --test evp -- --nocapture \
 		sequences::any_calls
+	cargo test --workspace --release --test record -- --ignored --nocapture identical_runs
 	CIPHERLANE_GATEWAY_SECONDS=1800 cargo test --workspace --release --test gateway -- \
 		--nocapture soak::
 	scripts/test-as avx512

@@ -123,6 +123,9 @@ pub struct Counters {
     pub machine_softirqs: u64,
     /// Time that the hypervisor took from the machine, in nanoseconds.
     pub machine_steal_ns: u64,
+    /// Processor time of all programs on the machine, in nanoseconds; 0 where it is not known.
+    #[serde(default)]
+    pub machine_busy_ns: u64,
 }
 
 /// One kind of system call.

@@ -139,6 +139,11 @@ impl Rules {
         self.find(STEAL).expect("it was looked for")
     }
 
+    /// Index of the phase of threads that could run and have no processor.
+    pub fn queue(&self) -> usize {
+        self.find(QUEUE).expect("it was looked for")
+    }
+
     /// Index of the phase of threads that have nothing to do.
     pub fn idle(&self) -> usize {
         self.find(IDLE).expect("it was looked for")

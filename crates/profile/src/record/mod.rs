@@ -135,6 +135,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         machine_interrupts: machine.interrupts,
         machine_softirqs: machine.softirqs,
         machine_steal_ns: machine.steal_ns,
+        machine_busy_ns: machine.busy_ns,
     };
     Ok(Recording {
         schema: SCHEMA.to_owned(),
