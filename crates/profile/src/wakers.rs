@@ -9,7 +9,7 @@ use crate::symbols::KERNEL;
 
 /// Libraries and runtimes by which programs wait and wake, as patterns of modules and beginnings of
 /// names: who called them is asked for.
-const LIBRARIES: [&str; 7] = [
+const LIBRARIES: [&str; 8] = [
     "libc.so",
     "libc-",
     "libpthread",
@@ -17,6 +17,7 @@ const LIBRARIES: [&str; 7] = [
     "libstdc++",
     "libgcc_s",
     "[vdso]",
+    "[anonymous]",
 ];
 const RUNTIMES: [&str; 12] = [
     "std::",

@@ -5,20 +5,22 @@ use super::system::{System, output_of};
 
 /// Features without which the kernel's network code works on each packet of a stream, as
 /// `ethtool -k` names them.
-const WANTED: [&str; 4] = [
+const WANTED: [&str; 3] = [
     "tx-checksumming",
     "tcp-segmentation-offload",
     "generic-segmentation-offload",
-    "generic-receive-offload",
 ];
+/// The same for packets that come from a wire; those of a veth come joined already, and it has this
+/// switched off unless somebody asks.
+const FROM_WIRES: &str = "generic-receive-offload";
 
 /// Network cards and veth whose offloads somebody switched off.
 pub(super) fn devices(system: &System) -> Outcome {
     let mut refused = None;
     let mut asked = Vec::new();
-    for name in carriers(system) {
-        match output_of("ethtool", &["-k", &name]) {
-            Ok(text) => asked.push((name, text)),
+    for carrier in carriers(system) {
+        match output_of("ethtool", &["-k", &carrier.name]) {
+            Ok(text) => asked.push((carrier, text)),
             Err(reason) => refused = Some(reason),
         }
     }
@@ -29,10 +31,16 @@ pub(super) fn devices(system: &System) -> Outcome {
     }
 }
 
-/// Devices that are up and lead out of this machine or to another namespace.
-fn carriers(system: &System) -> Vec<String> {
-    let mut names = system.list("sys/class/net");
-    names.retain(|name| {
+/// A device that is up and leads out of this machine or to another namespace.
+#[derive(Debug, PartialEq)]
+struct Carrier {
+    name: String,
+    is_card: bool,
+}
+
+fn carriers(system: &System) -> Vec<Carrier> {
+    let names = system.list("sys/class/net").into_iter();
+    let carrier = |name: String| {
         let read = |file: &str| system.read(&format!("sys/class/net/{name}/{file}"));
         let is_up = read("operstate").is_some_and(|state| state == "up");
         let is_card = !system
@@ -40,24 +48,27 @@ fn carriers(system: &System) -> Vec<String> {
             .is_empty();
         // One end of a veth names the other end as its link.
         let is_veth = read("tun_flags").is_none() && read("iflink") != read("ifindex");
-        is_up && (is_card || is_veth)
-    });
-    names
+        (is_up && (is_card || is_veth)).then_some(Carrier { name, is_card })
+    };
+    names.filter_map(carrier).collect()
 }
 
-/// What devices could do and do not; `asked` has names, and what `ethtool -k` says of each.
-fn switched_off(asked: &[(String, String)]) -> Outcome {
+/// What devices could do and do not; `asked` has what `ethtool -k` says of each.
+fn switched_off(asked: &[(Carrier, String)]) -> Outcome {
     let mut off = Vec::new();
     let mut first = None;
-    for (name, text) in asked {
-        let value = |wanted: &&&str| {
+    for (Carrier { name, is_card }, text) in asked {
+        let is_off = |wanted: &&str| {
             let line = text
                 .lines()
-                .find_map(|line| line.trim().strip_prefix(**wanted)?.strip_prefix(':'));
+                .find_map(|line| line.trim().strip_prefix(*wanted)?.strip_prefix(':'));
             // Those that are fixed cannot be switched on.
             line.is_some_and(|value| value.trim() == "off")
         };
-        let missing: Vec<&str> = WANTED.iter().filter(value).copied().collect();
+        let missing: Vec<&str> = {
+            let wire = is_card.then_some(FROM_WIRES);
+            WANTED.into_iter().chain(wire).filter(is_off).collect()
+        };
         if !missing.is_empty() {
             off.push(format!("{name} lacks {}", missing.join(", ")));
             first.get_or_insert_with(|| {
@@ -91,7 +102,16 @@ mod tests {
 
     #[test]
     fn what_is_switched_off_is_named_and_what_is_fixed_is_not() {
-        let of = |text: &str| switched_off(&[("v0".to_owned(), text.to_owned())]);
+        let device = |text: &str, is_card| {
+            let name = "v0".to_owned();
+            switched_off(&[(Carrier { name, is_card }, text.to_owned())])
+        };
+        let found = device(VETH, false).found();
+        assert_eq!(
+            found.evidence,
+            "'ethtool -k': v0 lacks tcp-segmentation-offload"
+        );
+        let of = |text: &str| device(text, true);
         let found = of(VETH).found();
         assert_eq!(
             found.evidence,
@@ -121,7 +141,12 @@ mod tests {
             ("sys/class/net/br0/iflink", "9\n"),
             ("sys/class/net/br0/ifindex", "9\n"),
         ]);
-        assert_eq!(carriers(&system), ["eth0", "v0"]);
+        let found = carriers(&system);
+        let found: Vec<_> = found
+            .iter()
+            .map(|of| (of.name.as_str(), of.is_card))
+            .collect();
+        assert_eq!(found, [("eth0", true), ("v0", false)]);
         let (system, _directory) = machine(&[]);
         assert!(matches!(devices(&system), Outcome::Unknown(_)));
     }
