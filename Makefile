@@ -7,7 +7,7 @@
 # make run    build, then the main job: measure this machine, and encrypt a file with it
 # make test   every test; installs the Debian packages that they need, saying so
 # make lint   formatting, clippy and documentation, warnings denied; what dependencies may be; large copies
-# make figures   the pictures of README.md, from the results in bench/results/
+# make figures   the pictures of the documents, from results in bench/results/ and kept recordings
 # make large-moves   large copies on the data path, in the machine code
 # make bench  the benches of bench/, into bench/results/
 # make fuzz   every fuzz target for some seconds
@@ -164,11 +164,18 @@ large-moves:
 # Drawn from the results that bench/run left, so that picture and figures are of one run.
 FIGURES := bench/results/2026-11-21-peers.json
 FIGURE := gcm(aes), 128-bit key, encrypt, 16 requests a batch
+# Name, times, title, and of A and B a name and a recording.
+RECORDINGS := crates/profile/tests/recordings
+WHY = cargo run --quiet --example why -- $(2) '$(3)' '$(4)' $(RECORDINGS)/$(5).json '$(6)' $(RECORDINGS)/$(7).json \
+	>docs/figures/why-$(1).svg.new && mv docs/figures/why-$(1).svg.new docs/figures/why-$(1).svg
 figures:
 	scripts/needs build
 	mkdir -p docs/figures
 	cargo run --quiet --example figure -- '$(FIGURE)' <$(FIGURES) >docs/figures/gcm.svg.new
 	mv docs/figures/gcm.svg.new docs/figures/gcm.svg
+	$(call WHY,engine,all,Software and an engine that is slower,software,software,the AM335x engine,device)
+	$(call WHY,pipe,all,A pipe before the cipher,through a pipe,through-pipe,from the file,from-file)
+	$(call WHY,vpn,processor,Two VPNs,wireguard-go,wireguard-go,cipherlane gateway,gateway)
 
 sbom:
 	scripts/needs build
@@ -191,6 +198,7 @@ soak:
 	# Ten million calls to the provider and to OpenSSL's own.
 	PROPTEST_CASES=300000 cargo test --workspace --release --test evp -- --nocapture \
 		sequences::any_calls
+	cargo test --workspace --release --test record -- --ignored --nocapture identical_runs
 	CIPHERLANE_GATEWAY_SECONDS=1800 cargo test --workspace --release --test gateway -- \
 		--nocapture soak::
 	scripts/test-as avx512

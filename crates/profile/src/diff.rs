@@ -93,6 +93,8 @@ struct Side {
     phases: Phases,
     amount: f64,
     wall: f64,
+    /// Processor time of other programs, where it is known.
+    others: f64,
 }
 
 impl Diff {
@@ -104,6 +106,7 @@ impl Diff {
             phases: Phases::new(recording, rules),
             amount: recording.amount(unit).expect("the unit is one of both"),
             wall: recording.wall_ns as f64,
+            others: verdict::of_others(recording),
         };
         let (a_side, b_side) = (side(a), side(b));
         let differences = resampled(&a_side, &b_side, rules.phases().len());
@@ -112,6 +115,8 @@ impl Diff {
             .filter(|&at| a_side.phases.totals[at].sum() + b_side.phases.totals[at].sum() > 0.0)
             .count();
         let tail = 0.025 / seen.max(1) as f64;
+        // Other programs come and go between two runs: waiting for them is no difference of these.
+        let others = (a_side.others / a_side.amount).max(b_side.others / b_side.amount);
         let least = LEAST_SHARE * a_side.whole(rules).max(b_side.whole(rules));
         let mut rows: Vec<Row> = rules
             .phases()
@@ -124,6 +129,7 @@ impl Diff {
                 }
                 let sorted = &differences[at];
                 let difference = b.sum() - a.sum();
+                let of_others = at == rules.queue() && difference.abs() <= others;
                 let beyond = quantile(sorted, tail) > 0.0 || quantile(sorted, 1.0 - tail) < 0.0;
                 Some(Row {
                     phase: phase.name.clone(),
@@ -135,7 +141,7 @@ impl Diff {
                     ci_high: quantile(sorted, 0.975),
                     a_cpu: a.cpu,
                     b_cpu: b.cpu,
-                    clear: beyond && difference.abs() >= least && at != rules.idle(),
+                    clear: beyond && difference.abs() >= least && at != rules.idle() && !of_others,
                 })
             })
             .collect();
@@ -329,5 +335,31 @@ mod tests {
         );
         assert!(diff.warnings.iter().any(|text| text.contains("lost")));
         assert!(diff.warnings.iter().any(|text| text.contains("--bytes")));
+    }
+
+    #[test]
+    fn waiting_for_the_processors_of_others_is_no_difference() {
+        let rules = Rules::built_in();
+        let run = |ready| {
+            let stacks = [
+                ("main;aes_ctr", Kind::Cpu, 5_000_000),
+                ("main;schedule@[kernel]", Kind::Ready, ready),
+            ];
+            let mut recording = bytes(recording(&stacks), 1_000_000);
+            recording.counters.processor_ns = 2_000_000_000;
+            recording
+        };
+        let (a, mut b) = (run(1_000_000), run(3_000_000));
+        let is_clear = |b: &Recording| {
+            let diff = Diff::new(&a, b, &rules);
+            let queue = diff.phases.iter().find(|row| row.phase == "queue");
+            (queue.unwrap().clear, diff.warnings.len())
+        };
+        // 800 ms of waiting more, while others had the processors for 600 ms and for 900 ms.
+        assert_eq!(is_clear(&b), (true, 0));
+        b.counters.machine_busy_ns = 2_600_000_000;
+        assert_eq!(is_clear(&b), (true, 1));
+        b.counters.machine_busy_ns = 2_900_000_000;
+        assert_eq!(is_clear(&b), (false, 1));
     }
 }

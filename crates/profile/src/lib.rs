@@ -8,12 +8,13 @@
 //! - `symbols`, `unwinding`, `elf`: names of functions
 //! - [`rules`]: which phase a stack belongs to (`rules.toml`), and advice
 //! - [`phases`]: time by phase, in blocks
+//! - [`wakers`]: who ends waits
 //! - [`diff`]: two recordings compared, with intervals
 //! - [`script`]: text as `perf script` prints it
 //! - [`pprof`]: a profile as pprof reads it
 //! - [`page`]: flame graphs, bars and the timeline as one HTML page
 //!
-//! Unsafe code is in one call of `record/share.rs`, and in `unwinding/chosen.rs`, which asks the
+//! Unsafe code is in two calls of `record/share.rs`, and in `unwinding/chosen.rs`, which asks the
 //! dynamic linker for addresses.
 
 #![deny(unsafe_code)]
@@ -27,6 +28,7 @@ pub mod record;
 pub mod recording;
 pub mod rules;
 pub mod script;
+pub mod wakers;
 
 mod elf;
 mod error;

@@ -59,7 +59,7 @@ pub struct Recording {
     /// What is missing and what would give it, in sentences.
     #[serde(default)]
     pub missing: Vec<String>,
-    /// Threads that have samples.
+    /// Threads that have samples, or woke one that has.
     pub threads: Vec<Thread>,
     /// Functions.
     pub frames: Vec<Frame>,
@@ -68,6 +68,9 @@ pub struct Recording {
     pub stacks: Vec<(u32, u32)>,
     /// In the order of time.
     pub samples: Vec<Sample>,
+    /// Waits by who ended them, the longest first. Empty where wake-ups cannot be recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wakes: Vec<Wake>,
     /// Time that the hypervisor gave to others: nanoseconds since the start, and how much since
     /// the entry before.
     #[serde(default)]
@@ -120,6 +123,9 @@ pub struct Counters {
     pub machine_softirqs: u64,
     /// Time that the hypervisor took from the machine, in nanoseconds.
     pub machine_steal_ns: u64,
+    /// Processor time of all programs on the machine, in nanoseconds; 0 where it is not known.
+    #[serde(default)]
+    pub machine_busy_ns: u64,
 }
 
 /// One kind of system call.
@@ -173,6 +179,28 @@ pub struct Sample {
     pub ns: u64,
 }
 
+/// Waits of one thread in one stack that were ended by one thread in one stack, over the whole
+/// recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "WakeRow", into = "WakeRow")]
+pub struct Wake {
+    /// Index of the thread that waited.
+    pub thread: u32,
+    /// Number of the stack that it waited in; 0 where it is not known.
+    pub stack: u32,
+    /// Index of the thread that woke it, and one; 0 for an interrupt.
+    pub waker: u32,
+    /// Number of the stack that it was woken from; 0 where it is not known.
+    pub waker_stack: u32,
+    /// Waits.
+    pub count: u64,
+    /// Nanoseconds together.
+    pub ns: u64,
+}
+
+/// Thread, stack, waker, stack of the waker, count, nanoseconds.
+type WakeRow = (u32, u32, u32, u32, u64, u64);
+
 /// Time, kind, thread, stack, count, nanoseconds.
 type Row = (u64, Kind, u32, u32, u64, u64);
 
@@ -212,6 +240,33 @@ impl From<Sample> for Row {
             ns,
         } = sample;
         (at_ns, kind, thread, stack, count, ns)
+    }
+}
+
+impl From<WakeRow> for Wake {
+    fn from((thread, stack, waker, waker_stack, count, ns): WakeRow) -> Self {
+        Self {
+            thread,
+            stack,
+            waker,
+            waker_stack,
+            count,
+            ns,
+        }
+    }
+}
+
+impl From<Wake> for WakeRow {
+    fn from(wake: Wake) -> Self {
+        let Wake {
+            thread,
+            stack,
+            waker,
+            waker_stack,
+            count,
+            ns,
+        } = wake;
+        (thread, stack, waker, waker_stack, count, ns)
     }
 }
 
@@ -340,6 +395,20 @@ impl Recording {
                 .checked_add(sample.ns)
                 .ok_or("its times are too long to be added up")?;
         }
+        let mut woken: u64 = 0;
+        for (number, wake) in self.wakes.iter().enumerate() {
+            let known = (wake.thread as usize) < self.threads.len()
+                && wake.waker as usize <= self.threads.len()
+                && wake.stack.max(wake.waker_stack) as usize <= self.stacks.len();
+            if !known {
+                return Err(format!(
+                    "wake-up {number} names a thread or stack that is not there"
+                ));
+            }
+            woken = woken
+                .checked_add(wake.ns)
+                .ok_or("its wake-ups are too long to be added up")?;
+        }
         let stolen = self
             .steal
             .iter()
@@ -379,6 +448,7 @@ pub(crate) mod tests {
             frames: Vec::new(),
             stacks: Vec::new(),
             samples: Vec::new(),
+            wakes: Vec::new(),
             steal: Vec::new(),
         };
         for at in 0..400 {
@@ -445,6 +515,19 @@ pub(crate) mod tests {
         refused(&with(|r| r.samples[3].stack = 7), "sample 3");
         refused(&with(|r| r.samples[3].thread = 7), "sample 3");
         refused(&with(|r| r.samples[3].at_ns = u64::MAX), "sample 3");
+        let wake = |change: fn(&mut Wake)| {
+            let mut changed = whole.clone();
+            let mut wake = Wake::from((0, 1, 1, 2, 3, 4));
+            change(&mut wake);
+            changed.wakes = vec![wake, wake];
+            changed.to_bytes()
+        };
+        assert!(Recording::parse(&wake(|_| {})).is_ok());
+        refused(&wake(|w| w.thread = 1), "wake-up 0");
+        refused(&wake(|w| w.stack = 3), "wake-up 0");
+        refused(&wake(|w| w.waker = 2), "wake-up 0");
+        refused(&wake(|w| w.waker_stack = 3), "wake-up 0");
+        refused(&wake(|w| w.ns = u64::MAX), "added up");
         refused(
             &with(|r| {
                 r.samples

@@ -16,7 +16,7 @@ const QUEUE: &str = "queue";
 /// The phase of time that the hypervisor took.
 const STEAL: &str = "steal";
 /// The phase of threads that wait once, and long, in one of the phases below.
-const IDLE: &str = "idle";
+pub(crate) const IDLE: &str = "idle";
 const WAITS_FOR_OTHERS: [&str; 2] = ["lock", "peer"];
 
 /// A part of the work that a person understands.
@@ -40,6 +40,9 @@ struct Rule {
     function: Vec<String>,
     #[serde(default)]
     module: Vec<String>,
+    /// Functions of which one must be further out in the stack.
+    #[serde(default)]
+    caller: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -136,6 +139,11 @@ impl Rules {
         self.find(STEAL).expect("it was looked for")
     }
 
+    /// Index of the phase of threads that could run and have no processor.
+    pub fn queue(&self) -> usize {
+        self.find(QUEUE).expect("it was looked for")
+    }
+
     /// Index of the phase of threads that have nothing to do.
     pub fn idle(&self) -> usize {
         self.find(IDLE).expect("it was looked for")
@@ -151,14 +159,19 @@ impl Rules {
     pub fn of(&self, recording: &Recording) -> Assigned {
         let queue = self.find(QUEUE).expect("it was looked for");
         let decide = |kind: RuleKind| -> Vec<usize> {
-            let frames: Vec<Option<usize>> = recording
+            let frames: Vec<Vec<&(usize, Rule)>> = recording
                 .frames
                 .iter()
-                .map(|frame| self.decide(frame, kind))
+                .map(|frame| self.fitting(frame, kind))
                 .collect();
             let mut of = vec![self.other(); recording.stacks.len() + 1];
             for (number, &(caller, frame)) in recording.stacks.iter().enumerate() {
-                of[number + 1] = frames[frame as usize].unwrap_or(of[caller as usize]);
+                let fitting = frames[frame as usize].iter();
+                let decides = fitting
+                    .filter(|(_, rule)| rule.is_called_by(recording, caller))
+                    .map(|(phase, _)| *phase)
+                    .next();
+                of[number + 1] = decides.unwrap_or(of[caller as usize]);
             }
             of
         };
@@ -176,20 +189,36 @@ impl Rules {
         self.phases.iter().position(|phase| phase.name == name)
     }
 
-    /// The phase that the first rule that fits says.
-    fn decide(&self, frame: &Frame, kind: RuleKind) -> Option<usize> {
-        let fits = |patterns: &[String], text: &str| {
-            patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text))
-        };
-        self.rules
-            .iter()
-            .find(|(_, rule)| {
-                rule.kind.is_none_or(|of| of == kind)
-                    && fits(&rule.function, &frame.name)
-                    && fits(&rule.module, &frame.module)
-            })
-            .map(|(phase, _)| *phase)
+    /// Rules that fit a function, up to the first one that asks for no caller.
+    fn fitting(&self, frame: &Frame, kind: RuleKind) -> Vec<&(usize, Rule)> {
+        let mut fitting = Vec::new();
+        for entry in &self.rules {
+            let (_, rule) = entry;
+            let fits = rule.kind.is_none_or(|of| of == kind)
+                && any(&rule.function, &frame.name)
+                && any(&rule.module, &frame.module);
+            if fits {
+                fitting.push(entry);
+                if rule.caller.is_empty() {
+                    break;
+                }
+            }
+        }
+        fitting
     }
+}
+
+impl Rule {
+    /// Whether what it asks of the callers is so for those in `stack`.
+    fn is_called_by(&self, recording: &Recording, stack: u32) -> bool {
+        let mut callers = recording.frames_of(stack);
+        self.caller.is_empty() || callers.any(|frame| any(&self.caller, &frame.name))
+    }
+}
+
+/// Whether one of the patterns fits, or there are none.
+fn any(patterns: &[String], text: &str) -> bool {
+    patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text))
 }
 
 /// Phases of the stacks of one recording.
@@ -318,6 +347,34 @@ mod tests {
             .of(&recording)
             .phase(Kind::Cpu, recording.samples[0].stack);
         assert_eq!(rules.phases()[phase].name, "mine");
+    }
+
+    #[test]
+    fn a_rule_may_ask_who_called() {
+        let rules = Rules::built_in()
+            .and(
+                "[[rule]]\nphase='device'\nkind='wait'\nfunction=['do_sys_poll']\n\
+                 caller=['*::device::*']\n",
+                "a test",
+            )
+            .unwrap();
+        for (stack, phase) in [
+            (
+                "main;mine::device::wait;poll@libc.so.6;do_sys_poll@[kernel]",
+                "device",
+            ),
+            (
+                "main;mine::socket::wait;poll@libc.so.6;do_sys_poll@[kernel]",
+                "peer",
+            ),
+            // What stands further in is no caller, and the function itself is none.
+            ("main;futex_wait@[kernel];mine::device::wait", "lock"),
+        ] {
+            let recording = recording(&[(stack, Kind::Wait, 1)]);
+            let number = recording.samples[0].stack;
+            let decided = rules.of(&recording).phase(Kind::Wait, number);
+            assert_eq!(rules.phases()[decided].name, phase, "{stack}");
+        }
     }
 
     #[test]

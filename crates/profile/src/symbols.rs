@@ -27,6 +27,20 @@ pub(crate) struct Named {
     /// For each stack of places its stack of functions, as its number and one.
     pub(crate) numbers: Vec<u32>,
     pub(crate) missing: Vec<String>,
+    /// Numbers of the stacks, and one.
+    known: HashMap<(u32, u32), u32>,
+}
+
+impl Named {
+    /// The number, and one, of the stack in which `caller` has called the function `frame`.
+    pub(crate) fn push(&mut self, caller: u32, frame: u32) -> u32 {
+        let next = self.stacks.len() as u32 + 1;
+        let stack = *self.known.entry((caller, frame)).or_insert(next);
+        if stack == next {
+            self.stacks.push((caller, frame));
+        }
+        stack
+    }
 }
 
 /// Names all places and makes stacks of functions from stacks of places.
@@ -37,7 +51,6 @@ pub(crate) fn resolve(places: &[Place], stacks: &[(u32, u32)], files: &[String])
         ..Named::default()
     };
     let mut frames: HashMap<Frame, u32> = HashMap::new();
-    let mut known: HashMap<(u32, u32), u32> = HashMap::new();
     for &(caller, place) in stacks {
         let mut stack = match caller.checked_sub(1) {
             Some(at) => named.numbers[at as usize],
@@ -49,12 +62,7 @@ pub(crate) fn resolve(places: &[Place], stacks: &[(u32, u32)], files: &[String])
             if number == next {
                 named.frames.push(frame.clone());
             }
-            let next = named.stacks.len() as u32 + 1;
-            let entry = (stack, number);
-            stack = *known.entry(entry).or_insert(next);
-            if stack == next {
-                named.stacks.push(entry);
-            }
+            stack = named.push(stack, number);
         }
         named.numbers.push(stack);
     }

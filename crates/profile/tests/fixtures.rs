@@ -3,8 +3,15 @@
 use std::path::Path;
 
 use cipherlane_profile::phases::Phases;
-use cipherlane_profile::recording::Recording;
+use cipherlane_profile::recording::{Kind, Recording};
 use cipherlane_profile::rules::Rules;
+
+fn kept(name: &str) -> Recording {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/recordings")
+        .join(format!("{name}.json"));
+    Recording::open(&path).unwrap()
+}
 
 #[test]
 fn little_is_unknown_and_the_main_phase_is_right() {
@@ -15,6 +22,11 @@ fn little_is_unknown_and_the_main_phase_is_right() {
         ("openssl-sha256", "cipher"),
         ("pipe", "scheduling"),
         ("cipherlane-enc", "copy"),
+        // The thread that plays the device asks for the time until it is over.
+        ("device", "clock"),
+        ("software", "cipher"),
+        ("through-pipe", "scheduling"),
+        ("from-file", "copy"),
         ("nginx-tls", "cipher"),
         ("ssh", "cipher"),
         ("small", "file"),
@@ -23,10 +35,7 @@ fn little_is_unknown_and_the_main_phase_is_right() {
         ("openvpn", "network"),
         ("gateway", "copy"),
     ] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("tests/recordings")
-            .join(format!("{name}.json"));
-        let recording = Recording::open(&path).unwrap();
+        let recording = kept(name);
         let phases = Phases::new(&recording, &rules);
         let unknown = phases.unknown(&rules);
         assert!(unknown <= 0.1, "{name}: {unknown}");
@@ -35,4 +44,28 @@ fn little_is_unknown_and_the_main_phase_is_right() {
             .unwrap();
         assert_eq!(rules.phases()[most].name, main, "{name}");
     }
+}
+
+/// The driver sleeps in poll(2) until its device reports: only its caller tells that from a wait for
+/// a peer, such as that of the thread which plays the device.
+#[test]
+fn a_driver_that_waits_by_poll_waits_for_its_device() {
+    let rules = Rules::built_in();
+    let recording = kept("device");
+    let assigned = rules.of(&recording);
+    let mut seen = 0;
+    for sample in recording.samples.iter().filter(|of| of.kind == Kind::Wait) {
+        let calls = |name: &str| {
+            let mut frames = recording.frames_of(sample.stack);
+            frames.any(|frame| frame.name.contains(name))
+        };
+        if !calls("do_sys_poll") {
+            continue;
+        }
+        let phase = &rules.phases()[assigned.of(sample)].name;
+        let is_driver = calls("Transport>::sleep");
+        assert_eq!(phase, if is_driver { "device" } else { "peer" });
+        seen += u32::from(is_driver);
+    }
+    assert!(seen > 20, "{seen}");
 }

@@ -29,20 +29,32 @@ fn records(system: &System) -> Vec<BTreeMap<String, String>> {
 /// The record with the highest priority for each algorithm that disks and IPsec use.
 fn served(system: &System) -> Vec<(&'static str, BTreeMap<String, String>)> {
     let records = records(system);
-    let preferred = |algorithm: &&'static str| {
-        let of_it = records.iter().filter(|record| {
-            record.get("name").is_some_and(|name| name == algorithm)
-                && record
-                    .get("internal")
-                    .is_none_or(|internal| internal == "no")
-        });
-        let priority = |record: &&BTreeMap<String, String>| -> i64 {
-            let text = record.get("priority");
-            text.and_then(|text| text.parse().ok()).unwrap_or(0)
-        };
-        Some((*algorithm, of_it.max_by_key(priority)?.clone()))
+    let serving = |algorithm: &&'static str| Some((*algorithm, serving(&records, algorithm)?));
+    USED.iter().filter_map(serving).collect()
+}
+
+/// The implementation that an algorithm has of the kernel, if it was asked for already.
+pub(super) fn driver_of(system: &System, algorithm: &str) -> Option<String> {
+    let record = serving(&records(system), algorithm)?;
+    Some(driver(&record).to_owned())
+}
+
+/// The record of an algorithm with the highest priority.
+fn serving(
+    records: &[BTreeMap<String, String>],
+    algorithm: &str,
+) -> Option<BTreeMap<String, String>> {
+    let of_it = records.iter().filter(|record| {
+        record.get("name").is_some_and(|name| name == algorithm)
+            && record
+                .get("internal")
+                .is_none_or(|internal| internal == "no")
+    });
+    let priority = |record: &&BTreeMap<String, String>| -> i64 {
+        let text = record.get("priority");
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
     };
-    USED.iter().filter_map(preferred).collect()
+    of_it.max_by_key(priority).cloned()
 }
 
 fn driver(record: &BTreeMap<String, String>) -> &str {

@@ -8,16 +8,21 @@
 //! | `cores` | dedicated cores, and what others take of the machine |
 //! | `programs` | programs that encrypt by a slow libcrypto |
 //! | `kernel` | implementations that the kernel prefers |
-//! | `network` | socket buffers, TUN devices without offloads |
+//! | `network`, `offloads` | socket buffers, TUN devices and others without offloads |
+//! | `associations` | IPsec SAs of the kernel that a slow implementation serves |
+//! | `memory` | huge pages, random bytes |
 //! | `limits` | what a container or a policy hides |
 //! | `libcrypto` | how fast libcrypto is beside the kernels of Cipherlane |
 
+mod associations;
 mod cores;
 mod finding;
 mod kernel;
 mod libcrypto;
 mod limits;
+mod memory;
 mod network;
+mod offloads;
 mod processor;
 mod programs;
 mod system;
@@ -102,6 +107,10 @@ pub(crate) fn run(args: &DoctorArgs, config: &Config) -> Result<(), Failure> {
             ("devices preferred by the kernel", kernel::devices(&system)),
             ("socket buffers", network::buffers(&system)),
             ("TUN offloads", network::tun(&system)),
+            ("offloads", offloads::devices(&system)),
+            ("IPsec SAs of the kernel", associations::slow(&system)),
+            ("huge pages", memory::huge_pages(&system)),
+            ("random bytes", memory::randomness(&system)),
             ("processor quota", limits::quota(&system)),
             ("profiling", limits::profiling(&system)),
         ],

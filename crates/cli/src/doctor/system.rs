@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 /// A machine's `/proc` and `/sys`.
 #[derive(Debug)]
@@ -81,6 +82,29 @@ impl System {
             });
         }
         (processes, hidden)
+    }
+}
+
+/// What a program of this machine prints; `Err` says why there is nothing, without a full stop.
+pub(super) fn output_of(program: &str, words: &[&str]) -> Result<String, String> {
+    let line = format!("{program} {}", words.join(" "));
+    let output = Command::new(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.lines().next().unwrap_or("it failed");
+            Err(format!("'{line}': {}", said.trim_end_matches('.')))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(format!("the program {program} is not installed"))
+        }
+        Err(error) => Err(format!("'{line}': {error}")),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use cipherlane_profile::phases::Phases;
 use cipherlane_profile::recording::{Counters, Kind, Recording, SystemCall, Unit};
 use cipherlane_profile::rules::Rules;
+use cipherlane_profile::wakers::{self, Ended};
 use serde::Serialize;
 
 use crate::output::{self, headline, styled, table, wrap};
@@ -29,6 +30,9 @@ pub(super) struct Summary<'r> {
     work_source: Option<&'r str>,
     phases: Vec<PhaseRow<'r>>,
     functions: Vec<Function<'r>>,
+    wakers: Vec<Ended<'r>>,
+    /// The share of all waiting whose end is known.
+    wakers_known: f64,
     system_calls: &'r [SystemCall],
     counters: &'r Counters,
     /// Samples that were lost.
@@ -93,6 +97,8 @@ impl<'r> Summary<'r> {
             work_source: recording.work.as_ref().map(|work| work.source.as_str()),
             phases,
             functions: functions(recording),
+            wakers: wakers(recording),
+            wakers_known: wakers::known(recording),
             system_calls: &recording.system_calls,
             counters: &recording.counters,
             lost: recording.lost,
@@ -131,6 +137,13 @@ fn functions(recording: &Recording) -> Vec<Function<'_>> {
     functions
 }
 
+/// Who ends waits, the longest first.
+fn wakers(recording: &Recording) -> Vec<Ended<'_>> {
+    let mut wakers = wakers::of(recording);
+    wakers.truncate(100);
+    wakers
+}
+
 /// The recording as text.
 pub(super) fn text(recording: &Recording, rules: &Rules) -> String {
     let summary = Summary::new(recording, rules);
@@ -166,6 +179,24 @@ pub(super) fn text(recording: &Recording, rules: &Rules) -> String {
         ]);
     }
     text += &format!("\n{}\n", functions.trim_fmt());
+    if !summary.wakers.is_empty() {
+        let mut wakers = table(&["waits in", "woken by", "of", "times", "time"], &[3, 4]);
+        for waker in summary.wakers.iter().take(SHOWN) {
+            wakers.add_row([
+                tail(&clean(waker.waits_in), 24),
+                tail(&clean(waker.woken_by.unwrap_or("unknown")), 24),
+                clean(waker.waker.unwrap_or("an interrupt")),
+                waker.count.to_string(),
+                time(waker.wait_ns as f64),
+            ]);
+        }
+        text += &format!("\n{}\n", wakers.trim_fmt());
+        let known = summary.wakers_known * 100.0;
+        text += &wrap(
+            "",
+            &format!("Who ended a wait is known for {known:.0} % of the time that was waited."),
+        );
+    }
     if !summary.system_calls.is_empty() {
         let mut calls = table(&["system call", "times", "bytes"], &[1, 2]);
         for call in summary.system_calls.iter().take(SHOWN) {
@@ -245,6 +276,14 @@ pub(super) fn time(ns: f64) -> String {
 /// Text of a recording, which may be a stranger's, fit for a terminal.
 pub(super) fn clean(text: &str) -> String {
     text.replace(char::is_control, "?")
+}
+
+/// The end of a name, which has the function behind its modules.
+fn tail(text: &str, most: usize) -> String {
+    match text.chars().count().checked_sub(most) {
+        None | Some(0) => text.to_owned(),
+        Some(over) => "…".to_owned() + &text.chars().skip(over + 1).collect::<String>(),
+    }
 }
 
 fn cut(text: &str, most: usize) -> String {

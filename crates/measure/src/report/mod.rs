@@ -49,6 +49,12 @@ pub fn throughput(record: &Record, case: &Case) -> Chart {
     chart_section::throughput(record, case, &drivers(record))
 }
 
+/// Style rules for a picture outside of a page: `var(--NAME)` becomes the colour of that name, the
+/// light one, and the dark one for readers who want it.
+pub fn literal(rules: &str) -> String {
+    palette::literal(rules)
+}
+
 /// A page with the look of all reports, for figures of another kind: `title` and the machine
 /// at its head, and below them `main`, which is HTML and takes its own `section` elements.
 pub fn page(title: &str, of: &Machine, main: &str) -> String {

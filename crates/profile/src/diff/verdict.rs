@@ -6,6 +6,8 @@ use crate::rules::Rules;
 
 /// Samples that may be lost, as a share of all, before it is said.
 const LOST: f64 = 0.001;
+/// Processors that others may keep before it is said.
+const BUSY: f64 = 0.1;
 /// Phases that the verdict names.
 const NAMED: usize = 3;
 
@@ -101,9 +103,24 @@ pub(super) fn reason(rows: &[Row], each: &str, rules: &Rules) -> Option<Reason> 
     })
 }
 
+/// Processor time that other programs had meanwhile, in nanoseconds; 0 where it is not known.
+pub(super) fn of_others(recording: &Recording) -> f64 {
+    let of = &recording.counters;
+    of.machine_busy_ns.saturating_sub(of.processor_ns) as f64
+}
+
 /// What makes the comparison of two recordings doubtful; two machines first.
 pub(super) fn doubts(a: &Recording, b: &Recording) -> Vec<String> {
     let mut doubts = Vec::new();
+    let processors = |of: &Recording| of_others(of) / of.wall_ns.max(1) as f64;
+    if processors(a).max(processors(b)) > BUSY {
+        doubts.push(format!(
+            "other programs kept {:.1} processors during A and {:.1} during B: waiting for a \
+             processor is a difference only where it is more than that",
+            processors(a),
+            processors(b)
+        ));
+    }
     let (of_a, of_b) = (&a.machine, &b.machine);
     if (&of_a.cpu, of_a.cpus, &of_a.architecture) != (&of_b.cpu, of_b.cpus, &of_b.architecture) {
         doubts.push(format!(

@@ -25,14 +25,9 @@ pub(super) fn html(recording: &Recording, phases: &Phases, rules: &Rules) -> Str
         table += &format!(
             "<tr><th>{}</th><td>{}</td><td>{}</td><td>{}</td></tr>\n",
             escape(&phase.title),
-            bar(
-                time.cpu,
-                longest,
-                colour(&phase.name),
-                units::time(time.cpu)
-            ),
-            bar(time.wait, longest, "p0", units::time(time.wait)),
-            units::time(time.sum() / amount),
+            bar(time.cpu, longest, colour(&phase.name)),
+            bar(time.wait, longest, "p0"),
+            told(time.sum() / amount),
         );
     }
     table + "</tbody></table></div>\n"
@@ -56,8 +51,8 @@ pub(super) fn pair(diff: &Diff) -> String {
             "<tr><th>{}</th><td>{}</td><td>{}</td><td class=\"{class}\">{}</td>\
              <td class=\"open\">{} to {}</td></tr>\n",
             escape(&row.title),
-            bar(row.a, longest, colour(&row.phase), units::time(row.a)),
-            bar(row.b, longest, colour(&row.phase), units::time(row.b)),
+            bar(row.a, longest, colour(&row.phase)),
+            bar(row.b, longest, colour(&row.phase)),
             signed(row.difference),
             signed(row.ci_low),
             signed(row.ci_high),
@@ -78,23 +73,34 @@ fn head(heads: &[&str]) -> String {
     format!("<div class=\"scroll\"><table class=\"bars\"><thead><tr>{heads}</tr></thead><tbody>\n")
 }
 
-fn bar(value: f64, longest: f64, class: &str, text: String) -> String {
-    let width = if longest > 0.0 {
-        value / longest * 100.0
-    } else {
-        0.0
-    };
+fn bar(value: f64, longest: f64, class: &str) -> String {
+    let text = told(value);
+    if value <= 0.0 || longest <= 0.0 {
+        return format!("<span>{text}</span>");
+    }
+    let width = value / longest * 100.0;
     format!("<span>{text}</span><i class=\"{class}\" style=\"width:{width:.1}%\"></i>")
+}
+
+/// A time; nothing is a dash.
+pub(super) fn told(ns: f64) -> String {
+    match ns {
+        0.0 => "–".to_owned(),
+        ns if ns < 0.01 => format!("{:.1} ps", ns * 1e3),
+        ns => units::time(ns),
+    }
 }
 
 fn signed(ns: f64) -> String {
     match ns {
+        0.0 => "0".to_owned(),
         ns if ns < 0.0 => format!("−{}", units::time(-ns)),
         ns => format!("+{}", units::time(ns)),
     }
 }
 
-fn each(unit: Unit) -> &'static str {
+/// What times are divided by, in words.
+pub(super) fn each(unit: Unit) -> &'static str {
     match unit {
         Unit::Byte => "per byte",
         Unit::Operation => "per operation",

@@ -4,21 +4,25 @@
 //! |---|---|
 //! | `tree`, `flame` | stacks as one tree; the tree as a flame graph |
 //! | `bars`, `timeline` | phases side by side; phases over time |
+//! | `figure` | two recordings as a picture for a document |
 //!
 //! Everything is in the page: it works offline, and without scripts all but zooming does.
 
 mod bars;
+mod figure;
 mod flame;
 mod timeline;
 mod tree;
 
 use cipherlane_measure::report::{self, escape};
 
+pub use self::figure::{Times, figure};
 use self::tree::Tree;
 use crate::diff::Diff;
 use crate::phases::Phases;
 use crate::recording::{Kind, Recording};
 use crate::rules::Rules;
+use crate::wakers;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -52,6 +56,7 @@ pub fn html(recording: &Recording, rules: &Rules) -> String {
         "Waits",
         "The same for the time in which threads waited, by what they had called.",
     );
+    main += &wakers(recording, rules, unit);
     main += &format!("<script>{SCRIPT}</script>\n");
     report::page(&title(&recording.what), &recording.machine, &main)
 }
@@ -109,6 +114,20 @@ pub fn diff(a: &Recording, b: &Recording, diff: &Diff, rules: &Rules) -> String 
     report::page("What makes B differ from A", &b.machine, &main)
 }
 
+/// Who ends the waits, where that is known.
+fn wakers(recording: &Recording, rules: &Rules, unit: f64) -> String {
+    if recording.wakes.is_empty() {
+        return String::new();
+    }
+    let note = format!(
+        "Below the function that a thread waits in stands who woke it, with that one's functions. It \
+         is known for {:.0} % of the time that was waited.",
+        wakers::known(recording) * 100.0
+    );
+    let tree = Tree::of_wakes(recording, rules, unit);
+    section("Who ends the waits", &note, &flame::svg(&tree, None, rules))
+}
+
 fn title(what: &str) -> String {
     const LONGEST: usize = 60;
     match what.char_indices().nth(LONGEST) {
@@ -134,6 +153,7 @@ fn summary(of: &[(&str, &Recording)], notes: &[String]) -> String {
     for note in notes {
         list += &format!("<li><b>{}</b></li>\n", escape(note));
     }
+    let mut told = Vec::new();
     for (name, recording) in of {
         let name = match *name {
             "" => String::new(),
@@ -149,6 +169,11 @@ fn summary(of: &[(&str, &Recording)], notes: &[String]) -> String {
             list += &format!("<li><b>{} samples were lost</b></li>\n", recording.lost);
         }
         for missing in &recording.missing {
+            // Both recordings of one machine lack the same.
+            if told.contains(&missing) {
+                continue;
+            }
+            told.push(missing);
             list += &format!("<li>Missing: {}</li>\n", escape(missing));
         }
     }

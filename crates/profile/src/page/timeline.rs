@@ -51,19 +51,27 @@ pub(super) fn svg(recording: &Recording, rules: &Rules) -> String {
     let used = rules.phases().iter().zip(&phases.totals);
     let mut used: Vec<_> = used.filter(|(_, time)| time.cpu > 0.0).collect();
     used.sort_by(|(_, a), (_, b)| b.cpu.total_cmp(&a.cpu));
-    let legend: String = used
+    // Phases that have one colour stand together.
+    let mut legend: Vec<(&str, Vec<String>)> = Vec::new();
+    for (phase, _) in used {
+        let (class, title) = (colour(&phase.name), escape(&phase.title));
+        match legend.iter_mut().find(|(of, _)| *of == class) {
+            Some((_, titles)) => titles.push(title),
+            None => legend.push((class, vec![title])),
+        }
+    }
+    let legend: String = legend
         .iter()
-        .take(8)
-        .map(|(phase, _)| {
-            let title = escape(&phase.title);
+        .map(|(class, titles)| {
             format!(
-                "<span><i class=\"{}\"></i>{title}</span> ",
-                colour(&phase.name)
+                "<span><i class=\"{class}\"></i>{}</span> ",
+                titles.join(", ")
             )
         })
         .collect();
     svg + &format!(
-        "</svg>\n<p class=\"note key\">0 to {:.1} s, up to {most:.1} processors. {legend}</p>\n",
+        "</svg>\n<p class=\"note\">0 to {:.1} s, up to {most:.1} processors.</p>\n\
+         <p class=\"note key\">{legend}</p>\n",
         recording.wall_ns as f64 / 1e9
     )
 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::records::{Happened, KERNEL, MARK, USER, What};
 use super::spaces::{Place, Spaces};
 use super::turns::{self, Parts};
+use super::wakes::{Waker, Wakes};
 use crate::recording::{Kind, Sample, Thread};
 
 /// Nanoseconds of a slice.
@@ -26,6 +27,7 @@ pub(super) struct Collector {
     pub(super) lost: u64,
     pub(super) waits: u64,
     pub(super) preemptions: u64,
+    pub(super) wakes: Wakes,
     /// System calls by number: how often, whether each was seen, bytes.
     pub(super) calls: BTreeMap<u64, Calls>,
     /// When the first thing happened, on the kernel's clock.
@@ -59,6 +61,8 @@ struct State {
     stack: u32,
     /// Since when it has stopped, and how.
     out: Option<(u64, Kind)>,
+    /// Who has woken it since.
+    waker: Option<Waker>,
 }
 
 impl Collector {
@@ -106,9 +110,18 @@ impl Collector {
                 }
                 self.begin.get_or_insert(time);
                 self.thread(pid, tid);
-                self.states.entry(tid).or_default().out = Some((time, kind));
+                let state = self.states.entry(tid).or_default();
+                (state.out, state.waker) = (Some((time, kind)), None);
             }
             What::In => self.resumed(time, pid, tid),
+            What::Woke {
+                woken,
+                interrupt,
+                chain,
+            } => {
+                let waker = (!interrupt).then_some((pid, tid));
+                self.woke(woken, waker, &chain);
+            }
             What::Mapped {
                 start,
                 length,
@@ -157,12 +170,43 @@ impl Collector {
         let (Some((since, kind)), stack) = (state.out.take(), state.stack) else {
             return;
         };
+        let waker = state.waker.take();
         // Who waits beyond a turn's ends has nothing to do with the work of the turn.
         let Some(since) = turns::within(self.turns.as_ref(), since, kind) else {
             return;
         };
         let thread = self.thread(pid, tid);
-        self.sample(since, kind, thread, stack, time.saturating_sub(since));
+        let ns = time.saturating_sub(since);
+        self.sample(since, kind, thread, stack, ns);
+        if let Some(waker) = waker {
+            self.wakes.add(thread, stack, waker, ns);
+        }
+    }
+
+    /// A thread of ours may wait no more. Others may wake it again before it runs: the first has
+    /// ended the wait. `waker` is `None` for an interrupt.
+    fn woke(&mut self, woken: u32, waker: Option<(u32, u32)>, chain: &[u64]) {
+        /// The threads that a processor runs while it has nothing to do.
+        const NOBODY: u32 = 0;
+        self.wakes.seen += 1;
+        let waits = |state: &State| matches!(state.out, Some((_, Kind::Wait)));
+        let ours = self.states.get(&woken);
+        if !ours.is_some_and(|state| waits(state) && state.waker.is_none()) {
+            return;
+        }
+        let waker = match waker {
+            Some((pid, tid)) if tid != NOBODY => {
+                (self.thread(pid, tid) + 1, self.stack(pid, chain))
+            }
+            _ => {
+                let program = chain.iter().position(|address| *address == USER);
+                let kernel = &chain[..program.unwrap_or(chain.len())];
+                (0, self.stack(NOBODY, kernel))
+            }
+        };
+        if let Some(state) = self.states.get_mut(&woken) {
+            state.waker = Some(waker);
+        }
     }
 
     fn called(&mut self, period: u64, number: u64, result: i64) {
@@ -373,6 +417,52 @@ mod tests {
                 .iter()
                 .all(|sample| sample.at_ns <= 30_000_000)
         );
+    }
+
+    #[test]
+    fn the_first_who_wakes_a_thread_that_waits_has_ended_its_wait() {
+        let mut collector = Collector::default();
+        let woke = |tid, interrupt| Happened {
+            tid,
+            ..at(
+                0,
+                What::Woke {
+                    woken: 1,
+                    interrupt,
+                    chain: vec![KERNEL, 0x10, USER, 0x20],
+                },
+            )
+        };
+        // It has not stopped yet; then it waits, and is made to stop.
+        collector.add(woke(7, false));
+        collector.add(at(10, What::Out { preempted: false }));
+        collector.add(woke(2, false));
+        collector.add(woke(3, false));
+        collector.add(at(30, What::In));
+        collector.add(at(40, What::Out { preempted: true }));
+        collector.add(woke(4, false));
+        collector.add(at(50, What::In));
+        collector.add(at(60, What::Out { preempted: false }));
+        collector.add(woke(5, true));
+        collector.add(at(65, What::In));
+        collector.finish(100);
+        let mut named = crate::symbols::resolve(&collector.places, &collector.stacks, &[]);
+        let wakes = collector.wakes.named(&mut named);
+        assert_eq!(
+            wakes.iter().map(|wake| wake.ns).collect::<Vec<_>>(),
+            [20, 5]
+        );
+        let waker = &collector.threads[wakes[0].waker as usize - 1];
+        assert_eq!((waker.tid, wakes[1].waker), (2, 0));
+        let depth = |mut stack: u32| {
+            let callers = std::iter::from_fn(|| {
+                stack = named.stacks[stack.checked_sub(1)? as usize].0;
+                Some(())
+            });
+            callers.count()
+        };
+        let depths = wakes.iter().map(|wake| depth(wake.waker_stack));
+        assert_eq!(depths.collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]

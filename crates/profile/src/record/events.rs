@@ -1,26 +1,35 @@
 //! Opens the kernel's events, as many of them as this user is allowed.
 //!
-//! Each kind of event has a ring for each processor, which all threads share. Three kinds are
+//! Each kind of event has a ring for each processor, which all threads share. Four kinds are
 //! sampled: processor time, with what happens to processes and memory; context switches, for the
-//! stacks of those who wait; ends of system calls, for their counts and bytes. Of the latter two
-//! each one is recorded, until there are more than some ten thousand a second; from then on they
-//! are sampled, and the kernel says how many each one stands for.
+//! stacks of those who wait; ends of system calls, for their counts and bytes; wake-ups, for the
+//! stacks of those who end a wait. Of the latter three each one is recorded, until there are more
+//! than some thousands a second; from then on they are sampled, and the kernel says how many each
+//! one stands for.
+//!
+//! A wake-up happens in the thread that wakes, which may be of any process: its events are those of
+//! the processors, and a filter in the kernel leaves only wake-ups of the target.
 
 use std::io;
-use std::path::Path;
 
-use perf_event::events::{Event, Hardware, Software, Tracepoint};
+use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 
-use super::share::share;
+use super::refusals::{failed, level, refused, without_kernel};
+use super::share::{set_filter, share};
+use super::tracepoints::{tracepoint, woken};
 use crate::Error;
 
 /// Bytes of a ring of the processor's samples, and of the others, for root.
 const RING: usize = 2 << 20;
 /// The same for users, who share 516 KiB a processor (kernel.perf_event_mlock_kb).
 const SMALL_RING: usize = 128 << 10;
+/// The same for wake-ups, of which fewer are recorded.
+const WAKE_RING: usize = 512 << 10;
 /// Switches, and system calls, of which each one is recorded, per second.
 const MOST: u64 = 20_000;
+/// Wake-ups of which each one is recorded, per second: each has two stacks.
+const MOST_WAKES: u64 = 5_000;
 /// Those that are sampled where there are more, per second and thread.
 const SAMPLED: u64 = 4000;
 /// Frames of a stack.
@@ -44,6 +53,8 @@ pub(super) enum Source {
     Switch,
     /// Ends of system calls.
     Call,
+    /// Stacks of those who end a wait.
+    Wake,
 }
 
 /// How often an event becomes a record.
@@ -121,7 +132,7 @@ impl Events {
         if way.kernel {
             events.open_switches(&way)?;
             if calls {
-                events.open_calls(&way)?;
+                events.open_tracepoints(&way)?;
             }
         }
         events.processor_time = way.counters(Software::TASK_CLOCK);
@@ -165,21 +176,7 @@ impl Events {
             }
         }
         let source = last.expect("each way has said why");
-        Err(match (source.raw_os_error(), way.scope) {
-            (Some(libc::EACCES | libc::EPERM), Scope::Threads { tids, .. })
-                if !way.at_exec && level().trim().parse().is_ok_and(|level: i32| level <= 2) =>
-            {
-                Error::NotYours {
-                    pid: tids.first().copied().unwrap_or(0),
-                    source,
-                }
-            }
-            (Some(libc::EACCES | libc::EPERM), _) => Error::Refused {
-                source,
-                level: level(),
-            },
-            _ => failed("processor time", source),
-        })
+        Err(refused(source, way.scope, way.at_exec, level()))
     }
 
     /// Without them, waits have a length and no stack.
@@ -188,32 +185,57 @@ impl Events {
             .map_err(|error| failed("context switches", error))
     }
 
-    /// They need the tracepoint's number, which the file system for tracing has.
-    fn open_calls(&mut self, way: &Way<'_>) -> Result<(), Error> {
-        let id = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
-            .iter()
-            .find_map(|at| {
-                let path = Path::new(at).join("events/raw_syscalls/sys_exit/id");
-                std::fs::read_to_string(path).ok()?.trim().parse().ok()
-            });
-        let Some(id) = id else {
+    /// They need the tracepoints' numbers, which the file system for tracing has.
+    fn open_tracepoints(&mut self, way: &Way<'_>) -> Result<(), Error> {
+        let Some(calls) = tracepoint("raw_syscalls/sys_exit") else {
             self.missing.push(
-                "system calls are not counted: /sys/kernel/tracing cannot be read; run as root, \
-                 after 'mount -t tracefs tracefs /sys/kernel/tracing' where it is empty"
+                "system calls are not counted, and who ends a wait is not known: \
+                 /sys/kernel/tracing cannot be read; run as root, after 'mount -t tracefs tracefs \
+                 /sys/kernel/tracing' where it is empty"
                     .to_owned(),
             );
             return Ok(());
         };
-        self.rings_with_fallback(way, Source::Call, Tracepoint::with_id(id))
-            .or_else(|error| match error.raw_os_error() {
-                Some(libc::EACCES | libc::EPERM) => {
-                    self.missing.push(format!(
-                        "system calls are not counted ({error}); run as root"
-                    ));
-                    Ok(())
-                }
-                _ => Err(failed("system calls", error)),
-            })
+        match self.rings_with_fallback(way, Source::Call, calls) {
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM)) => {
+                self.missing.push(format!(
+                    "system calls are not counted, and who ends a wait is not known ({error}); run \
+                     as root"
+                ));
+                return Ok(());
+            }
+            Err(error) => return Err(failed("system calls", error)),
+            Ok(()) => {}
+        }
+        // All else is worth recording without them.
+        if let Err(error) = self.open_wakes(way) {
+            self.missing.push(format!(
+                "who ends a wait is not known: the kernel's tracepoint sched:sched_waking cannot be \
+                 used ({error}); run as root"
+            ));
+        }
+        Ok(())
+    }
+
+    fn open_wakes(&mut self, way: &Way<'_>) -> io::Result<()> {
+        let wakes = tracepoint("sched/sched_waking").ok_or(io::ErrorKind::NotFound)?;
+        let everywhere = Way {
+            scope: Scope::Machine,
+            at_exec: false,
+            ..*way
+        };
+        let before = self.rings.len();
+        self.rings_with_fallback(&everywhere, Source::Wake, wakes)?;
+        if let Some(filter) = woken(way.scope) {
+            let mut rings = self.rings[before..].iter();
+            let set = rings.try_for_each(|(_, ring)| set_filter(ring.as_counter(), &filter));
+            if let Err(error) = set {
+                self.fallbacks.retain(|of| of.source != Source::Wake);
+                self.rings.truncate(before);
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Rings that record each event, and others that sample, which do not begin by themselves.
@@ -226,7 +248,12 @@ impl Events {
         let begin = (self.rings.len(), self.others.len());
         self.ring(way, source, event.clone(), Pace::Each)?;
         let middle = (self.rings.len(), self.others.len());
-        self.ring(way, source, event, Pace::Sampled(SAMPLED))?;
+        let sampled = self.ring(way, source, event, Pace::Sampled(SAMPLED));
+        if let Err(error) = sampled {
+            self.rings.truncate(begin.0);
+            self.others.truncate(begin.1);
+            return Err(error);
+        }
         self.fallbacks.push(Fallback {
             source,
             each: ((begin.0..middle.0).collect(), (begin.1..middle.1).collect()),
@@ -240,7 +267,11 @@ impl Events {
 
     /// From now on events of `source` are sampled if there were too many: `count` in `seconds`.
     pub(super) fn bound(&mut self, source: Source, count: u64, seconds: f64) {
-        if (count as f64) < MOST as f64 * seconds {
+        let most = match source {
+            Source::Wake => MOST_WAKES,
+            _ => MOST,
+        };
+        if (count as f64) < most as f64 * seconds {
             return;
         }
         let Some(at) = self.fallbacks.iter().position(|of| of.source == source) else {
@@ -292,7 +323,11 @@ impl Events {
                 let counter = builder.one_cpu(cpu).build()?;
                 match owner {
                     None => {
-                        let size = if way.kernel { RING } else { SMALL_RING };
+                        let size = match source {
+                            _ if !way.kernel => SMALL_RING,
+                            Source::Wake => WAKE_RING,
+                            _ => RING,
+                        };
                         owner = Some(self.rings.len());
                         self.rings.push((source, counter.sampled(size)?));
                     }
@@ -325,13 +360,26 @@ impl Events {
         Ok(())
     }
 
+    /// Starts what cannot start by itself with the command.
+    pub(super) fn enable_wakes(&mut self) -> io::Result<()> {
+        let waiting: Vec<usize> = self.waiting(|fallback| &fallback.sampled.0);
+        for (number, (source, ring)) in self.rings.iter_mut().enumerate() {
+            if *source == Source::Wake && !waiting.contains(&number) {
+                ring.as_counter_mut().enable()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to sample where there are too many.
+    fn waiting(&self, of: fn(&Fallback) -> &Vec<usize>) -> Vec<usize> {
+        self.fallbacks.iter().flat_map(of).copied().collect()
+    }
+
     /// Starts what does not start with the command.
     pub(super) fn enable(&mut self) -> io::Result<()> {
-        let waiting = |of: fn(&Fallback) -> &Vec<usize>| -> Vec<usize> {
-            self.fallbacks.iter().flat_map(of).copied().collect()
-        };
-        let rings = waiting(|fallback| &fallback.sampled.0);
-        let others = waiting(|fallback| &fallback.sampled.1);
+        let rings = self.waiting(|fallback| &fallback.sampled.0);
+        let others = self.waiting(|fallback| &fallback.sampled.1);
         for (number, (_, ring)) in self.rings.iter_mut().enumerate() {
             if !rings.contains(&number) {
                 ring.as_counter_mut().enable()?;
@@ -390,9 +438,10 @@ impl<'a> Way<'a> {
             .sample_id_all(true)
             .clockid(Clock::MONOTONIC)
             .wakeup_watermark(RING / 4);
-        if source == Source::Call {
+        if matches!(source, Source::Call | Source::Wake) {
             builder.sample(SampleFlag::RAW);
-        } else {
+        }
+        if source != Source::Call {
             builder
                 .sample(SampleFlag::CALLCHAIN)
                 .sample_max_stack(DEEPEST);
@@ -437,36 +486,5 @@ impl<'a> Way<'a> {
                 })
                 .collect(),
         }
-    }
-}
-
-/// kernel.perf_event_paranoid.
-pub(super) fn level() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid")
-        .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
-}
-
-fn without_kernel() -> String {
-    format!(
-        "the kernel's part of the processor time, what is waited for, and system calls are not \
-         recorded: kernel.perf_event_paranoid is {}; run as root, or 'sysctl \
-         kernel.perf_event_paranoid=1 kernel.kptr_restrict=0'",
-        level()
-    )
-}
-
-fn failed(what: &'static str, source: io::Error) -> Error {
-    match source.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => Error::Rings {
-            what,
-            source,
-            remedy: "raise the limit on open files (ulimit -n)",
-        },
-        Some(libc::EPERM | libc::ENOMEM) => Error::Rings {
-            what,
-            source,
-            remedy: "raise the limit on locked memory (ulimit -l) or kernel.perf_event_mlock_kb",
-        },
-        _ => Error::Unsupported { what, source },
     }
 }

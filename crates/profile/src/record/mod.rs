@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `target` | a command that waits to be let go; processes that run |
 //! | `events` | the kernel's events, as many as this user is allowed |
+//! | `tracepoints`, `refusals` | tracepoints by number and filter; what the kernel refuses to whom |
 //! | `records`, `share` | what the kernel's rings hold; rings that threads share |
 //! | `collect`, `spaces` | stacks and waits of what happened; which file an address is in |
+//! | `wakes` | who ended each wait |
 //! | `turns` | one recording for each of those who take turns |
 //! | `calls`, `stat` | system calls by name; what the machine did meanwhile |
 
@@ -13,12 +15,15 @@ mod calls;
 mod collect;
 mod events;
 mod records;
+mod refusals;
 #[allow(unsafe_code)]
 mod share;
 pub(crate) mod spaces;
 mod stat;
 mod target;
+mod tracepoints;
 pub mod turns;
+mod wakes;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -36,7 +41,7 @@ use self::stat::Stat;
 use self::target::{Moved, Waiting};
 use crate::Error;
 use crate::recording::{
-    Counters, Kind, Recording, SCHEMA, Sample, SystemCall, Unit, VERSION, Work,
+    Counters, Kind, Recording, SCHEMA, Sample, SystemCall, Unit, VERSION, Wake, Work,
 };
 use crate::symbols::{self, Named};
 
@@ -130,6 +135,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         machine_interrupts: machine.interrupts,
         machine_softirqs: machine.softirqs,
         machine_steal_ns: machine.steal_ns,
+        machine_busy_ns: machine.busy_ns,
     };
     Ok(Recording {
         schema: SCHEMA.to_owned(),
@@ -150,6 +156,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         frames: named.frames,
         stacks: named.stacks,
         samples,
+        wakes: ended.wakes,
         steal: steal.seen,
     })
 }
@@ -162,9 +169,10 @@ struct Session {
     held: Vec<Happened>,
     command: Option<Waiting>,
     process: Option<u32>,
-    /// Switches and system calls in the rings since `counted`.
+    /// Switches, system calls and wake-ups in the rings since `counted`.
     switches: u64,
     calls: u64,
+    wakes: u64,
     counted: Instant,
 }
 
@@ -216,18 +224,23 @@ impl Session {
             process: None,
             switches: 0,
             calls: 0,
+            wakes: 0,
             counted: Instant::now(),
         }
     }
 
     fn begin(&mut self) -> Result<(), Error> {
         self.collector.begin = Some(monotonic());
-        match &self.command {
-            Some(command) => command.go(),
-            None => self.events.enable().map_err(|source| Error::Unsupported {
-                what: "what was opened",
-                source,
-            })?,
+        let begun = match &self.command {
+            Some(_) => self.events.enable_wakes(),
+            None => self.events.enable(),
+        };
+        begun.map_err(|source| Error::Unsupported {
+            what: "what was opened",
+            source,
+        })?;
+        if let Some(command) = &self.command {
+            command.go();
         }
         Ok(())
     }
@@ -244,6 +257,7 @@ impl Session {
                 match source {
                     Source::Switch => self.switches += 1,
                     Source::Call => self.calls += 1,
+                    Source::Wake => self.wakes += 1,
                     Source::Processor => {}
                 }
                 self.held.extend(records::read(*source, &record));
@@ -255,7 +269,8 @@ impl Session {
             let seconds = since.as_secs_f64();
             self.events.bound(Source::Switch, self.switches, seconds);
             self.events.bound(Source::Call, self.calls, seconds);
-            (self.switches, self.calls) = (0, 0);
+            self.events.bound(Source::Wake, self.wakes, seconds);
+            (self.switches, self.calls, self.wakes) = (0, 0, 0);
             self.counted = Instant::now();
         }
         self.held.sort_by_key(|happened| happened.time);
@@ -301,6 +316,7 @@ struct Ended {
     /// The event by which processor time was sampled.
     event: &'static str,
     missing: Vec<String>,
+    wakes: Vec<Wake>,
     /// Processor time in nanoseconds, page faults, and moves between processors.
     counts: [u64; 3],
 }
@@ -312,18 +328,27 @@ impl Ended {
             collector,
             ..
         } = session;
-        let named = symbols::resolve(
+        let mut named = symbols::resolve(
             &collector.places,
             &collector.stacks,
             &collector.spaces.files,
         );
         let mut missing = std::mem::take(&mut events.missing);
         missing.extend(named.missing.iter().cloned());
+        if collector.wakes.are_foreign() {
+            missing.push(
+                "who ends a wait is not known: the kernel names threads by other numbers here; \
+                 record outside of the container"
+                    .to_owned(),
+            );
+        }
+        let wakes = collector.wakes.named(&mut named);
         Self {
             collector,
             named,
             event: events.name,
             missing,
+            wakes,
             counts: events.counts(),
         }
     }

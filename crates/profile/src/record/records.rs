@@ -21,6 +21,11 @@ const PREEMPTED: u16 = 1 << 14;
 /// In the record's header: the name comes with a new program.
 const EXEC: u16 = 1 << 13;
 
+/// In what every tracepoint begins with: it was passed while an interrupt was served.
+const IN_INTERRUPT: u8 = 1 << 3;
+/// Bytes of a woken thread's name.
+const NAME: usize = 16;
+
 /// From here on a number in a stack is a mark between two parts of it.
 pub(super) const MARK: u64 = -4095_i64 as u64;
 /// The mark before addresses of the kernel.
@@ -48,6 +53,12 @@ pub(super) enum What {
         period: u64,
         number: u64,
         result: i64,
+    },
+    /// A thread ends another one's wait; where it was interrupted, the interrupt does.
+    Woke {
+        woken: u32,
+        interrupt: bool,
+        chain: Vec<u64>,
     },
     /// A thread stops.
     Out { preempted: bool },
@@ -129,6 +140,17 @@ fn parse(source: Source, kind: u32, misc: u16, data: &[u8]) -> Option<Happened> 
                     result,
                 }
             }
+            Source::Wake => {
+                let chain = chain()?;
+                let _size = reader.u32()?;
+                let common = reader.u64()?.to_ne_bytes();
+                reader.0 = reader.0.get(NAME..)?;
+                What::Woke {
+                    woken: reader.u32()?,
+                    interrupt: common[2] & IN_INTERRUPT != 0,
+                    chain,
+                }
+            }
         };
         return Some(Happened {
             time,
@@ -202,7 +224,12 @@ mod tests {
     #[test]
     fn a_record_that_is_cut_off_is_none() {
         let words: Vec<u8> = (0..8u64).flat_map(u64::to_ne_bytes).collect();
-        for source in [Source::Processor, Source::Switch, Source::Call] {
+        for source in [
+            Source::Processor,
+            Source::Switch,
+            Source::Call,
+            Source::Wake,
+        ] {
             for kind in 0..20 {
                 for end in 0..words.len() {
                     // It may be some record, but it must not panic.

@@ -5,6 +5,8 @@
 pub(super) struct Stat {
     pub(super) interrupts: u64,
     pub(super) softirqs: u64,
+    /// Time in which processors did something.
+    pub(super) busy_ns: u64,
     pub(super) steal_ns: u64,
 }
 
@@ -20,12 +22,21 @@ impl Stat {
             word.and_then(|word| word.parse().ok()).unwrap_or(0)
         };
         let cpu = text.lines().find_map(|line| line.strip_prefix("cpu "));
-        let steal = cpu.and_then(|line| line.split_whitespace().nth(7)?.parse::<u64>().ok());
+        // User, nice, system, idle, waiting for disks, interrupts, soft interrupts, steal, in ticks:
+        // USER_HZ is 100 on every Linux of interest.
+        let ns = |field: usize| {
+            let word = cpu.and_then(|line| line.split_whitespace().nth(field));
+            let ticks: u64 = word.and_then(|word| word.parse().ok()).unwrap_or(0);
+            ticks.saturating_mul(10_000_000)
+        };
         Self {
             interrupts: first("intr "),
             softirqs: first("softirq "),
-            // USER_HZ is 100 on every Linux of interest.
-            steal_ns: steal.unwrap_or(0).saturating_mul(10_000_000),
+            busy_ns: [0, 1, 2, 5, 6]
+                .map(ns)
+                .iter()
+                .fold(0, |sum: u64, ns| sum.saturating_add(*ns)),
+            steal_ns: ns(7),
         }
     }
 
@@ -33,6 +44,7 @@ impl Stat {
         Self {
             interrupts: self.interrupts.saturating_sub(earlier.interrupts),
             softirqs: self.softirqs.saturating_sub(earlier.softirqs),
+            busy_ns: self.busy_ns.saturating_sub(earlier.busy_ns),
             steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
         }
     }
@@ -49,6 +61,7 @@ mod tests {
         let expected = Stat {
             interrupts: 100,
             softirqs: 50,
+            busy_ns: 190_000_000,
             steal_ns: 80_000_000,
         };
         assert_eq!(stat, expected);

@@ -225,6 +225,7 @@ impl Ended {
             frames,
             stacks,
             samples,
+            wakes: Vec::new(),
             steal: Vec::new(),
         }
     }

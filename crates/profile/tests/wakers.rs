@@ -1,0 +1,97 @@
+//! Who ends a wait is named. The kernel's tracepoints need a file system that is not mounted
+//! everywhere: the test mounts it where only its own processes see it.
+
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use cipherlane_profile::record::{Options, RATE, Target, record};
+use cipherlane_profile::recording::Recording;
+use cipherlane_profile::rules::Rules;
+use cipherlane_profile::{page, wakers};
+
+/// Runs the test below where the tracepoints' numbers can be read.
+#[test]
+fn who_ends_a_wait_is_named_by_function() {
+    const MOUNT: &str = "test -e /sys/kernel/tracing/events || \
+        mount -t tracefs tracefs /sys/kernel/tracing || exit 77; exec \"$@\"";
+    let own = std::env::current_exe().unwrap();
+    let test = ["--ignored", "--exact", "named_by_function", "--nocapture"];
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", MOUNT, "sh"])
+        .arg(own)
+        .args(test)
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => return eprintln!("SKIPPED: unshare: {error}"),
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    eprint!("{said}");
+    if matches!(output.status.code(), Some(1 | 77)) && !said.contains("panicked") {
+        return eprintln!("SKIPPED: no file system for tracing may be mounted here");
+    }
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+#[ignore = "the test above runs it"]
+fn named_by_function() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("waits");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/waits.c");
+    let compiled = Command::new("cc")
+        .args([
+            "-O1",
+            "-fno-omit-frame-pointer",
+            "-fno-optimize-sibling-calls",
+        ])
+        .args(["-pthread", "-o"])
+        .arg(&program)
+        .arg(source)
+        .status();
+    assert!(compiled.unwrap().success());
+    for (way, waits_in, woken_by) in [
+        ("pipe", "takes_over", "hands_over"),
+        ("mutex", "wants_it", "lets_go"),
+    ] {
+        let options = Options {
+            children: true,
+            time: None,
+            rate: RATE,
+            work: None,
+        };
+        let words = vec![program.clone().into_os_string(), way.into()];
+        let recording = record(&Target::Command(words), &options, &AtomicBool::new(false));
+        let recording = match recording {
+            Ok(recording) if recording.missing.is_empty() => recording,
+            Ok(recording) => return eprintln!("SKIPPED: {}", recording.missing.join("; ")),
+            Err(error) => return eprintln!("SKIPPED: {error}"),
+        };
+        assert_eq!(recording.status, Some(0));
+        let ended = wakers::of(&recording);
+        let is_it = |of: &&wakers::Ended<'_>| of.waits_in == waits_in;
+        let longest = ended.iter().find(is_it);
+        assert_eq!(
+            longest.and_then(|of| of.woken_by),
+            Some(woken_by),
+            "{ended:#?}"
+        );
+        // Nearly each round was a wait. Timers end the others.
+        assert!(longest.unwrap().count > 100, "{ended:#?}");
+        let timer = ended.iter().find(|of| of.waker.is_none());
+        assert!(
+            timer.is_some_and(|of| of.woken_by == Some("hrtimer_wakeup")),
+            "{ended:#?}"
+        );
+        let known = wakers::known(&recording);
+        assert!((0.8..=1.0).contains(&known), "{known}");
+        let read = Recording::parse(&recording.to_bytes());
+        assert_eq!(read.as_ref(), Ok(&recording));
+        let page = page::html(&recording, &Rules::built_in());
+        let drawn = page.find("Who ends the waits").map(|at| &page[at..]);
+        assert!(
+            drawn.is_some_and(|drawn| drawn.contains(woken_by)),
+            "{page}"
+        );
+    }
+}
