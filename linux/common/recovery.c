@@ -67,6 +67,7 @@ static void cl_recover(struct cl_device *dev, bool again)
 	bitmap_zero(dev->used_sessions, dev->sessions);
 	bitmap_zero(dev->stale_sessions, dev->sessions);
 	bitmap_zero(dev->bad_sessions, dev->sessions);
+	memset(dev->session_users, 0, dev->sessions * sizeof(*dev->session_users));
 	for (i = 0; i < dev->depth; i++) {
 		slot = &dev->slots[i];
 		if (slot->phase == CL_SLOT_WITHHELD && reset != CL_RESET_SILENT) {
