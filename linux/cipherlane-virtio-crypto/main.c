@@ -114,6 +114,24 @@ static void clv_remove(struct virtio_device *vdev)
 	destroy_workqueue(dev->common.workqueue);
 }
 
+#ifdef CONFIG_PM_SLEEP
+static int clv_freeze(struct virtio_device *vdev)
+{
+	struct clv_device *dev = vdev->priv;
+
+	cl_sleep(&dev->common);
+	return 0;
+}
+
+static int clv_restore(struct virtio_device *vdev)
+{
+	struct clv_device *dev = vdev->priv;
+
+	cl_wake(&dev->common);
+	return 0;
+}
+#endif
+
 static const struct virtio_device_id clv_ids[] = {
 	{ VIRTIO_ID_CRYPTO, VIRTIO_DEV_ANY_ID },
 	{ }
@@ -127,6 +145,10 @@ static struct virtio_driver clv_driver = {
 	.validate = clv_validate,
 	.probe = clv_probe,
 	.remove = clv_remove,
+#ifdef CONFIG_PM_SLEEP
+	.freeze = clv_freeze,
+	.restore = clv_restore,
+#endif
 };
 
 static int __init clv_init(void)

@@ -182,12 +182,11 @@ static void clv_done(struct virtqueue *vq)
 }
 
 /* The back-end answers, and all that it knew of this driver is gone. The queue is empty. */
-static int clv_say_hello(struct clv_device *dev)
+static int clv_say_hello(struct clv_device *dev, struct virtqueue *vq)
 {
 	unsigned long limit = jiffies + msecs_to_jiffies(clamp(cl_timeout_ms, 10U, 60000U)) + 1;
 	struct scatterlist out, answer, status;
 	struct scatterlist *lists[] = { &out, &answer, &status };
-	struct virtqueue *vq = dev->queues[0].vq;
 	unsigned int len;
 	bool late;
 	int ret;
@@ -250,20 +249,40 @@ static int clv_find_queues(struct clv_device *dev)
 	int ret;
 
 	virtio_cread_le(dev->vdev, struct virtio_crypto_config, max_dataqueues, &offered);
-	if (!dev->queue_count)
-		dev->queue_count = clamp(min(offered, num_online_cpus()), 1U, (u32)CLV_QUEUES);
-	else if (offered < dev->queue_count)
-		return -ENODEV;
-	for (i = 0; i < dev->queue_count; i++)
+	/* The first time there may be as many as there are processors, then those that answered. */
+	dev->found = clamp(dev->queue_count ?: min(offered, num_online_cpus()), 1U,
+			   (u32)CLV_QUEUES);
+	for (i = 0; i < dev->found; i++)
 		callbacks[i] = clv_done;
-	ret = virtio_find_vqs(dev->vdev, dev->queue_count, vqs, callbacks, names, NULL);
+	ret = virtio_find_vqs(dev->vdev, dev->found, vqs, callbacks, names, NULL);
 	if (ret)
 		return ret;
-	for (i = 0; i < dev->queue_count; i++) {
+	for (i = 0; i < dev->found; i++) {
 		dev->queues[i].vq = vqs[i];
 		virtqueue_disable_cb(vqs[i]);
 	}
 	return 0;
+}
+
+/*
+ * Greets the back-end through each queue. QEMU gives a vhost-user back-end the first one only
+ * and serves the others itself, which knows nothing of these operations: such queues rest.
+ */
+static int clv_greet(struct clv_device *dev)
+{
+	int ret = clv_say_hello(dev, dev->queues[0].vq);
+	unsigned int i;
+
+	for (i = 1; i < dev->found && !ret; i++) {
+		ret = clv_say_hello(dev, dev->queues[i].vq);
+		if (ret == -ENODEV && !dev->queue_count) {
+			dev->queue_count = i;
+			return clv_say_hello(dev, dev->queues[0].vq);
+		}
+	}
+	if (!ret)
+		dev->queue_count = dev->found;
+	return ret;
 }
 
 /* From a device that has features to one that works. */
@@ -280,7 +299,7 @@ int clv_open(struct clv_device *dev)
 	if (ret)
 		return ret;
 	virtio_device_ready(vdev);
-	ret = clv_say_hello(dev) ?: clv_read_rules(dev);
+	ret = clv_greet(dev) ?: clv_read_rules(dev);
 	WRITE_ONCE(dev->opened, !ret);
 	return ret;
 }
@@ -297,7 +316,7 @@ void clv_close(struct clv_device *dev)
 		return;
 	/* Those who still tell the device of something are done after this. */
 	synchronize_rcu();
-	for (i = 0; i < dev->queue_count; i++) {
+	for (i = 0; i < dev->found; i++) {
 		clv_drop_chains(dev, &dev->queues[i]);
 		dev->queues[i].vq = NULL;
 	}
@@ -325,7 +344,7 @@ static enum cl_reset clv_reset(struct cl_device *common, bool again)
 	/* Nobody else uses the queue: the state says so. The back-end forgets all keys. */
 	if (!again && dev->opened && !common->flying &&
 	    !virtqueue_is_broken(dev->queues[0].vq))
-		clv_say_hello(dev);
+		clv_say_hello(dev, dev->queues[0].vq);
 	clv_close(dev);
 	if (!again)
 		return CL_RESET_WORKS;

@@ -73,7 +73,8 @@ struct clv_device {
 	struct cl_device common;
 	struct virtio_device *vdev;
 	struct clv_queue queues[CLV_QUEUES];	/* under the lock of common */
-	unsigned int queue_count;
+	unsigned int found;			/* queues */
+	unsigned int queue_count;		/* of these, the first ones that the back-end has */
 	unsigned int together;			/* requests of a chain at most */
 	u8 *key_queues;				/* of each session: where its key is on its way */
 	bool opened;				/* the hello was answered */

@@ -230,7 +230,8 @@ struct cl_device {
 	bool broken;				/* it wrote nonsense */
 	bool held;				/* what is given is announced later, together */
 	bool given;				/* something was given meanwhile */
-	bool stopping;				/* it is being removed */
+	bool closed;				/* nothing new is given to it */
+	bool stopping;				/* it is being removed, or it sleeps */
 	u32 epoch;				/* another one after each reset */
 	u32 reserved;				/* units promised, not yet used */
 	struct cl_slot *slots;
@@ -354,6 +355,8 @@ void cl_add_slot(struct cl_device *dev, struct cl_slot *slot, void *bounce, void
 void cl_watch(struct work_struct *work);
 int cl_start(struct cl_device *dev);
 void cl_stop(struct cl_device *dev);
+void cl_sleep(struct cl_device *dev);
+void cl_wake(struct cl_device *dev);
 int cl_activate(struct cl_device *dev);
 void cl_deactivate(struct cl_device *dev);
 

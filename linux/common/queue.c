@@ -250,7 +250,7 @@ int cl_submit(struct cl_device *dev, struct cl_req *req)
 		return -EINVAL;
 	}
 	spin_lock_bh(&dev->lock);
-	if (dev->state != CL_UP) {
+	if (dev->state != CL_UP || dev->closed) {
 		spin_unlock_bh(&dev->lock);
 		cl_count(CL_STAT_SOFTWARE_DOWN);
 		return -EIO;

@@ -184,6 +184,29 @@ void cl_stop(struct cl_device *dev)
 	cl_pump(dev);
 }
 
+/*
+ * Before the machine sleeps: new requests are software's, those under way are waited for, and what
+ * is not answered by then is software's too.
+ */
+void cl_sleep(struct cl_device *dev)
+{
+	spin_lock_bh(&dev->lock);
+	dev->closed = true;
+	spin_unlock_bh(&dev->lock);
+	cl_stop(dev);
+}
+
+/* After it has slept. One that does not answer now is tried again later. */
+void cl_wake(struct cl_device *dev)
+{
+	WRITE_ONCE(dev->stopping, false);
+	cl_recover(dev, true);
+	spin_lock_bh(&dev->lock);
+	dev->closed = false;
+	spin_unlock_bh(&dev->lock);
+	cl_watch_soon(dev);
+}
+
 /* From now on it serves; its algorithms are tested and registered. */
 int cl_activate(struct cl_device *dev)
 {
