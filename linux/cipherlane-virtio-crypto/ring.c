@@ -52,7 +52,8 @@ static void clv_announce(struct cl_device *common, bool now)
 	u32 rings;
 
 	for (i = 0; i < dev->queue_count && !has_to; i++)
-		has_to = clv_has_to_send(&dev->queues[i], now) || READ_ONCE(dev->queues[i].is_fresh);
+		has_to = READ_ONCE(dev->queues[i].is_fresh) ||
+			 clv_has_to_send(&dev->queues[i], now);
 	if (!has_to)
 		return;
 	spin_lock_bh(&common->lock);

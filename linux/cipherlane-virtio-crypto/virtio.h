@@ -27,7 +27,7 @@
 #define CLV_CHAINS	16
 /* What has gathered is sent when it is that much, in requests or bytes. */
 #define CLV_ENOUGH	32
-#define CLV_ENOUGH_LEN	(1024 << 10)
+#define CLV_ENOUGH_LEN	(256 << 10)
 /* Nanoseconds until it is sent in any case. */
 #define CLV_LONGEST_NS	500000
 /* Queues that are used, if there are as many processors. */
@@ -60,12 +60,12 @@ struct clv_queue {
 	u32 gathered_len;
 	u32 gathered_units;
 	bool held;				/* what has gathered waits for more */
-	unsigned int alone;			/* chains that go at once, since waiting was in vain */
+	unsigned int alone;			/* chains that go at once: holding was in vain */
 	bool is_under_way;			/* a chain of requests */
 	bool is_fresh;				/* the device was not told of the last chain */
-	struct kthread_worker *worker;		/* sends when its processor has nothing else to do */
+	struct kthread_worker *worker;		/* sends when its processor is idle */
 	struct kthread_work work;
-	struct hrtimer timer;			/* sends when its processor always has */
+	struct hrtimer timer;			/* sends when it is busy */
 	struct clv_device *dev;
 };
 

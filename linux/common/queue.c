@@ -234,7 +234,6 @@ static bool cl_launch(struct cl_device *dev, struct cl_slot *slot, const struct 
 	return given;
 }
 
-
 /*
  * Gives a request to the device, or has it wait for room. Returns what the CryptoAPI
  * returns, -EINPROGRESS or -EBUSY; or -EAGAIN and the like: software shall do it.
