@@ -7,13 +7,12 @@
  *   afalg once DRIVER                      one request; prints the error where it fails
  */
 #include <errno.h>
-#include <linux/aio_abi.h>
 #include <linux/if_alg.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -128,78 +127,51 @@ static int compare(const char *one, const char *other, int count)
 	return differ != 0;
 }
 
-static int rate_alone(const char *driver, size_t size, double seconds)
+struct user {
+	int operation;
+	size_t size;
+	double end;
+	long done;
+	unsigned char *data, *result;
+};
+
+/* One of those that have a request under way at the same time. */
+static void *use(void *place)
 {
-	static unsigned char data[LONGEST], result[LONGEST];
-	unsigned char key[16] = { 1 }, iv[16] = { 2 };
-	int operation = accept(with_key(driver, key, sizeof(key)), NULL, NULL);
-	double start = now(), passed;
-	long done = 0;
+	struct user *user = place;
+	unsigned char iv[16] = { 2 };
 
 	do {
-		if (begin(operation, 1, iv, data, size) || finish(operation, result, size))
-			fail("encrypt with", driver);
-		done++;
-		passed = now() - start;
-	} while (passed < seconds);
-	printf("rate %s %zu 1 %ld %.6f\n", driver, size, done, passed);
-	return 0;
+		if (begin(user->operation, 1, iv, user->data, user->size) ||
+		    finish(user->operation, user->result, user->size))
+			fail("encrypt", "for a user");
+		user->done++;
+	} while (now() < user->end);
+	return NULL;
 }
 
+/* By threads, since the kernel has requests of AF_ALG wait, those by aio too. */
 static int rate(const char *driver, size_t size, int depth, double seconds)
 {
 	static unsigned char data[LONGEST], results[DEEPEST][LONGEST];
-	struct iocb requests[DEEPEST] = { 0 }, *request;
-	struct io_event events[DEEPEST];
-	unsigned char key[16] = { 1 }, iv[16] = { 2 };
-	int cipher = with_key(driver, key, sizeof(key)), operations[DEEPEST], under_way = 0, got;
-	aio_context_t context = 0;
-	double start, passed = 0;
+	unsigned char key[16] = { 1 };
+	int cipher = with_key(driver, key, sizeof(key));
+	struct user users[DEEPEST];
+	pthread_t threads[DEEPEST];
+	double start = now();
 	long done = 0;
 
-	if (syscall(SYS_io_setup, DEEPEST, &context) < 0)
-		fail("io_setup for", driver);
-	for (int i = 0; i < depth; i++)
-		operations[i] = accept(cipher, NULL, NULL);
-	start = now();
-	for (int next = 0; next < depth || under_way > 0;) {
-		int index = next;
-
-		if (next >= depth) {
-			got = syscall(SYS_io_getevents, context, 1, DEEPEST, events, NULL);
-			if (got < 0)
-				fail("io_getevents for", driver);
-			under_way -= got;
-			done += got;
-			passed = now() - start;
-		} else {
-			got = 1;
-			events[0].data = index;
-			events[0].res = size;
-			next++;
-		}
-		for (int i = 0; i < got; i++) {
-			if (events[i].res != (long long)size) {
-				errno = -events[i].res;
-				fail("encrypt with", driver);
-			}
-			if (passed >= seconds)
-				continue;
-			index = events[i].data;
-			request = &requests[index];
-			memset(request, 0, sizeof(*request));
-			request->aio_data = index;
-			request->aio_lio_opcode = IOCB_CMD_PREAD;
-			request->aio_fildes = operations[index];
-			request->aio_buf = (unsigned long)results[index];
-			request->aio_nbytes = size;
-			if (begin(operations[index], 1, iv, data, size) ||
-			    syscall(SYS_io_submit, context, 1, &request) != 1)
-				fail("submit to", driver);
-			under_way++;
-		}
+	for (int i = 0; i < depth; i++) {
+		users[i] = (struct user){ accept(cipher, NULL, NULL), size, start + seconds, 0, data,
+					  results[i] };
+		if (pthread_create(&threads[i], NULL, use, &users[i]))
+			fail("start a thread for", driver);
 	}
-	printf("rate %s %zu %d %ld %.6f\n", driver, size, depth, done, passed);
+	for (int i = 0; i < depth; i++) {
+		pthread_join(threads[i], NULL);
+		done += users[i].done;
+	}
+	printf("rate %s %zu %d %ld %.6f\n", driver, size, depth, done, now() - start);
 	return 0;
 }
 
@@ -226,8 +198,7 @@ int main(int count, char **words)
 		int depth = atoi(words[4]);
 
 		if (size >= 1 && size <= LONGEST && depth >= 1 && depth <= DEEPEST)
-			return depth == 1 ? rate_alone(words[2], size, atof(words[5])) :
-					    rate(words[2], size, depth, atof(words[5]));
+			return rate(words[2], size, depth, atof(words[5]));
 	}
 	fprintf(stderr, "afalg: the first lines of afalg.c tell how it is called\n");
 	return 2;

@@ -130,6 +130,24 @@ static void cle_remove(struct pci_dev *pdev)
 	destroy_workqueue(dev->common.workqueue);
 }
 
+static int cle_suspend(struct device *parent)
+{
+	struct cle_device *dev = pci_get_drvdata(to_pci_dev(parent));
+
+	cl_sleep(&dev->common);
+	return 0;
+}
+
+static int cle_resume(struct device *parent)
+{
+	struct cle_device *dev = pci_get_drvdata(to_pci_dev(parent));
+
+	cl_wake(&dev->common);
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(cle_pm, cle_suspend, cle_resume);
+
 static const struct pci_device_id cle_ids[] = {
 	{ PCI_DEVICE(PCI_VENDOR_ID_REDHAT_QUMRANET, 0x1110) },	/* ivshmem */
 	{ }
@@ -141,6 +159,7 @@ static struct pci_driver cle_driver = {
 	.id_table = cle_ids,
 	.probe = cle_probe,
 	.remove = cle_remove,
+	.driver.pm = pm_sleep_ptr(&cle_pm),
 };
 
 static int __init cle_init(void)

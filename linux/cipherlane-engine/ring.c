@@ -25,7 +25,7 @@ static void cle_set(struct cle_device *dev, u32 offset, u32 value)
 	writel(value, dev->bar + offset);
 }
 
-static void cle_announce(struct cl_device *common)
+static void cle_announce(struct cl_device *common, bool now)
 {
 	cl_count(CL_STAT_DOORBELLS);
 	writel(CLE_DOORBELL_DEVICE, cle_of(common)->doorbell);
@@ -133,7 +133,7 @@ static bool cle_ask_reset(struct cle_device *dev)
 	cle_set(dev, CLE_REG_SUBMIT_TAIL, 0);
 	cle_set(dev, CLE_REG_COMPLETE_HEAD, 0);
 	cle_set(dev, CLE_REG_RESET, ++dev->reset);
-	cle_announce(&dev->common);
+	cle_announce(&dev->common, true);
 	for (;;) {
 		bool late = time_after(jiffies, limit);
 

@@ -47,7 +47,7 @@ static int clv_validate(struct virtio_device *vdev)
 static int clv_probe(struct virtio_device *vdev)
 {
 	struct device *parent = &vdev->dev;
-	unsigned int depth, room;
+	unsigned int depth, room, i;
 	struct clv_device *dev;
 	int ret;
 
@@ -56,8 +56,12 @@ static int clv_probe(struct virtio_device *vdev)
 		return -ENOMEM;
 	dev->vdev = vdev;
 	vdev->priv = dev;
+	for (i = 0; i < CLV_QUEUES; i++) {
+		INIT_LIST_HEAD(&dev->queues[i].free);
+		INIT_LIST_HEAD(&dev->queues[i].gathered);
+	}
 	ret = clv_open(dev);
-	room = dev->vq ? virtqueue_get_vring_size(dev->vq) : 0;
+	room = dev->queues[0].vq ? virtqueue_get_vring_size(dev->queues[0].vq) : 0;
 	if (ret) {
 		clv_close(dev);
 		dev_err(parent, "the back-end has no operations of Cipherlane (%d); virtio_crypto may serve it\n",
@@ -73,7 +77,8 @@ static int clv_probe(struct virtio_device *vdev)
 	}
 	depth = clamp(cl_depth, 2U, 1024U);
 	dev->common.heartbeat_ms = heartbeat_ms ? clamp(heartbeat_ms, 100U, 60000U) : 0;
-	ret = cl_queue_init(&dev->common, parent, &clv_ops, depth) ?: clv_add_slots(dev, depth);
+	ret = cl_queue_init(&dev->common, parent, &clv_ops, depth) ?:
+	      clv_add_chains(dev) ?: clv_add_slots(dev, depth) ?: clv_start_workers(dev);
 	if (ret) {
 		clv_close(dev);
 		goto err_workqueue;
@@ -84,14 +89,15 @@ static int clv_probe(struct virtio_device *vdev)
 	ret = cl_activate(&dev->common);
 	if (ret)
 		goto err_stop;
-	dev_info(parent, "virtio-crypto with %u requests of %u bytes at most\n",
-		 dev->common.depth, dev->common.max_request);
+	dev_info(parent, "virtio-crypto with %u requests of %u bytes at most, %u queues\n",
+		 dev->common.depth, dev->common.max_request, dev->queue_count);
 	return 0;
 
 err_stop:
 	cl_stop(&dev->common);
 	tasklet_kill(&dev->common.tasklet);
 err_workqueue:
+	clv_stop_workers(dev);
 	if (dev->common.workqueue)
 		destroy_workqueue(dev->common.workqueue);
 	return ret;
@@ -104,8 +110,27 @@ static void clv_remove(struct virtio_device *vdev)
 	cl_deactivate(&dev->common);
 	cl_stop(&dev->common);
 	tasklet_kill(&dev->common.tasklet);
+	clv_stop_workers(dev);
 	destroy_workqueue(dev->common.workqueue);
 }
+
+#ifdef CONFIG_PM_SLEEP
+static int clv_freeze(struct virtio_device *vdev)
+{
+	struct clv_device *dev = vdev->priv;
+
+	cl_sleep(&dev->common);
+	return 0;
+}
+
+static int clv_restore(struct virtio_device *vdev)
+{
+	struct clv_device *dev = vdev->priv;
+
+	cl_wake(&dev->common);
+	return 0;
+}
+#endif
 
 static const struct virtio_device_id clv_ids[] = {
 	{ VIRTIO_ID_CRYPTO, VIRTIO_DEV_ANY_ID },
@@ -120,6 +145,10 @@ static struct virtio_driver clv_driver = {
 	.validate = clv_validate,
 	.probe = clv_probe,
 	.remove = clv_remove,
+#ifdef CONFIG_PM_SLEEP
+	.freeze = clv_freeze,
+	.restore = clv_restore,
+#endif
 };
 
 static int __init clv_init(void)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From a request of the CryptoAPI to a chain of descriptors.
+ * From a request of the CryptoAPI to pieces of memory.
  *
  * Input and output go to the device where they lie. Output that lies over the input goes
  * through the slot's bounce buffer: so the input of a request is intact until the device
@@ -8,7 +8,6 @@
  * it writes.
  */
 #include <linux/scatterlist.h>
-#include <linux/virtio_crypto.h>
 
 #include "virtio.h"
 
@@ -52,7 +51,7 @@ bool clv_plan(struct cl_device *common, struct cl_req *req, struct cl_plan *plan
 		plan->dst_nents = clv_pieces(req->dst, req->skip, req->out_len);
 		plan->out_direct = plan->dst_nents || !req->out_len;
 	}
-	/* The operation, both sides, the statuses. */
+	/* What is said of it, both sides, the statuses. */
 	plan->units = 2 + (plan->in_direct ? plan->src_nents : 1) +
 		      (plan->out_direct ? plan->dst_nents : 1);
 	return (plan->in_direct && plan->out_direct) || both <= common->bounce_len;
@@ -88,17 +87,14 @@ static void clv_add_list(struct scatterlist *list, int *at, struct scatterlist *
 	}
 }
 
-static void clv_write_header(struct clv_slot *own, u32 opcode, u32 session)
+static int clv_end_list(struct scatterlist *list, int at)
 {
-	memset(&own->header, 0, sizeof(own->header));
-	own->header.opcode = cpu_to_le32(opcode);
-	own->header.version = cpu_to_le32(CLV_VERSION);
-	own->header.magic = cpu_to_le64(CLV_MAGIC);
-	own->header.session = cpu_to_le32(session);
-	memset(own->status, CLV_NO_STATUS, sizeof(own->status));
+	if (at)
+		sg_mark_end(&list[at - 1]);
+	return at;
 }
 
-/* Writes the operation, copies, and lists all pieces. */
+/* Describes the request, copies, and lists all pieces. */
 int clv_fill(struct cl_device *common, struct cl_slot *slot, const struct cl_plan *plan)
 {
 	struct clv_slot *own = slot->transport;
@@ -106,8 +102,6 @@ int clv_fill(struct cl_device *common, struct cl_slot *slot, const struct cl_pla
 	u32 in = req->skip + req->in_len;
 	int at = 0;
 
-	clv_write_header(own, CLV_OP_RUN, slot->session);
-	own->header.count = cpu_to_le32(1);
 	memset(&own->entry, 0, sizeof(own->entry));
 	own->entry.session = cpu_to_le32(slot->session);
 	own->entry.decrypt = !req->encrypt;
@@ -118,92 +112,23 @@ int clv_fill(struct cl_device *common, struct cl_slot *slot, const struct cl_pla
 	own->entry.len = cpu_to_le32(req->len);
 	memcpy(own->entry.iv, req->iv, own->entry.iv_len);
 
-	clv_add_buf(own->out, &at, own, sizeof(own->header) + sizeof(own->entry));
 	if (plan->in_direct) {
 		clv_add_list(own->out, &at, req->src, 0, in);
 	} else {
 		cl_copy_in(slot);
 		clv_add_buf(own->out, &at, slot->bounce, in);
 	}
-	sg_mark_end(&own->out[at - 1]);
+	own->out_count = clv_end_list(own->out, at);
 	at = 0;
 	if (plan->out_direct)
 		clv_add_list(own->in, &at, req->dst, req->skip, req->out_len);
 	else if (req->out_len)
 		clv_add_buf(own->in, &at, slot->bounce, req->out_len);
-	clv_add_buf(own->in, &at, own->status, sizeof(own->status));
-	sg_mark_end(&own->in[at - 1]);
+	own->in_count = clv_end_list(own->in, at);
 	return 0;
 }
 
 void clv_unfill(struct cl_device *common, struct cl_slot *slot)
 {
 	/* The ring maps and unmaps by itself. */
-}
-
-/* Under the lock: the chain of a slot that is filled. No memory: there is no indirect table. */
-int clv_give(struct cl_device *common, struct cl_slot *slot)
-{
-	struct clv_slot *own = slot->transport;
-	struct scatterlist *lists[2] = { own->out, own->in };
-
-	return virtqueue_add_sgs(clv_of(common)->vq, lists, 1, 1, slot, GFP_ATOMIC);
-}
-
-/* Under the lock: a slot that opens or closes a session. The key stands behind the header. */
-int clv_give_key(struct cl_device *common, struct cl_slot *slot, struct cl_ctx *ctx)
-{
-	struct clv_slot *own = slot->transport;
-	int at = 0;
-
-	clv_write_header(own, ctx ? CLV_OP_OPEN : CLV_OP_CLOSE, slot->session);
-	if (ctx) {
-		own->header.algorithm = cpu_to_le32(ctx->alg);
-		own->header.key_len = cpu_to_le32(ctx->key_len);
-		own->header.tag_len = cpu_to_le32(cl_is_aead(ctx->alg) ? ctx->tag_len : 0);
-		memcpy(own->key, ctx->key, ctx->key_len);
-	}
-	clv_add_buf(own->out, &at, own, sizeof(own->header) + (ctx ? ctx->key_len : 0));
-	sg_mark_end(&own->out[0]);
-	at = 0;
-	clv_add_buf(own->in, &at, &own->status[1], 1);
-	sg_mark_end(&own->in[0]);
-	return clv_give(common, slot);
-}
-
-void clv_wipe_copy(struct cl_device *common, struct cl_slot *slot)
-{
-	struct clv_slot *own = slot->transport;
-
-	memzero_explicit(own->key, sizeof(own->key));
-}
-
-static enum cl_result clv_status(u8 status)
-{
-	switch (status) {
-	case VIRTIO_CRYPTO_OK:
-		return CL_DONE;
-	case VIRTIO_CRYPTO_BADMSG:
-		return CL_BAD_TAG;
-	case VIRTIO_CRYPTO_INVSESS:
-		return CL_NO_SESSION;
-	default:
-		return CL_FAILED;
-	}
-}
-
-/* What became of a slot: all of it or nothing. */
-enum cl_result clv_result(const struct cl_slot *slot, u32 written)
-{
-	const struct clv_slot *own = slot->transport;
-	enum cl_result result = clv_status(READ_ONCE(own->status[1]));
-
-	if (!slot->req)
-		return result;
-	if (result != CL_DONE)
-		return result == CL_NO_SESSION ? result : CL_FAILED;
-	result = clv_status(READ_ONCE(own->status[0]));
-	if (result == CL_BAD_TAG && slot->req->encrypt)
-		return CL_FAILED;
-	return written == slot->req->out_len + sizeof(own->status) ? result : CL_FAILED;
 }

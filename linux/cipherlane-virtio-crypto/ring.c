@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The virtqueue, the hello, the reset.
+ * The virtqueues, the hello, the reset.
  *
  * A reset of the device is that of virtio, after which it touches no memory. A back-end
  * that died is found by a timeout; the device is then opened again and again, until a
@@ -8,54 +8,147 @@
  */
 #include <linux/delay.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_crypto.h>
 
 #include "virtio.h"
 
-static void clv_announce(struct cl_device *common)
+/* Under the lock: sends what may go. Returns the queues that have to be told of it. */
+static u32 clv_prepare(struct clv_device *dev, bool now)
+{
+	u32 rings = 0;
+	unsigned int i;
+
+	if (dev->common.state != CL_UP)
+		return 0;
+	for (i = 0; i < dev->queue_count; i++) {
+		clv_send(dev, &dev->queues[i], now);
+		if (dev->queues[i].is_fresh && virtqueue_kick_prepare(dev->queues[i].vq))
+			rings |= BIT(i);
+		dev->queues[i].is_fresh = false;
+	}
+	return rings;
+}
+
+/* Without the lock, which others need. Whoever takes the queues away waits for us. */
+static void clv_notify(struct clv_device *dev, u32 rings)
+{
+	unsigned int i;
+
+	for (i = 0; i < dev->queue_count; i++) {
+		if (rings & BIT(i)) {
+			cl_count(CL_STAT_DOORBELLS);
+			virtqueue_notify(dev->queues[i].vq);
+		}
+	}
+}
+
+static void clv_announce(struct cl_device *common, bool now)
 {
 	struct clv_device *dev = clv_of(common);
-	struct virtqueue *vq;
-	bool rings;
+	bool has_to = now;
+	unsigned int i;
+	u32 rings;
 
+	for (i = 0; i < dev->queue_count && !has_to; i++)
+		has_to = READ_ONCE(dev->queues[i].is_fresh) ||
+			 clv_has_to_send(&dev->queues[i], now);
+	if (!has_to)
+		return;
 	spin_lock_bh(&common->lock);
-	vq = common->state == CL_UP ? dev->vq : NULL;
-	rings = vq && virtqueue_kick_prepare(vq);
+	rings = clv_prepare(dev, now);
 	spin_unlock_bh(&common->lock);
-	/* Whoever takes the queue away waits for us. */
-	if (rings) {
-		cl_count(CL_STAT_DOORBELLS);
-		virtqueue_notify(vq);
+	clv_notify(dev, rings);
+}
+
+static void clv_work(struct kthread_work *work)
+{
+	struct clv_queue *queue = container_of(work, struct clv_queue, work);
+
+	rcu_read_lock();
+	clv_announce(&queue->dev->common, true);
+	rcu_read_unlock();
+}
+
+static enum hrtimer_restart clv_timer(struct hrtimer *timer)
+{
+	struct clv_queue *queue = container_of(timer, struct clv_queue, timer);
+
+	clv_work(&queue->work);
+	return HRTIMER_NORESTART;
+}
+
+/* A thread for each queue, at the processor that uses the queue. */
+int clv_start_workers(struct clv_device *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < dev->queue_count; i++) {
+		struct clv_queue *queue = &dev->queues[i];
+		struct kthread_worker *worker;
+
+		queue->dev = dev;
+		kthread_init_work(&queue->work, clv_work);
+		hrtimer_init(&queue->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+		queue->timer.function = clv_timer;
+		worker = kthread_create_worker_on_cpu(i, 0, CL_NAME "/%u", i);
+		if (IS_ERR(worker))
+			return PTR_ERR(worker);
+		sched_set_normal(worker->task, MAX_NICE);
+		queue->worker = worker;
+	}
+	return 0;
+}
+
+void clv_stop_workers(struct clv_device *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < dev->queue_count; i++) {
+		if (!dev->queues[i].worker)
+			continue;
+		hrtimer_cancel(&dev->queues[i].timer);
+		kthread_destroy_worker(dev->queues[i].worker);
 	}
 }
 
 static u32 clv_room(struct cl_device *common)
 {
-	return clv_of(common)->vq->num_free;
+	struct clv_device *dev = clv_of(common);
+	u32 room = U32_MAX;
+	unsigned int i;
+
+	for (i = 0; i < dev->queue_count; i++)
+		room = min(room, dev->queues[i].vq->num_free - dev->queues[i].gathered_units);
+	return room;
 }
 
 static u32 clv_collect(struct cl_device *common, struct list_head *ended)
 {
 	struct clv_device *dev = clv_of(common);
-	struct cl_slot *slot;
+	struct clv_chain *chain;
 	u32 count = 0;
+	u32 rings;
 	u32 written;
+	unsigned int i;
 
 	spin_lock_bh(&common->lock);
-	if (dev->vq) {
-		virtqueue_disable_cb(dev->vq);
-		while ((slot = virtqueue_get_buf(dev->vq, &written))) {
-			count++;
-			if (slot->phase == CL_SLOT_FLYING)
-				cl_ended(common, slot, clv_result(slot, written), ended);
-			else
-				cl_count(CL_STAT_SPURIOUS_COMPLETIONS);
-		}
-		if (virtqueue_is_broken(dev->vq))
+	for (i = 0; i < dev->queue_count; i++) {
+		struct clv_queue *queue = &dev->queues[i];
+
+		if (!queue->vq)
+			continue;
+		virtqueue_disable_cb(queue->vq);
+		while ((chain = virtqueue_get_buf(queue->vq, &written)))
+			count += clv_end_chain(dev, queue, chain, written, ended);
+		if (virtqueue_is_broken(queue->vq))
 			WRITE_ONCE(common->broken, true);
 	}
+	/* At once, so that the device works while the results go to their users. */
+	rings = clv_prepare(dev, true);
 	spin_unlock_bh(&common->lock);
+	clv_notify(dev, rings);
 	return count;
 }
 
@@ -67,10 +160,16 @@ static bool clv_waits(struct cl_device *common)
 static bool clv_listen(struct cl_device *common)
 {
 	struct clv_device *dev = clv_of(common);
-	bool rests;
+	bool rests = true;
+	unsigned int i;
 
 	spin_lock_bh(&common->lock);
-	rests = !dev->vq || virtqueue_is_broken(dev->vq) || virtqueue_enable_cb(dev->vq);
+	for (i = 0; i < dev->queue_count; i++) {
+		struct virtqueue *vq = dev->queues[i].vq;
+
+		if (vq && !virtqueue_is_broken(vq))
+			rests &= virtqueue_enable_cb(vq);
+	}
 	spin_unlock_bh(&common->lock);
 	return rests;
 }
@@ -84,7 +183,7 @@ static void clv_done(struct virtqueue *vq)
 }
 
 /* The back-end answers, and all that it knew of this driver is gone. The queue is empty. */
-static int clv_say_hello(struct clv_device *dev)
+static int clv_say_hello(struct clv_device *dev, struct virtqueue *vq)
 {
 	unsigned long limit = jiffies + msecs_to_jiffies(clamp(cl_timeout_ms, 10U, 60000U)) + 1;
 	struct scatterlist out, answer, status;
@@ -102,15 +201,15 @@ static int clv_say_hello(struct clv_device *dev)
 	sg_init_one(&out, &dev->hello, sizeof(dev->hello));
 	sg_init_one(&answer, &dev->answer, sizeof(dev->answer));
 	sg_init_one(&status, &dev->status, sizeof(dev->status));
-	ret = virtqueue_add_sgs(dev->vq, lists, 1, 2, &dev->hello, GFP_KERNEL);
+	ret = virtqueue_add_sgs(vq, lists, 1, 2, &dev->hello, GFP_KERNEL);
 	if (ret)
 		return ret;
-	virtqueue_kick(dev->vq);
+	virtqueue_kick(vq);
 	for (;;) {
 		late = time_after(jiffies, limit);
-		if (virtqueue_get_buf(dev->vq, &len) == &dev->hello)
+		if (virtqueue_get_buf(vq, &len) == &dev->hello)
 			break;
-		if (late || virtqueue_is_broken(dev->vq))
+		if (late || virtqueue_is_broken(vq))
 			return -ETIMEDOUT;
 		usleep_range(100, 200);
 	}
@@ -134,28 +233,74 @@ static int clv_read_rules(struct clv_device *dev)
 		return -ENODEV;
 	common->features = le64_to_cpu(dev->answer.algorithms) & ~BIT_ULL(CL_ECB_AES);
 	common->max_request = le32_to_cpu(dev->answer.max_len);
+	dev->together = clamp(le32_to_cpu(dev->answer.max_count), 1U, (u32)CLV_TOGETHER);
 	return sessions ? 0 : -ENODEV;
+}
+
+/* The first queues are those for data. */
+static int clv_find_queues(struct clv_device *dev)
+{
+	static const char *const names[CLV_QUEUES] = {
+		[0 ... CLV_QUEUES - 1] = "data",
+	};
+	vq_callback_t *callbacks[CLV_QUEUES];
+	struct virtqueue *vqs[CLV_QUEUES];
+	u32 offered;
+	unsigned int i;
+	int ret;
+
+	virtio_cread_le(dev->vdev, struct virtio_crypto_config, max_dataqueues, &offered);
+	/* The first time there may be as many as there are processors, then those that answered. */
+	dev->found = clamp(dev->queue_count ?: min(offered, num_online_cpus()), 1U,
+			   (u32)CLV_QUEUES);
+	for (i = 0; i < dev->found; i++)
+		callbacks[i] = clv_done;
+	ret = virtio_find_vqs(dev->vdev, dev->found, vqs, callbacks, names, NULL);
+	if (ret)
+		return ret;
+	for (i = 0; i < dev->found; i++) {
+		dev->queues[i].vq = vqs[i];
+		virtqueue_disable_cb(vqs[i]);
+	}
+	return 0;
+}
+
+/*
+ * Greets the back-end through each queue. QEMU gives a vhost-user back-end the first one only
+ * and serves the others itself, which knows nothing of these operations: such queues rest.
+ */
+static int clv_greet(struct clv_device *dev)
+{
+	int ret = clv_say_hello(dev, dev->queues[0].vq);
+	unsigned int i;
+
+	for (i = 1; i < dev->found && !ret; i++) {
+		ret = clv_say_hello(dev, dev->queues[i].vq);
+		if (ret == -ENODEV && !dev->queue_count) {
+			dev->queue_count = i;
+			return clv_say_hello(dev, dev->queues[0].vq);
+		}
+	}
+	if (!ret)
+		dev->queue_count = dev->found;
+	return ret;
 }
 
 /* From a device that has features to one that works. */
 int clv_open(struct clv_device *dev)
 {
 	struct virtio_device *vdev = dev->vdev;
-	struct virtqueue *vq;
 	u32 status;
 	int ret;
 
 	virtio_cread_le(vdev, struct virtio_crypto_config, status, &status);
 	if (!(status & VIRTIO_CRYPTO_S_HW_READY))
 		return -ENOLINK;
-	/* The first queue is one for data. */
-	vq = virtio_find_single_vq(vdev, clv_done, "data");
-	if (IS_ERR(vq))
-		return PTR_ERR(vq);
-	dev->vq = vq;
-	virtqueue_disable_cb(vq);
+	ret = clv_find_queues(dev);
+	if (ret)
+		return ret;
 	virtio_device_ready(vdev);
-	ret = clv_say_hello(dev) ?: clv_read_rules(dev);
+	ret = clv_greet(dev) ?: clv_read_rules(dev);
 	WRITE_ONCE(dev->opened, !ret);
 	return ret;
 }
@@ -164,17 +309,18 @@ int clv_open(struct clv_device *dev)
 void clv_close(struct clv_device *dev)
 {
 	struct virtio_device *vdev = dev->vdev;
-	struct virtqueue *vq = dev->vq;
+	unsigned int i;
 
 	WRITE_ONCE(dev->opened, false);
 	virtio_reset_device(vdev);
-	if (!vq)
+	if (!dev->queues[0].vq)
 		return;
-	/* The lock is not there before the first time. */
-	dev->vq = NULL;
+	/* Those who still tell the device of something are done after this. */
 	synchronize_rcu();
-	while (virtqueue_detach_unused_buf(vq))
-		;
+	for (i = 0; i < dev->found; i++) {
+		clv_drop_chains(dev, &dev->queues[i]);
+		dev->queues[i].vq = NULL;
+	}
 	vdev->config->del_vqs(vdev);
 }
 
@@ -197,8 +343,9 @@ static enum cl_reset clv_reset(struct cl_device *common, bool again)
 	int ret;
 
 	/* Nobody else uses the queue: the state says so. The back-end forgets all keys. */
-	if (!again && dev->opened && !common->flying && !virtqueue_is_broken(dev->vq))
-		clv_say_hello(dev);
+	if (!again && dev->opened && !common->flying &&
+	    !virtqueue_is_broken(dev->queues[0].vq))
+		clv_say_hello(dev, dev->queues[0].vq);
 	clv_close(dev);
 	if (!again)
 		return CL_RESET_WORKS;

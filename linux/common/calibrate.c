@@ -32,22 +32,21 @@ struct cl_bench {
 static int cl_bench_run(struct cl_bench *bench, int i, bool encrypt, unsigned int len)
 {
 	u32 flags = CRYPTO_TFM_REQ_MAY_BACKLOG;
+	struct skcipher_request *skcipher;
+	struct aead_request *aead;
 
 	crypto_init_wait(&bench->waits[i]);
 	if (cl_is_aead(bench->alg)) {
-		struct aead_request *req = container_of(bench->reqs[i], struct aead_request, base);
-
-		aead_request_set_callback(req, flags, crypto_req_done, &bench->waits[i]);
-		aead_request_set_crypt(req, &bench->src, &bench->dst, len, bench->iv[i]);
-		aead_request_set_ad(req, CL_HEAD);
-		return crypto_aead_encrypt(req);
-	} else {
-		struct skcipher_request *req = skcipher_request_cast(bench->reqs[i]);
-
-		skcipher_request_set_callback(req, flags, crypto_req_done, &bench->waits[i]);
-		skcipher_request_set_crypt(req, &bench->src, &bench->dst, len, bench->iv[i]);
-		return encrypt ? crypto_skcipher_encrypt(req) : crypto_skcipher_decrypt(req);
+		aead = container_of(bench->reqs[i], struct aead_request, base);
+		aead_request_set_callback(aead, flags, crypto_req_done, &bench->waits[i]);
+		aead_request_set_crypt(aead, &bench->src, &bench->dst, len, bench->iv[i]);
+		aead_request_set_ad(aead, CL_HEAD);
+		return crypto_aead_encrypt(aead);
 	}
+	skcipher = skcipher_request_cast(bench->reqs[i]);
+	skcipher_request_set_callback(skcipher, flags, crypto_req_done, &bench->waits[i]);
+	skcipher_request_set_crypt(skcipher, &bench->src, &bench->dst, len, bench->iv[i]);
+	return encrypt ? crypto_skcipher_encrypt(skcipher) : crypto_skcipher_decrypt(skcipher);
 }
 
 /* The time of some requests that are under way at once. */

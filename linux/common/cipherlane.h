@@ -156,6 +156,7 @@ struct cl_slot {
 	struct cl_req *req;			/* NULL for keys */
 	u32 units;				/* of the transport's ring */
 	u32 bounced;				/* bytes that are in the bounce buffer */
+	u32 plain;				/* of these, what must not stay there */
 	bool out_bounced;
 	void *bounce;
 	void *transport;			/* what the transport needs for it */
@@ -199,8 +200,11 @@ struct cl_ops {
 	int (*give_key)(struct cl_device *dev, struct cl_slot *slot, struct cl_ctx *ctx);
 	/* The copy of a key that stands in a slot is wiped. */
 	void (*wipe_copy)(struct cl_device *dev, struct cl_slot *slot);
-	/* Tells the device of what it was given. Under RCU, by the tasklet or the watch. */
-	void (*announce)(struct cl_device *dev);
+	/*
+	 * Has the device begin with what it was given; if not @now, the transport may wait for
+	 * more. Under RCU, by the tasklet or the watch.
+	 */
+	void (*announce)(struct cl_device *dev, bool now);
 	/* Takes completions, by cl_ended(). Returns how many there were. */
 	u32 (*collect)(struct cl_device *dev, struct list_head *ended);
 	/* Whether completions may wait, so that somebody should look. */
@@ -224,7 +228,10 @@ struct cl_device {
 	spinlock_t lock;			/* all of the following */
 	enum cl_state state;
 	bool broken;				/* it wrote nonsense */
-	bool stopping;				/* it is being removed */
+	bool held;				/* what is given is announced later, together */
+	bool given;				/* something was given meanwhile */
+	bool closed;				/* nothing new is given to it */
+	bool stopping;				/* it is being removed, or it sleeps */
 	u32 epoch;				/* another one after each reset */
 	u32 reserved;				/* units promised, not yet used */
 	struct cl_slot *slots;
@@ -238,6 +245,7 @@ struct cl_device {
 	unsigned long *used_sessions;
 	unsigned long *stale_sessions;		/* to be wiped in the device */
 	unsigned long *bad_sessions;		/* refused by the device */
+	u16 *session_users;			/* requests that have not come back */
 	unsigned long progress;			/* jiffies: it last ended something */
 	u32 seen;				/* completions */
 
@@ -323,6 +331,8 @@ extern unsigned int cl_bounce_kib;
 extern struct cl_device __rcu *cl_active;
 int cl_submit(struct cl_device *dev, struct cl_req *req);
 void cl_pump(struct cl_device *dev);
+void cl_hold(struct cl_device *dev);
+void cl_let_go(struct cl_device *dev);
 void cl_forget_session(struct cl_ctx *ctx);
 bool cl_overlaps(struct scatterlist *a, struct scatterlist *b, u32 len);
 void cl_copy_in(struct cl_slot *slot);
@@ -345,6 +355,8 @@ void cl_add_slot(struct cl_device *dev, struct cl_slot *slot, void *bounce, void
 void cl_watch(struct work_struct *work);
 int cl_start(struct cl_device *dev);
 void cl_stop(struct cl_device *dev);
+void cl_sleep(struct cl_device *dev);
+void cl_wake(struct cl_device *dev);
 int cl_activate(struct cl_device *dev);
 void cl_deactivate(struct cl_device *dev);
 

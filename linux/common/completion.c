@@ -15,6 +15,8 @@ void cl_ended(struct cl_device *dev, struct cl_slot *slot, enum cl_result result
 {
 	slot->phase = CL_SLOT_ENDED;
 	slot->result = result;
+	if (slot->req)
+		dev->session_users[slot->session]--;
 	list_add_tail(&slot->list, ended);
 	dev->flying--;
 	dev->progress = jiffies;
@@ -83,8 +85,10 @@ static void cl_tasklet(struct tasklet_struct *tasklet)
 		cl_count(CL_STAT_LOST_INTERRUPTS);
 	dev->interrupted = false;
 	dev->kicked = false;
+	cl_hold(dev);
 	cl_end(dev, &ended);
 	cl_pump(dev);
+	cl_let_go(dev);
 	if (READ_ONCE(dev->broken))
 		mod_delayed_work(dev->workqueue, &dev->watch, 0);
 

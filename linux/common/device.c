@@ -31,7 +31,10 @@ int cl_queue_init(struct cl_device *dev, struct device *parent, const struct cl_
 	dev->used_sessions = devm_bitmap_zalloc(parent, dev->sessions, GFP_KERNEL);
 	dev->stale_sessions = devm_bitmap_zalloc(parent, dev->sessions, GFP_KERNEL);
 	dev->bad_sessions = devm_bitmap_zalloc(parent, dev->sessions, GFP_KERNEL);
-	if (!dev->slots || !dev->used_sessions || !dev->stale_sessions || !dev->bad_sessions)
+	dev->session_users = devm_kcalloc(parent, dev->sessions, sizeof(*dev->session_users),
+					  GFP_KERNEL);
+	if (!dev->slots || !dev->used_sessions || !dev->stale_sessions || !dev->bad_sessions ||
+	    !dev->session_users)
 		return -ENOMEM;
 	dev->workqueue = alloc_workqueue(CL_NAME, WQ_MEM_RECLAIM | WQ_HIGHPRI, 1);
 	return dev->workqueue ? 0 : -ENOMEM;

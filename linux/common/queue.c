@@ -8,7 +8,7 @@
 /* Milliseconds between looks at the time. */
 #define CL_TICK		10
 /* Entries of a scatter list that are compared with those of another. */
-#define CL_COMPARED	16
+#define CL_COMPARED	32
 
 /* The device that serves; NULL if there is none. */
 struct cl_device __rcu *cl_active;
@@ -38,6 +38,7 @@ static struct cl_slot *cl_take_slot(struct cl_device *dev, enum cl_operation ope
 	slot->session = session;
 	slot->req = NULL;
 	slot->bounced = 0;
+	slot->plain = 0;
 	slot->units = 0;
 	return slot;
 }
@@ -46,6 +47,7 @@ static void cl_fly(struct cl_device *dev, struct cl_slot *slot)
 {
 	slot->phase = CL_SLOT_FLYING;
 	slot->since = jiffies;
+	dev->given = true;
 	if (!dev->flying++) {
 		dev->progress = jiffies;
 		cl_watch_soon(dev);
@@ -63,8 +65,8 @@ static void cl_put_slot(struct cl_device *dev, struct cl_slot *slot)
 
 void cl_release(struct cl_device *dev, struct cl_slot *slot)
 {
-	if (slot->bounced)
-		memzero_explicit(slot->bounce, slot->bounced);
+	if (slot->plain)
+		memzero_explicit(slot->bounce, slot->plain);
 	spin_lock_bh(&dev->lock);
 	cl_put_slot(dev, slot);
 	spin_unlock_bh(&dev->lock);
@@ -80,6 +82,35 @@ static u32 cl_room(struct cl_device *dev)
 
 /* Units for a key: more than any transport needs. */
 #define CL_KEY_UNITS	4
+
+/* Tells the device, unless whoever holds it back will do that for all that is given meanwhile. */
+static void cl_announce(struct cl_device *dev, bool now)
+{
+	if (!READ_ONCE(dev->held))
+		dev->ops->announce(dev, now);
+}
+
+/* By the tasklet, around the completions whose users will give the next requests. */
+void cl_hold(struct cl_device *dev)
+{
+	spin_lock_bh(&dev->lock);
+	dev->held = true;
+	dev->given = false;
+	spin_unlock_bh(&dev->lock);
+}
+
+void cl_let_go(struct cl_device *dev)
+{
+	bool given;
+
+	/* Who gives does so under the lock, and looks whether it is held afterwards. */
+	spin_lock_bh(&dev->lock);
+	WRITE_ONCE(dev->held, false);
+	given = dev->given;
+	spin_unlock_bh(&dev->lock);
+	if (given)
+		dev->ops->announce(dev, true);
+}
 
 static int cl_give_key(struct cl_device *dev, enum cl_operation operation, u32 session,
 		       struct cl_ctx *ctx)
@@ -98,15 +129,20 @@ static int cl_give_key(struct cl_device *dev, enum cl_operation operation, u32 s
 static bool cl_wipe_stale(struct cl_device *dev)
 {
 	bool any = false;
-	u32 session;
+	u32 session = 0;
 
 	while (dev->state == CL_UP && dev->free_count && cl_room(dev) >= CL_KEY_UNITS) {
-		session = find_first_bit(dev->stale_sessions, dev->sessions);
-		if (session == dev->sessions ||
-		    cl_give_key(dev, CL_WIPE_KEY, session, NULL))
+		session = find_next_bit(dev->stale_sessions, dev->sessions, session);
+		if (session == dev->sessions)
 			break;
-		__clear_bit(session, dev->stale_sessions);
-		any = true;
+		/* Not before what needs it: requests can be behind this, and in other queues. */
+		if (!dev->session_users[session]) {
+			if (cl_give_key(dev, CL_WIPE_KEY, session, NULL))
+				break;
+			__clear_bit(session, dev->stale_sessions);
+			any = true;
+		}
+		session++;
 	}
 	return any;
 }
@@ -122,7 +158,7 @@ void cl_probe(struct cl_device *dev)
 		!cl_give_key(dev, CL_PROBE, dev->sessions, NULL);
 	spin_unlock_bh(&dev->lock);
 	if (rings)
-		dev->ops->announce(dev);
+		dev->ops->announce(dev, true);
 }
 
 /*
@@ -136,6 +172,7 @@ static struct cl_slot *cl_reserve(struct cl_device *dev, struct cl_req *req,
 	bool wants_key = ctx->epoch != dev->epoch;
 	struct cl_slot *slot;
 	u32 session;
+	int ret;
 
 	if (dev->free_count < 1 + wants_key ||
 	    cl_room(dev) < plan->units + (wants_key ? CL_KEY_UNITS : 0))
@@ -144,8 +181,9 @@ static struct cl_slot *cl_reserve(struct cl_device *dev, struct cl_req *req,
 		session = find_first_zero_bit(dev->used_sessions, dev->sessions);
 		if (session == dev->sessions)
 			return ERR_PTR(-ENOKEY);
-		if (cl_give_key(dev, CL_LOAD_KEY, session, ctx))
-			return ERR_PTR(-ENOKEY);
+		ret = cl_give_key(dev, CL_LOAD_KEY, session, ctx);
+		if (ret)
+			return ERR_PTR(ret == -EAGAIN ? ret : -ENOKEY);
 		__set_bit(session, dev->used_sessions);
 		__clear_bit(session, dev->bad_sessions);
 		ctx->session = session;
@@ -158,6 +196,7 @@ static struct cl_slot *cl_reserve(struct cl_device *dev, struct cl_req *req,
 	slot->req = req;
 	slot->units = plan->units;
 	dev->reserved += plan->units;
+	dev->session_users[slot->session]++;
 	return slot;
 }
 
@@ -170,6 +209,8 @@ static bool cl_launch(struct cl_device *dev, struct cl_slot *slot, const struct 
 	slot->out_bounced = !plan->out_direct;
 	slot->bounced = plan->in_direct && plan->out_direct ? 0 :
 			max(slot->req->skip + slot->req->in_len, slot->req->out_len);
+	/* Of a request that is encrypted from where it lies there is ciphertext only. */
+	slot->plain = plan->in_direct && slot->req->encrypt ? 0 : slot->bounced;
 	filled = !dev->ops->fill(dev, slot, plan);
 	if (filled)
 		cl_count(slot->bounced ? CL_STAT_BOUNCED : CL_STAT_ZERO_COPY);
@@ -181,6 +222,8 @@ static bool cl_launch(struct cl_device *dev, struct cl_slot *slot, const struct 
 	if (given) {
 		atomic_inc(&ctx->flying);
 		cl_fly(dev, slot);
+	} else if (slot->epoch == dev->epoch) {
+		dev->session_users[slot->session]--;
 	}
 	spin_unlock_bh(&dev->lock);
 	if (!given) {
@@ -190,7 +233,6 @@ static bool cl_launch(struct cl_device *dev, struct cl_slot *slot, const struct 
 	}
 	return given;
 }
-
 
 /*
  * Gives a request to the device, or has it wait for room. Returns what the CryptoAPI
@@ -207,7 +249,7 @@ int cl_submit(struct cl_device *dev, struct cl_req *req)
 		return -EINVAL;
 	}
 	spin_lock_bh(&dev->lock);
-	if (dev->state != CL_UP) {
+	if (dev->state != CL_UP || dev->closed) {
 		spin_unlock_bh(&dev->lock);
 		cl_count(CL_STAT_SOFTWARE_DOWN);
 		return -EIO;
@@ -234,7 +276,7 @@ int cl_submit(struct cl_device *dev, struct cl_req *req)
 		cl_count(CL_STAT_SOFTWARE_DOWN);
 		return -EIO;
 	}
-	dev->ops->announce(dev);
+	cl_announce(dev, false);
 	return -EINPROGRESS;
 }
 
@@ -296,7 +338,7 @@ void cl_pump(struct cl_device *dev)
 			cl_finish_in_software(req, CL_STAT_SOFTWARE_DOWN);
 	}
 	if (rings)
-		dev->ops->announce(dev);
+		cl_announce(dev, true);
 }
 
 /* A user's key is not used any more: the device shall wipe it. */
@@ -315,7 +357,7 @@ void cl_forget_session(struct cl_ctx *ctx)
 		}
 		spin_unlock_bh(&dev->lock);
 		if (rings)
-			dev->ops->announce(dev);
+			cl_announce(dev, true);
 	}
 	rcu_read_unlock();
 	ctx->epoch = 0;

@@ -67,6 +67,7 @@ static void cl_recover(struct cl_device *dev, bool again)
 	bitmap_zero(dev->used_sessions, dev->sessions);
 	bitmap_zero(dev->stale_sessions, dev->sessions);
 	bitmap_zero(dev->bad_sessions, dev->sessions);
+	memset(dev->session_users, 0, dev->sessions * sizeof(*dev->session_users));
 	for (i = 0; i < dev->depth; i++) {
 		slot = &dev->slots[i];
 		if (slot->phase == CL_SLOT_WITHHELD && reset != CL_RESET_SILENT) {
@@ -181,6 +182,29 @@ void cl_stop(struct cl_device *dev)
 	/* Those that were still on their way to it have found it down. */
 	cancel_delayed_work_sync(&dev->watch);
 	cl_pump(dev);
+}
+
+/*
+ * Before the machine sleeps: new requests are software's, those under way are waited for, and what
+ * is not answered by then is software's too.
+ */
+void cl_sleep(struct cl_device *dev)
+{
+	spin_lock_bh(&dev->lock);
+	dev->closed = true;
+	spin_unlock_bh(&dev->lock);
+	cl_stop(dev);
+}
+
+/* After it has slept. One that does not answer now is tried again later. */
+void cl_wake(struct cl_device *dev)
+{
+	WRITE_ONCE(dev->stopping, false);
+	cl_recover(dev, true);
+	spin_lock_bh(&dev->lock);
+	dev->closed = false;
+	spin_unlock_bh(&dev->lock);
+	cl_watch_soon(dev);
 }
 
 /* From now on it serves; its algorithms are tested and registered. */

@@ -10,6 +10,7 @@
 //! | [`pci`] | a PCI device with descriptor rings, DMA and MSI-X, for the Linux driver in `linux/`: the model of the `dma` driver |
 //! | [`cuse`] | `/dev/crypto`, for programs that open it |
 //! | [`status`] | asking a device what it has done |
+//! | `threads` | the threads of a device, and their end |
 //! | `error` | why a device could not start |
 
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ pub mod cuse;
 mod error;
 pub mod pci;
 pub mod status;
+mod threads;
 pub mod vhost_user;
 
 pub use error::Error;

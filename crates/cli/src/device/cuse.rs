@@ -1,20 +1,16 @@
 //! `cipherlane device cuse`.
 
 use std::path::PathBuf;
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
 
 use cipherlane_device::cuse::status::Status;
 use cipherlane_device::cuse::{Options, Server};
 use clap::Args;
 
-use super::status::counts;
+use super::status::{counts, requests};
+use super::{say, stay};
 use crate::failure::Failure;
-use crate::service::{log, notify, signals};
+use crate::service::{log, signals};
 use crate::{secret, start};
-
-/// How often it looks whether its threads are well.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// Serve /dev/crypto to programs that open it, until SIGTERM
 ///
@@ -69,23 +65,9 @@ pub(crate) fn run(args: &CuseArgs, mut settings: cipherlane_core::Config) -> Res
         keep_keys: |work| secret::scope(work),
     };
     let server = Server::start(&framework, &options)?;
-    if let Some(note) = secret::note() {
-        tracing::warn!("{note}");
-    }
     tracing::info!("serving /dev/{}", options.name);
-    notify("READY=1");
-    loop {
-        match signals.recv_timeout(LOOK) {
-            Ok(signal_hook::consts::SIGHUP) => {}
-            Err(RecvTimeoutError::Timeout) if !server.is_broken() => {}
-            _ => break,
-        }
-    }
-    notify("STOPPING=1");
-    let status = server.stop()?;
-    for line in text(&status).lines() {
-        tracing::info!("{line}");
-    }
+    stay(&signals, || server.is_broken());
+    say(&text(&server.stop()?));
     Ok(())
 }
 
@@ -101,15 +83,7 @@ pub(super) fn text(status: &Status) -> String {
             status.sessions,
             status.sessions_opened
         ),
-        format!(
-            "requests: {}, {} bytes, by {}",
-            status.requests,
-            status.bytes,
-            match status.drivers.is_empty() {
-                true => "nobody".to_owned(),
-                false => counts(&status.drivers),
-            }
-        ),
+        requests(status.requests, status.bytes, &status.drivers),
     ];
     if !status.refused.is_empty() {
         lines.push(format!("refused: {}", counts(&status.refused)));

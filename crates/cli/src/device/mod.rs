@@ -14,12 +14,16 @@ mod status;
 mod vhost_user;
 
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use cipherlane_device::Error;
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 use crate::options::Options;
+use crate::secret;
+use crate::service::notify;
 
 /// Give virtual machines an accelerator, or programs a /dev/crypto
 ///
@@ -47,6 +51,32 @@ pub(crate) fn run(args: &DeviceArgs, options: &Options) -> Result<ExitCode, Fail
         DeviceCommand::Status(args) => status::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says that it is ready, and stays until SIGTERM, SIGINT, or the end of one of its threads.
+fn stay(signals: &Receiver<i32>, is_broken: impl Fn() -> bool) {
+    /// How often it looks whether its threads are well.
+    const LOOK: Duration = Duration::from_secs(1);
+
+    if let Some(note) = secret::note() {
+        tracing::warn!("{note}");
+    }
+    notify("READY=1");
+    loop {
+        match signals.recv_timeout(LOOK) {
+            Ok(signal_hook::consts::SIGHUP) => {}
+            Err(RecvTimeoutError::Timeout) if !is_broken() => {}
+            _ => break,
+        }
+    }
+    notify("STOPPING=1");
+}
+
+/// Into the log, line by line.
+fn say(text: &str) {
+    for line in text.lines() {
+        tracing::info!("{line}");
+    }
 }
 
 impl From<Error> for Failure {

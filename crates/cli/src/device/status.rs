@@ -52,3 +52,12 @@ pub(super) fn counts<K: std::fmt::Display>(counts: &BTreeMap<K, u64>) -> String 
     let each = counts.iter().map(|(name, count)| format!("{name} {count}"));
     each.collect::<Vec<_>>().join(", ")
 }
+
+/// What was done, and by whom.
+pub(super) fn requests(requests: u64, bytes: u64, drivers: &BTreeMap<String, u64>) -> String {
+    let by = match drivers.is_empty() {
+        true => "nobody".to_owned(),
+        false => counts(drivers),
+    };
+    format!("requests: {requests}, {bytes} bytes, by {by}")
+}

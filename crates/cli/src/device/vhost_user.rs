@@ -1,20 +1,16 @@
 //! `cipherlane device vhost-user`.
 
 use std::path::PathBuf;
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
 
 use cipherlane_device::vhost_user::status::Status;
 use cipherlane_device::vhost_user::{Options, Server};
 use clap::Args;
 
-use super::status::{beside, counts};
+use super::status::{beside, counts, requests};
+use super::{say, stay};
 use crate::failure::Failure;
-use crate::service::{log, notify, signals};
+use crate::service::{log, signals};
 use crate::{secret, start};
-
-/// How often it looks whether its threads are well.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// Be the back-end of QEMU's virtio-crypto for one virtual machine, until SIGTERM
 ///
@@ -52,23 +48,9 @@ pub(crate) fn run(args: &VhostUserArgs, settings: cipherlane_core::Config) -> Re
         keep_keys: |work| secret::scope(work),
     };
     let server = Server::start(&framework, options)?;
-    if let Some(note) = secret::note() {
-        tracing::warn!("{note}");
-    }
     tracing::info!(socket = %args.socket.display(), "waiting for a front-end");
-    notify("READY=1");
-    loop {
-        match signals.recv_timeout(LOOK) {
-            Ok(signal_hook::consts::SIGHUP) => {}
-            Err(RecvTimeoutError::Timeout) if !server.is_broken() => {}
-            _ => break,
-        }
-    }
-    notify("STOPPING=1");
-    let status = server.stop()?;
-    for line in text(&status).lines() {
-        tracing::info!("{line}");
-    }
+    stay(&signals, || server.is_broken());
+    say(&text(&server.stop()?));
     Ok(())
 }
 
@@ -92,15 +74,7 @@ pub(super) fn text(status: &Status) -> String {
             status.sessions_opened,
             status.sessions_refused
         ),
-        format!(
-            "requests: {}, {} bytes, by {}",
-            status.requests,
-            status.bytes,
-            match status.drivers.is_empty() {
-                true => "nobody".to_owned(),
-                false => counts(&status.drivers),
-            }
-        ),
+        requests(status.requests, status.bytes, &status.drivers),
         format!(
             "kicks: {}; a batch has {:.2} requests, a call of the cipher {:.2}",
             status.kicks,

@@ -2,19 +2,13 @@
 
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
-use std::thread::JoinHandle;
 
 use cipherlane_core::Framework;
-use cipherlane_files::local;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, read, writev};
-use rustix::net::{SocketFlags, SocketType};
 use zeroize::Zeroizing;
 
 use super::KeepKeys;
@@ -23,10 +17,8 @@ use super::device::Device;
 use super::files::Limits;
 use super::status::Status;
 use super::wire::{BUFFER, Body, Message, Reply};
-use crate::{Error, status};
-
-/// Programs that may wait for the status.
-const BACKLOG: i32 = 8;
+use crate::Error;
+use crate::threads::{Stop, Threads, listen};
 
 /// Letters of a device's name at most.
 const LONGEST_NAME: usize = 64;
@@ -55,8 +47,7 @@ pub struct Options {
 /// A device that runs.
 pub struct Server {
     shared: Arc<Shared>,
-    status: PathBuf,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
 }
 
 struct Shared {
@@ -67,8 +58,7 @@ struct Shared {
     name: String,
     /// The kernel removes the device when this is closed.
     cuse: OwnedFd,
-    stop: OwnedFd,
-    is_stopping: AtomicBool,
+    stop: Arc<Stop>,
 }
 
 impl Shared {
@@ -82,21 +72,8 @@ impl Server {
     pub fn start(framework: &Framework, options: &Options) -> Result<Server, Error> {
         check(options)?;
         let cuse = make(&options.path, &options.name)?;
-        let listener = local::listener(
-            &options.status,
-            SocketType::STREAM,
-            SocketFlags::empty(),
-            BACKLOG,
-        );
-        let listener = UnixListener::from(listener.map_err(|source| Error::Listen {
-            path: options.status.clone(),
-            source,
-        })?);
-        let stop = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-        let stop = stop.map_err(|error| Error::System {
-            doing: "make a thread wakeable",
-            source: error.into(),
-        })?;
+        let asked = listen(&options.status)?;
+        let threads = Threads::new(&options.status)?;
         let limits = Limits {
             files: options.files,
             sessions: options.sessions,
@@ -115,37 +92,20 @@ impl Server {
             device,
             name: format!("/dev/{}", options.name),
             cuse,
-            stop,
-            is_stopping: AtomicBool::new(false),
+            stop: threads.stop().clone(),
         });
         let mut server = Server {
             shared: shared.clone(),
-            status: options.status.clone(),
-            threads: Vec::new(),
+            threads,
         };
         let answering = shared.clone();
-        server.spawn("cuse-status", move || {
-            status::serve(
-                &listener,
-                || answering.is_stopping.load(Relaxed),
-                || answering.status(),
-            );
-        })?;
+        let threads = &mut server.threads;
+        threads.tell("cuse-status", asked, move || answering.status())?;
         for _ in 0..options.threads {
             let shared = shared.clone();
-            server.spawn("cuse", move || shared.serve())?;
+            threads.spawn("cuse", move || shared.serve())?;
         }
         Ok(server)
-    }
-
-    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-        let builder = std::thread::Builder::new().name(name.to_owned());
-        let thread = builder.spawn(work).map_err(|source| Error::System {
-            doing: "start a thread",
-            source,
-        })?;
-        self.threads.push(thread);
-        Ok(())
     }
 
     /// What it has done.
@@ -155,7 +115,7 @@ impl Server {
 
     /// Whether a thread has ended: by a mistake, or since the kernel has taken the device away.
     pub fn is_broken(&self) -> bool {
-        self.threads.iter().any(JoinHandle::is_finished)
+        self.threads.is_broken()
     }
 
     /// Ends it: requests under way are finished, keys are wiped, the device is removed. What it has
@@ -169,16 +129,8 @@ impl Server {
     }
 
     fn end(&mut self) -> bool {
-        self.shared.is_stopping.store(true, Relaxed);
-        let _ = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());
-        // Wakes the thread that waits there.
-        let _ = UnixStream::connect(&self.status);
-        let mut is_sound = true;
-        for thread in self.threads.drain(..) {
-            is_sound &= thread.join().is_ok();
-        }
+        let is_sound = self.threads.end();
         self.shared.device.close_all();
-        let _ = std::fs::remove_file(&self.status);
         is_sound
     }
 }
@@ -291,11 +243,11 @@ impl Shared {
     /// What a thread does.
     fn serve(&self) {
         let mut buffer = Zeroizing::new(vec![0; BUFFER]);
-        while !self.is_stopping.load(Relaxed) {
+        while !self.stop.is_stopping() {
             match read(&self.cuse, &mut buffer[..]) {
                 Ok(len) => self.answer(&mut buffer[..len]),
                 Err(Errno::AGAIN) => {
-                    if let Err(error) = wait(&[&self.stop, &self.cuse]) {
+                    if let Err(error) = wait(&[&self.stop.event, &self.cuse]) {
                         return tracing::error!("cannot wait for the kernel: {error}");
                     }
                 }

@@ -1,18 +1,15 @@
 //! The sockets of a device and the thread that serves it.
 
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use cipherlane_core::Framework;
-use cipherlane_files::local;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::net::{SocketFlags, SocketType, accept_with};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SocketFlags, accept_with};
 
 use super::budget::Budget;
 use super::connection::{Connection, Found, Message};
@@ -20,10 +17,8 @@ use super::counters::{Counters, add};
 use super::device::Device;
 use super::sessions::KeepKeys;
 use super::status::Status;
-use crate::{Error, status};
-
-/// Front-ends that may wait for the one before them to go.
-const BACKLOG: i32 = 8;
+use crate::Error;
+use crate::threads::{Stop, Threads, listen};
 
 /// Messages that are read before the rings have their turn again.
 const MESSAGES: usize = 64;
@@ -46,17 +41,15 @@ pub struct Options {
 /// A device that runs.
 pub struct Server {
     shared: Arc<Shared>,
-    status: PathBuf,
     socket: PathBuf,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
 }
 
 struct Shared {
     framework: Framework,
     counters: Arc<Counters>,
     is_connected: AtomicBool,
-    is_stopping: AtomicBool,
-    stop: OwnedFd,
+    stop: Arc<Stop>,
 }
 
 impl Shared {
@@ -88,53 +81,26 @@ impl Server {
                 remedy: "0.001 to 1024 are possible",
             });
         }
-        let listen = |path: &PathBuf| {
-            let made = local::listener(path, SocketType::STREAM, SocketFlags::empty(), BACKLOG);
-            made.map_err(|source| Error::Listen {
-                path: path.clone(),
-                source,
-            })
-        };
         let (front, asked) = (listen(&options.socket)?, listen(&options.status)?);
-        let stop = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let threads = Threads::new(&options.status)?;
         let shared = Arc::new(Shared {
             framework: framework.clone(),
             counters: Arc::default(),
             is_connected: AtomicBool::new(false),
-            is_stopping: AtomicBool::new(false),
-            stop: stop.map_err(|error| Error::System {
-                doing: "make a thread wakeable",
-                source: error.into(),
-            })?,
+            stop: threads.stop().clone(),
         });
         let mut server = Server {
             shared: shared.clone(),
-            status: options.status.clone(),
             socket: options.socket.clone(),
-            threads: Vec::new(),
+            threads,
         };
-        let (answering, asked) = (shared.clone(), UnixListener::from(asked));
-        server.spawn("device-status", move || {
-            status::serve(
-                &asked,
-                || answering.is_stopping.load(Relaxed),
-                || answering.status(),
-            );
-        })?;
-        server.spawn("device", move || {
+        let answering = shared.clone();
+        let threads = &mut server.threads;
+        threads.tell("device-status", asked, move || answering.status())?;
+        threads.spawn("device", move || {
             Loop::new(&shared, &options).run(&front);
         })?;
         Ok(server)
-    }
-
-    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-        let builder = std::thread::Builder::new().name(name.to_owned());
-        let thread = builder.spawn(work).map_err(|source| Error::System {
-            doing: "start a thread",
-            source,
-        })?;
-        self.threads.push(thread);
-        Ok(())
     }
 
     /// What it has done.
@@ -144,7 +110,7 @@ impl Server {
 
     /// Whether a thread has ended, which none should.
     pub fn is_broken(&self) -> bool {
-        self.threads.iter().any(JoinHandle::is_finished)
+        self.threads.is_broken()
     }
 
     /// Ends it: the batch under way is finished, keys are wiped, the sockets' names removed. What
@@ -158,17 +124,8 @@ impl Server {
     }
 
     fn end(&mut self) -> bool {
-        self.shared.is_stopping.store(true, Relaxed);
-        let _ = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());
-        // Wakes the thread that waits there.
-        let _ = UnixStream::connect(&self.status);
-        let mut is_sound = true;
-        for thread in self.threads.drain(..) {
-            is_sound &= thread.join().is_ok();
-        }
-        for path in [&self.socket, &self.status] {
-            let _ = std::fs::remove_file(path);
-        }
+        let is_sound = self.threads.end();
+        let _ = std::fs::remove_file(&self.socket);
         is_sound
     }
 }
@@ -207,7 +164,7 @@ impl<'s> Loop<'s> {
 
     fn run(&mut self, listener: &OwnedFd) {
         let mut kicked = Vec::new();
-        while !self.shared.is_stopping.load(Relaxed) {
+        while !self.shared.stop.is_stopping() {
             // Over its share, the guest is not heard at all: its messages cost time too.
             let pause = self.budget.pause();
             if let Some(pause) = pause {
@@ -224,7 +181,7 @@ impl<'s> Loop<'s> {
                     }
                     None => PollFd::new(listener, PollFlags::IN),
                 };
-                let mut wait = vec![PollFd::new(&self.shared.stop, PollFlags::IN), front];
+                let mut wait = vec![PollFd::new(&self.shared.stop.event, PollFlags::IN), front];
                 let rings: Vec<_> = self.device.kicks().collect();
                 let kick = |(_, kick)| PollFd::from_borrowed_fd(kick, PollFlags::IN);
                 wait.extend(rings.iter().copied().map(kick));
@@ -248,7 +205,7 @@ impl<'s> Loop<'s> {
 
     fn wait_for_stop(&self, pause: Duration) {
         let timeout = Timespec::try_from(pause).unwrap_or_default();
-        let mut wait = [PollFd::new(&self.shared.stop, PollFlags::IN)];
+        let mut wait = [PollFd::new(&self.shared.stop.event, PollFlags::IN)];
         let _ = poll(&mut wait, Some(&timeout));
     }
 
