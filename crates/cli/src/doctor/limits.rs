@@ -52,7 +52,8 @@ pub(super) fn profiling(system: &System) -> Outcome {
     };
     Outcome::of(&seen, |names| Finding {
         check: "",
-        what: "Only root can see where the kernel spends a program's time.".to_owned(),
+        what: "Users other than root cannot see where the kernel spends a program's time."
+            .to_owned(),
         times_slower: None,
         // It costs no time, but hides what does.
         guess: 1.0,
