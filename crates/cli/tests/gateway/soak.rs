@@ -96,8 +96,11 @@ fn chatter(
 
 /// A stream of some megabytes; it may break where the far end dies.
 fn stream(rig: &Rig, port: u16) {
-    let far = rig.beside(Host::B, move || {
-        let listener = TcpListener::bind(("10.9.0.2", port)).ok()?;
+    // Before anybody connects, who would be refused.
+    let bound = rig.beside(Host::B, move || TcpListener::bind(("10.9.0.2", port)).ok());
+    let listener = bound.join().unwrap();
+    let far = std::thread::spawn(move || {
+        let listener = listener?;
         listener.set_nonblocking(true).ok()?;
         let begin = Instant::now();
         let mut stream = loop {
