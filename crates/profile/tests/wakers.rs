@@ -1,8 +1,10 @@
 //! Who ends a wait is named. The kernel's tracepoints need a file system that is not mounted
 //! everywhere: the test mounts it where only its own processes see it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use cipherlane_profile::record::{Options, RATE, Target, record};
 use cipherlane_profile::recording::Recording;
@@ -61,7 +63,8 @@ fn named_by_function() {
             work: None,
         };
         let words = vec![program.clone().into_os_string(), way.into()];
-        let recording = record(&Target::Command(words), &options, &AtomicBool::new(false));
+        let target = Target::Command(words);
+        let recording = while_busy(|| record(&target, &options, &AtomicBool::new(false)));
         let recording = match recording {
             Ok(recording) if recording.missing.is_empty() => recording,
             Ok(recording) => return eprintln!("SKIPPED: {}", recording.missing.join("; ")),
@@ -76,16 +79,15 @@ fn named_by_function() {
             Some(woken_by),
             "{ended:#?}"
         );
-        // Nearly each round was a wait. Timers end the others; on some machines the kernel gives no
-        // events of interrupts that come while a processor is idle, to perf neither.
+        // Nearly each round was a wait. Timers end the others.
         assert!(longest.unwrap().count > 100, "{ended:#?}");
         let timer = ended.iter().find(|of| of.waker.is_none());
         assert!(
-            timer.is_none_or(|of| of.woken_by == Some("hrtimer_wakeup")),
+            timer.is_some_and(|of| of.woken_by == Some("hrtimer_wakeup")),
             "{ended:#?}"
         );
         let known = wakers::known(&recording);
-        assert!(known > 0.0 && known <= 1.0, "{known} {ended:#?}");
+        assert!((0.8..=1.0).contains(&known), "{known} {ended:#?}");
         let read = Recording::parse(&recording.to_bytes());
         assert_eq!(read.as_ref(), Ok(&recording));
         let page = page::html(&recording, &Rules::built_in());
@@ -95,4 +97,22 @@ fn named_by_function() {
             "{page}"
         );
     }
+}
+
+/// Does something while no processor is idle: on some virtual machines the kernel gives no events of
+/// interrupts that come while one is, to perf neither.
+fn while_busy<R>(work: impl FnOnce() -> R) -> R {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let result = catch_unwind(AssertUnwindSafe(work));
+        is_over.store(true, Relaxed);
+        result.unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }
