@@ -16,13 +16,18 @@ use crate::elf::Elf;
 /// a part that a chosen one jumps into has its name too.
 pub(crate) fn chosen() -> HashMap<(String, u64), &'static str> {
     let mut chosen = chosen::chosen();
+    // Only the jumps of these processors are known here.
+    if !cfg!(target_arch = "x86_64") {
+        return chosen;
+    }
     let mut files = HashMap::new();
     let mut found: Vec<_> = chosen.clone().into_iter().collect();
     found.sort_unstable();
     for ((path, start), name) in found {
         let (bytes, starts) = files.entry(path.clone()).or_insert_with(|| {
-            let path = Path::new(&path);
-            (fs::read(path).unwrap_or_default(), Starts::read(path))
+            let bytes = fs::read(&path).unwrap_or_default();
+            let starts = Starts::of(&bytes);
+            (bytes, starts)
         });
         for target in starts.jumps(bytes, start) {
             chosen.entry((path.clone(), target)).or_insert(name);
@@ -38,10 +43,12 @@ pub(crate) struct Starts(Vec<(u64, u64)>);
 impl Starts {
     /// Reads a file; nothing where it is not an ELF file of this kind of machine.
     pub(crate) fn read(path: &Path) -> Self {
-        let Ok(bytes) = fs::read(path) else {
-            return Self::default();
-        };
-        let mut starts = functions(&bytes).unwrap_or_default();
+        fs::read(path).map_or_else(|_| Self::default(), |bytes| Self::of(&bytes))
+    }
+
+    /// Those of a file with these bytes.
+    fn of(bytes: &[u8]) -> Self {
+        let mut starts = functions(bytes).unwrap_or_default();
         starts.sort_unstable();
         Self(starts)
     }
