@@ -16,5 +16,6 @@ mod inbound;
 pub(crate) mod io;
 mod outbound;
 mod plain;
+mod reader;
 mod train;
 pub(crate) mod worker;

@@ -1,46 +1,22 @@
 //! From the TUN device to the peers.
 //!
-//! A read is scattered over the slots in which its segments will be sealed, by the shape of the
-//! super-packet before it: bulk traffic has one shape for a long time. A packet of another shape
-//! is moved once, and the next read expects the new one. Small packets are read one behind the
-//! other until the device has no more, and are sent as one train.
+//! A super-packet is cut, sealed and sent as one train, or as few. Small packets are read one
+//! behind the other until the device has no more, and are sent as one train.
 
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::net::IpAddr;
 
 use arrayvec::ArrayVec;
-use cipherlane_esp::OutboundSa;
 
 use super::io::{Io, Marks};
+use super::reader::{Arrived, LONGEST, Reader, Shape};
 use super::train::{self, MAX_BYTES, MAX_DATAGRAMS};
 use crate::control::inbox::Inbox;
 use crate::counters::{Loss, add};
 use crate::packet::segment::{Cut, MAX_HEADERS};
-use crate::packet::vnet::{self, Gso, Vnet};
+use crate::packet::vnet::{Gso, Vnet};
 use crate::packet::{checksum, icmp, inner::Inner, mss, protocol};
 use crate::table::Table;
-
-/// The longest packet, or super-packet.
-const LONGEST: usize = 65536;
-
-/// The most slots that a read is scattered over.
-const SLOTS: usize = 100;
-
-/// Room for a train that is being gathered and a read behind it.
-const BUFFER: usize = 2 * LONGEST + 3 * LONGEST;
-
-/// The shape that is expected of the next read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Aim {
-    /// Bytes before each packet.
-    head: usize,
-    /// Bytes of headers of a super-packet.
-    headers: usize,
-    /// Bytes of payload of each segment.
-    size: usize,
-    /// Bytes of a slot.
-    stride: usize,
-}
 
 /// Packets that are gathered.
 struct Train {
@@ -55,25 +31,11 @@ struct Train {
 
 /// The outbound half of a thread.
 pub(crate) struct Outbound {
-    buffer: Box<[u8]>,
-    /// What a read brought past the slots, and packets that are to be moved.
-    spill: Box<[u8]>,
-    linear: Box<[u8]>,
-    aim: Aim,
+    reader: Reader,
     train: Train,
     /// The addresses of the last packet, and its tunnel's place.
     last: Option<(IpAddr, IpAddr, usize)>,
     message: [u8; icmp::LONGEST],
-}
-
-/// A packet that was read, and where.
-struct Arrived {
-    vnet: Vnet,
-    len: usize,
-    /// Where its slot begins.
-    base: usize,
-    /// It lies in `linear`, not in its slot.
-    is_linear: bool,
 }
 
 /// What is the same for all packets of a step.
@@ -104,17 +66,8 @@ fn drop_without_tunnel(context: &Context<'_>, inner: &Inner) {
 
 impl Outbound {
     pub(crate) fn new() -> Self {
-        let zeros = |len: usize| vec![0; len].into_boxed_slice();
         Outbound {
-            buffer: zeros(BUFFER),
-            spill: zeros(LONGEST),
-            linear: zeros(LONGEST),
-            aim: Aim {
-                head: 16,
-                headers: 52,
-                size: 1368,
-                stride: 1456,
-            },
+            reader: Reader::new(),
             train: Train {
                 start: 0,
                 lens: ArrayVec::new(),
@@ -140,7 +93,7 @@ impl Outbound {
     /// Reads once from the device. `false`: it had nothing, and what was gathered is sent.
     pub(crate) fn step(&mut self, context: &Context<'_>) -> io::Result<bool> {
         let counters = &context.io.counters;
-        match self.read(context) {
+        match self.reader.read(context.io, self.next_slot()) {
             Ok(Some(arrived)) => {
                 add(&counters.tun_reads, 1);
                 self.work(context, arrived);
@@ -172,97 +125,9 @@ impl Outbound {
         }
     }
 
-    fn read(&mut self, context: &Context<'_>) -> io::Result<Option<Arrived>> {
-        let base = self.next_slot();
-        let Aim {
-            head,
-            headers,
-            size,
-            stride,
-        } = self.aim;
-        let mut header = [0; vnet::LEN];
-        let mut parts: ArrayVec<IoSliceMut<'_>, { SLOTS + 2 }> = ArrayVec::new();
-        parts.push(IoSliceMut::new(&mut header));
-        let slots = (LONGEST / size + 1).min(SLOTS);
-        let mut rest = &mut self.buffer[base + head..];
-        let mut scattered = 0;
-        for slot in 0..slots {
-            let (part, gap) = match slot {
-                0 => (headers + size, stride - size),
-                _ => (size, stride - size),
-            };
-            let whole = part + gap;
-            if rest.len() < whole {
-                break;
-            }
-            let (now, later) = rest.split_at_mut(whole);
-            parts.push(IoSliceMut::new(&mut now[..part]));
-            scattered += part;
-            rest = later;
-        }
-        parts.push(IoSliceMut::new(&mut self.spill));
-        let len = rustix::io::readv(&context.io.tun, &mut parts)?;
-        drop(parts);
-        let Some(len) = len.checked_sub(vnet::LEN).filter(|&len| len > 0) else {
-            return Ok(None);
-        };
-        let Some(vnet) = Vnet::read(&header) else {
-            return Ok(None);
-        };
-        let first = headers + size;
-        let is_in_place = match vnet.gso {
-            Gso::None => len <= first,
-            _ => {
-                let cut = Cut::of(&vnet, &self.buffer[base + head..][..len.min(first)], len);
-                len <= scattered
-                    && cut.is_some_and(|cut| (cut.headers, cut.size) == (headers, size))
-            }
-        };
-        if !is_in_place {
-            add(&context.io.counters.tun_moved, 1);
-            self.gather(base, len, scattered);
-        }
-        Ok(Some(Arrived {
-            vnet,
-            len,
-            base,
-            is_linear: !is_in_place,
-        }))
-    }
-
-    /// Puts the pieces of a read of another shape one behind the other.
-    fn gather(&mut self, base: usize, len: usize, scattered: usize) {
-        let Aim {
-            head,
-            headers,
-            size,
-            stride,
-        } = self.aim;
-        let (mut done, mut from) = (0, base + head);
-        let mut part = headers + size;
-        while done < len.min(scattered) {
-            let now = part.min(len - done);
-            self.linear[done..done + now].copy_from_slice(&self.buffer[from..from + now]);
-            done += now;
-            from += part + stride - size;
-            part = size;
-        }
-        if done < len {
-            let spilled = len - done;
-            self.linear[done..len].copy_from_slice(&self.spill[..spilled]);
-        }
-    }
-
     fn work(&mut self, context: &Context<'_>, arrived: Arrived) {
         let counters = &context.io.counters;
-        let begin = arrived.base + self.aim.head;
-        let known = match arrived.is_linear {
-            true => &self.linear[..arrived.len],
-            false => {
-                let first = (self.aim.headers + self.aim.size).min(arrived.len);
-                &self.buffer[begin..begin + first]
-            }
-        };
+        let known = self.reader.beginning(&arrived);
         let Some(inner) = Inner::of_head(known).filter(|inner| inner.len == arrived.len) else {
             counters.lose(Loss::MalformedInner, 1);
             return;
@@ -314,15 +179,8 @@ impl Outbound {
         let sa = &tunnel.outbound;
         let (base, len) = (arrived.base, arrived.len);
         let begin = base + sa.head_room();
-        if arrived.is_linear {
-            add(&context.io.counters.copies, 2);
-            self.buffer[begin..begin + len].copy_from_slice(&self.linear[..len]);
-        } else if sa.head_room() != self.aim.head {
-            add(&context.io.counters.copies, 1);
-            let from = base + self.aim.head;
-            self.buffer.copy_within(from..from + len, begin);
-            self.aim.head = sa.head_room();
-        }
+        let copies = self.reader.bring_to_slot(arrived, sa.head_room());
+        add(&context.io.counters.copies, copies);
         let is_long = len > tunnel.inner_mtu();
         let may_fragment = is_long && !inner.dont_fragment;
         if is_long && !may_fragment {
@@ -330,7 +188,7 @@ impl Outbound {
             self.say_too_big(context, packet, inner, tunnel.inner_mtu());
             return;
         }
-        let packet = &mut self.buffer[begin..begin + len];
+        let packet = &mut self.reader.buffer[begin..begin + len];
         if let Some((start, field)) = arrived.vnet.checksum {
             let (start, field) = (usize::from(start), usize::from(start) + usize::from(field));
             if field + 2 > len {
@@ -389,11 +247,11 @@ impl Outbound {
             let quoted = (cut.headers + cut.size).min(arrived.len);
             let packet = match arrived.is_linear {
                 true => {
-                    self.buffer[..quoted].copy_from_slice(&self.linear[..quoted]);
+                    self.reader.buffer[..quoted].copy_from_slice(&self.reader.linear[..quoted]);
                     0..quoted
                 }
                 false => {
-                    let begin = arrived.base + self.aim.head;
+                    let begin = arrived.base + self.reader.shape.head;
                     begin..begin + quoted
                 }
             };
@@ -406,10 +264,11 @@ impl Outbound {
             may_fragment: false,
         };
         let at_once = MAX_DATAGRAMS.min(MAX_BYTES / stride).max(1);
-        let is_in_place = !arrived.is_linear && (head, stride) == (self.aim.head, self.aim.stride);
+        let reader = &mut self.reader;
+        let is_in_place =
+            !arrived.is_linear && (head, stride) == (reader.shape.head, reader.shape.stride);
         if !is_in_place && !arrived.is_linear {
-            let scattered = arrived.len;
-            self.gather(arrived.base, arrived.len, scattered);
+            reader.gather(arrived.base, arrived.len, arrived.len);
         }
         if !is_in_place {
             // Gathered, and brought to its slots.
@@ -418,8 +277,8 @@ impl Outbound {
         let mut template = [0; MAX_HEADERS];
         let template = &mut template[..cut.headers];
         template.copy_from_slice(match is_in_place {
-            true => &self.buffer[arrived.base + head..][..cut.headers],
-            false => &self.linear[..cut.headers],
+            true => &reader.buffer[arrived.base + head..][..cut.headers],
+            false => &reader.linear[..cut.headers],
         });
         for first in (0..cut.count).step_by(at_once) {
             let last = cut.count.min(first + at_once);
@@ -429,34 +288,25 @@ impl Outbound {
             };
             for index in first..last {
                 let begin = base + (index - first) * stride + head;
-                let segment = &mut self.buffer[begin..begin + cut.len(index)];
+                let segment = &mut reader.buffer[begin..begin + cut.len(index)];
                 if !is_in_place {
                     let from = cut.headers + index * cut.size;
                     let len = segment.len() - cut.headers;
-                    segment[cut.headers..].copy_from_slice(&self.linear[from..from + len]);
+                    segment[cut.headers..].copy_from_slice(&reader.linear[from..from + len]);
                 }
                 cut.write(template, index, segment);
             }
-            let room = &mut self.buffer[base..base + (last - first) * stride];
+            let room = &mut reader.buffer[base..base + (last - first) * stride];
             let lens = (first..last).map(|index| cut.len(index));
             train::seal_and_send(context.io, tunnel, room, stride, lens, marks, context.wake);
         }
         if !is_in_place {
-            self.expect(sa, cut);
-        }
-    }
-
-    /// The next read will have the shape of this super-packet.
-    fn expect(&mut self, sa: &OutboundSa, cut: &Cut) {
-        let stride = sa.sealed_len(cut.headers + cut.size);
-        // Segments of a few bytes would need more slots than a read may have.
-        if LONGEST / cut.size < SLOTS {
-            self.aim = Aim {
-                head: sa.head_room(),
+            reader.expect(Shape {
+                head,
                 headers: cut.headers,
                 size: cut.size,
                 stride,
-            };
+            });
         }
     }
 
@@ -473,7 +323,7 @@ impl Outbound {
             marks,
             ..
         } = self.train;
-        let room = &mut self.buffer[start..start + count * stride];
+        let room = &mut self.reader.buffer[start..start + count * stride];
         let tunnel = &context.table.tunnels()[place];
         let lens = self.train.lens.iter().copied();
         train::seal_and_send(context.io, tunnel, room, stride, lens, marks, context.wake);
@@ -490,7 +340,7 @@ impl Outbound {
         mtu: usize,
     ) {
         context.io.counters.lose(Loss::TooBig, 1);
-        let packet = &self.buffer[packet];
+        let packet = &self.reader.buffer[packet];
         let told = icmp::too_big(&mut self.message, packet, inner, mtu);
         if let Some(len) = told {
             let header = Vnet::PLAIN.bytes();
