@@ -1,8 +1,9 @@
 //! CryptoPro key meshing (RFC 4357 section 2.3.2).
 
 use super::engine::{Engine, MAX_BLOCKS, Rounds};
+use super::key::words;
 use super::packed::crypt_each;
-use super::{Block, Tables, Words, wipe, words};
+use super::{Block, Tables, Words, wipe};
 
 /// A key serves for this many bytes.
 pub(super) const SPAN: usize = 1024;
