@@ -197,7 +197,7 @@ fn text(why: &Why, direction: Direction) -> String {
         if candidate.health != Health::Working {
             said.push(candidate.health.to_string());
         }
-        said.extend(candidate.not_used_because.clone());
+        said.extend(candidate.not_used_because.as_ref().map(ToString::to_string));
         if !said.is_empty() {
             text += &output::wrap("", &format!("{}: {}.", candidate.driver, said.join("; ")));
         }

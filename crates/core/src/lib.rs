@@ -17,7 +17,7 @@
 //! | [`read_text`] (`text_file`) | files that the user names |
 //! | [`Clock`] (`clock`) | real time, or a simulation's |
 //! | [`Process`] (`process`) | tells a forked child from its parent |
-//! | [`Why`] (`why`), [`Totals`] (`stats`) | what the user is told |
+//! | [`Why`], [`ServedBecause`], [`NotUsedBecause`] (`why`), [`Totals`] (`stats`) | what the user is told |
 //!
 //! A request's way: [`Session::process`] checks it against the algorithm's rules, looks the
 //! driver up in a table (direction, batch length, size), and calls the driver's
@@ -100,4 +100,4 @@ pub use stats::Totals;
 pub use text_file::{read_bounded, read_text};
 pub use unavailable::{NotAdmitted, Unavailable};
 pub use verify::{Answer, Mismatch};
-pub use why::{Candidate, Question, Why};
+pub use why::{Candidate, KeptOut, NotUsedBecause, Question, ServedBecause, Why};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cipherlane_core::{
-    Algorithm, Config, Direction, Error, Framework, Health, NotAdmitted, Request, SelfTest, Status,
-    Unavailable,
+    Algorithm, Config, Direction, Error, Framework, Health, NotAdmitted, NotUsedBecause, Request,
+    SelfTest, Status, Unavailable,
 };
 use cipherlane_test_driver::TestDriver;
 use common::{Fault, Rogue, base, with_rogue};
@@ -39,8 +39,11 @@ fn a_wrong_driver_is_not_admitted_and_stays_listed_with_its_reason() {
             .find(|r| r.driver == "rogue" && r.algorithm == "ctr(aes)")
             .unwrap();
         assert_eq!(row.self_test, SelfTest::Failed, "{fault:?}");
-        let reason = row.not_used_because.as_ref().unwrap();
-        assert!(reason.contains("SP 800-38A"), "{reason}");
+        let Some(NotUsedBecause::NotAdmitted(NotAdmitted::SelfTest(found))) = &row.not_used_because
+        else {
+            panic!("{row:?}");
+        };
+        assert!(found.contains("SP 800-38A"), "{found}");
         let error = framework
             .session("ctr(aes)", &[1; 16])
             .unwrap()
@@ -61,12 +64,12 @@ fn a_wrong_driver_is_not_admitted_and_stays_listed_with_its_reason() {
     }
     let rows = born_bad(Fault::IgnoreTag).rows();
     for row in rows.iter().filter(|r| r.driver == "rogue") {
-        let reason = row.not_used_because.as_deref().unwrap_or_default();
+        let reason = &row.not_used_because;
         let tagless = Algorithm::find(row.algorithm).unwrap().tags.is_empty();
         assert_eq!(
             row.self_test == SelfTest::Passed,
             tagless,
-            "{} {reason}",
+            "{} {reason:?}",
             row.algorithm
         );
     }
@@ -210,7 +213,10 @@ fn a_driver_that_keeps_failing_is_suspended_and_said_to_be() {
         matches!(suspended.health, Health::Suspended { .. }),
         "{suspended:?}"
     );
-    assert!(suspended.not_used_because.unwrap().contains("suspended"));
+    assert!(matches!(
+        suspended.not_used_because,
+        Some(NotUsedBecause::Unhealthy(Health::Suspended { .. }))
+    ));
     let before = runs.load(Ordering::Relaxed);
     for _ in 0..5000 {
         session
@@ -277,8 +283,8 @@ fn the_user_can_disable_and_force_drivers() {
     let rows = framework.rows();
     let row = rows.iter().find(|r| r.driver == "rogue").unwrap();
     assert_eq!(
-        row.not_used_because.as_deref(),
-        Some("disabled by the user")
+        row.not_used_because,
+        Some(NotUsedBecause::NotAdmitted(NotAdmitted::Disabled))
     );
     let builder = framework.session("ctr(aes)", &[1; 16]).unwrap();
     let refused = builder.driver("rogue").open().unwrap_err();
@@ -311,12 +317,8 @@ fn the_user_can_disable_and_force_drivers() {
     assert_eq!(runs.load(Ordering::Relaxed), before + 1);
     let rows = framework.rows();
     let base = rows.iter().find(|r| r.driver == "base").unwrap();
-    assert!(
-        base.not_used_because
-            .as_ref()
-            .unwrap()
-            .contains("forces 'rogue'")
-    );
+    let forced = NotUsedBecause::Forced("rogue".to_owned());
+    assert_eq!(base.not_used_because, Some(forced));
 
     for config in [
         Config {

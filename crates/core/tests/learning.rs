@@ -2,7 +2,9 @@
 
 mod common;
 
-use cipherlane_core::{Algorithm, Config, Direction, Framework, Goal, Mode, Question};
+use cipherlane_core::{
+    Algorithm, Config, Direction, Framework, Goal, Mode, NotUsedBecause, Question, ServedBecause,
+};
 use common::{Fault, Rogue, base};
 
 fn build(config: Config) -> Result<Framework, cipherlane_core::Error> {
@@ -41,7 +43,7 @@ fn what_is_calibrated_is_kept_in_the_file_and_read_again() {
         ("base", 0)
     );
     assert!(
-        before.reason.contains("nothing was measured"),
+        before.reason == ServedBecause::NothingMeasured,
         "{}",
         before.reason
     );
@@ -108,14 +110,10 @@ fn why_names_everybody_and_says_who_is_forced() {
     };
     let why = build(config).unwrap().explain(question(64)).unwrap();
     assert_eq!(why.served_by, "rogue");
-    assert!(why.reason.contains("forces"), "{}", why.reason);
+    assert_eq!(why.reason, ServedBecause::Forced("rogue".to_owned()));
     let base = &why.candidates[0];
-    assert!(
-        base.not_used_because
-            .as_ref()
-            .unwrap()
-            .contains("forces 'rogue'")
-    );
+    let forced = NotUsedBecause::Forced("rogue".to_owned());
+    assert_eq!(base.not_used_because, Some(forced));
     let text = serde_json::to_string(&why).unwrap();
     assert!(text.contains("\"served_by\":\"rogue\""), "{text}");
 }

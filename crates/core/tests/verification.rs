@@ -87,7 +87,7 @@ fn the_first_wrong_result_ends_the_drivers_use_and_is_kept() {
     assert_eq!(found[1..], expected[1..]);
     // For every algorithm, and said to be.
     for row in framework.rows().iter().filter(|r| r.driver == "rogue") {
-        let reason = row.not_used_because.as_deref().unwrap_or_default();
+        let reason = row.not_used_because.as_ref().unwrap().to_string();
         assert!(
             reason.contains("quarantined: encrypting 100 bytes"),
             "{reason}"

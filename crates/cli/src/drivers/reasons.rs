@@ -16,20 +16,21 @@ pub(super) fn of_driver(rows: &[&Row]) -> Vec<String> {
             continue;
         };
         // What differs in the algorithm's name alone is one reason.
-        let general = reason.replace(row.algorithm, "ALG");
+        let general = reason.to_string().replace(row.algorithm, "ALG");
         match reasons.iter_mut().find(|(known, _)| *known == general) {
             Some((_, rows)) => rows.push(row),
             None => reasons.push((general, vec![row])),
         }
     }
+    let own = |row: &Row| {
+        let reason = row.not_used_because.as_ref();
+        reason.map(ToString::to_string).unwrap_or_default()
+    };
     for (reason, of) in reasons {
         let missing = of.iter().all(|row| row.self_test == SelfTest::NotRun);
         said.push(match (of.len() == rows.len(), &of[..]) {
-            (true, [one]) => one.not_used_because.clone().unwrap_or_default(),
-            (false, [one]) => {
-                let reason = one.not_used_because.as_deref().unwrap_or_default();
-                format!("{}: {reason}", one.algorithm)
-            }
+            (true, [one]) => own(one),
+            (false, [one]) => format!("{}: {}", one.algorithm, own(one)),
             (true, _) => reason,
             // The table shows which.
             (false, _) if missing => format!("where it has a dash: {reason}"),

@@ -3,7 +3,7 @@
 use super::Framework;
 use crate::health::Health;
 use crate::stats::Totals;
-use crate::{Algorithm, NotAdmitted};
+use crate::{Algorithm, NotAdmitted, NotUsedBecause};
 
 impl Framework {
     /// A row for each driver and algorithm, like `/proc/crypto`. Runs the self-tests that
@@ -57,8 +57,8 @@ pub struct Row {
     pub fixed_ns: Option<f32>,
     /// Learned rate on large requests in GB/s, encrypting, waiting.
     pub gigabytes_per_second: Option<f32>,
-    /// Why `auto` does not use it.
-    pub not_used_because: Option<String>,
+    /// Why `auto` does not use it; a sentence in JSON.
+    pub not_used_because: Option<NotUsedBecause>,
     /// What else the user should know of the driver.
     pub notes: Vec<String>,
     /// Statistics.

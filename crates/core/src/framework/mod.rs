@@ -22,7 +22,7 @@ use crate::profile::Profile;
 use crate::session::SessionBuilder;
 use crate::stats::{Statistics, Totals};
 use crate::verify::Verifier;
-use crate::{Algorithm, Clock, Config, Driver, Error, Mismatch};
+use crate::{Algorithm, Clock, Config, Driver, Error, Mismatch, NotUsedBecause};
 
 /// Drivers, settings and everything learned. Cheap to clone; clones are one framework.
 ///
@@ -100,24 +100,26 @@ impl Framework {
     }
 
     /// Why `auto` does not use a driver for an algorithm; `None` if it may.
-    pub(crate) fn not_used(&self, index: usize, algorithm: &'static Algorithm) -> Option<String> {
+    pub(crate) fn not_used(
+        &self,
+        index: usize,
+        algorithm: &'static Algorithm,
+    ) -> Option<NotUsedBecause> {
         let entry = &self.shared.entries[index];
         let name = entry.driver.name();
         if let Err(reason) = entry.admit(algorithm, &self.shared.clock) {
-            return Some(reason.to_string());
+            return Some(NotUsedBecause::NotAdmitted(reason));
         }
         if let Some(forced) = &self.shared.config.force
             && forced != name
         {
-            return Some(format!("the user forces '{forced}'"));
+            return Some(NotUsedBecause::Forced(forced.clone()));
         }
         match entry.breaker.health() {
             Health::Working => {}
-            health => return Some(health.to_string()),
+            health => return Some(NotUsedBecause::Unhealthy(health)),
         }
-        (!self.is_candidate(index)).then(|| {
-            format!("not chosen by 'auto' unless the setting auto = [\"{name}\"] allows it")
-        })
+        (!self.is_candidate(index)).then(|| NotUsedBecause::NotListed(name.to_owned()))
     }
 
     fn wanted(&self, name: &str) -> bool {

@@ -1,8 +1,12 @@
 //! Why a driver serves: the answer that every framework before could not give.
 
+mod because;
+mod explain;
+
 use serde::Serialize;
 
-use crate::dispatch::{Mode, Shape, Switch, price};
+pub use self::because::{KeptOut, NotUsedBecause, ServedBecause};
+use crate::dispatch::{Mode, Switch};
 use crate::health::Health;
 use crate::{Algorithm, Direction, Error, Framework, Goal};
 
@@ -42,8 +46,8 @@ pub struct Why {
     pub size: usize,
     /// The driver that serves.
     pub served_by: String,
-    /// In a sentence.
-    pub reason: String,
+    /// Why that driver; a sentence in JSON.
+    pub reason: ServedBecause,
     /// Every driver.
     pub candidates: Vec<Candidate>,
     /// The last change of driver here, with the drivers' names.
@@ -65,8 +69,8 @@ pub struct Candidate {
     pub samples: u32,
     /// Health.
     pub health: Health,
-    /// Why it is not used; `None` for the one that serves.
-    pub not_used_because: Option<String>,
+    /// Why it is not used, a sentence in JSON; `None` for the one that serves.
+    pub not_used_because: Option<NotUsedBecause>,
 }
 
 impl std::fmt::Display for Why {
@@ -101,161 +105,4 @@ impl Framework {
             size,
         })
     }
-
-    /// Who would serve a batch, what each driver is estimated to take, and why the others
-    /// are not used.
-    pub fn explain(&self, question: Question) -> Result<Why, Error> {
-        let Question {
-            algorithm,
-            key_len,
-            goal,
-            mode,
-            direction,
-            requests,
-            size,
-        } = question;
-        let shape = Shape {
-            mode,
-            direction,
-            requests,
-            bytes: requests * size,
-        };
-        let dispatch = self.dispatch(algorithm, key_len);
-        let name = |index: usize| self.shared.entries[index].driver.name().to_owned();
-        let cell = dispatch.cell(goal, &shape);
-        let home = usize::from(cell.best);
-        // Calibration looks at no limit of a driver.
-        let too_large = |index: usize| {
-            let key = vec![0x5a; key_len];
-            let device = dispatch.is_device(index) && dispatch.is_eligible(index);
-            let driver = &self.shared.entries[index].driver;
-            device && (driver.transform(algorithm, &key)).is_ok_and(|t| t.max_len() < size)
-        };
-        let serving = match &self.shared.config.force {
-            Some(forced) => self.driver_index(forced)?,
-            None if too_large(cell.serving()) => home,
-            None => cell.serving(),
-        };
-        // A device that is kept out serves later.
-        let chosen = serving;
-        let kept_out_now = match &self.shared.config.force {
-            None if dispatch.is_device(chosen) => dispatch.kept_out(chosen, &shape),
-            _ => None,
-        };
-        let serving = if kept_out_now.is_some() { home } else { chosen };
-        let beside = self.shared.config.force.is_none() && dispatch.is_device(serving);
-        let price_of = |index: usize| {
-            let (cost, _) = dispatch.estimate(index, &shape);
-            cost.map(|cost| price(goal, mode, &cost))
-        };
-        let candidates: Vec<Candidate> = (0..self.shared.entries.len())
-            .map(|index| {
-                let (cost, samples) = dispatch.estimate(index, &shape);
-                let barred = self.not_used(index, algorithm);
-                let dearer = match (price_of(index), price_of(serving)) {
-                    _ if index == serving => None,
-                    _ if too_large(index) => Some("it takes no requests that large".to_owned()),
-                    (Some(_), Some(_)) if beside && index == home => {
-                        Some(format!("it serves what finds '{}' busy", name(serving)))
-                    }
-                    (Some(_), Some(_)) if index == chosen => Some(format!(
-                        "it would serve beside '{}', since that costs the caller less",
-                        name(serving)
-                    )),
-                    (Some(own), Some(best)) if own > best => Some(format!(
-                        "{:.2} times the cost of '{}'",
-                        own / best,
-                        name(serving)
-                    )),
-                    (Some(own), Some(best)) => Some(format!(
-                        "{:.2} times the cost of '{}', which is not less by enough to change over",
-                        own / best,
-                        name(serving)
-                    )),
-                    _ => Some(match dispatch.first_sight(index, &shape) {
-                        Some(ns) => format!("never used here; {ns:.0} ns by its self-test"),
-                        None => "never measured here; 'cipherlane calibrate' does it".to_owned(),
-                    }),
-                };
-                let dearer = dearer.map(|reason| match dispatch.kept_out(index, &shape) {
-                    Some(due) => format!("{reason}; {}", kept_out(due)),
-                    None => reason,
-                });
-                Candidate {
-                    driver: name(index),
-                    latency_ns: cost.map(|c| c.latency),
-                    period_ns: cost.map(|c| c.period),
-                    cpu_ns: cost.map(|c| c.cpu),
-                    samples,
-                    health: self.shared.entries[index].breaker.health(),
-                    not_used_because: barred.or(dearer),
-                }
-            })
-            .collect();
-        let others = candidates.iter().filter(|c| c.driver != name(serving));
-        let measured = others.clone().filter(|c| c.latency_ns.is_some()).count();
-        let reason = match (&self.shared.config.force, price_of(serving)) {
-            (Some(forced), _) => format!("the user forces '{forced}'"),
-            (None, None) => "nothing was measured yet, so the base driver serves".to_owned(),
-            (None, Some(_)) if measured == 0 => {
-                match self.uncalibrated(algorithm, key_len).is_empty() {
-                    true => "no other driver can be used".to_owned(),
-                    false => "no other driver was measured yet".to_owned(),
-                }
-            }
-            (None, Some(ns)) => format!(
-                "it is estimated to cost the least for goal {}: {ns:.0} ns per batch",
-                match goal {
-                    Goal::Latency => "latency",
-                    Goal::Throughput => "throughput",
-                    Goal::Cpu => "cpu",
-                }
-            ),
-        };
-        let cpu = |index: usize| dispatch.estimate(index, &shape).0.map(|cost| cost.cpu);
-        let reason = match (kept_out_now, beside) {
-            (Some(due), _) => {
-                format!(
-                    "{reason}; '{}' does not serve yet: {}",
-                    name(chosen),
-                    kept_out(due)
-                )
-            }
-            (None, false) => reason,
-            // The device's price is no reason: what it does is done beside the home's work.
-            (None, true) => match (cpu(serving), cpu(home)) {
-                (Some(own), Some(other)) => format!(
-                    "it works beside '{}', which serves what finds it busy, and costs the caller \
-                     {own:.0} ns of processor time per batch instead of {other:.0} ns",
-                    name(home)
-                ),
-                _ => format!("{reason}; while it is busy, '{}' serves", name(home)),
-            },
-        };
-        let last_switch = dispatch
-            .last_switch(goal, &shape)
-            .map(|switch| (name(switch.from), name(switch.to), switch));
-        Ok(Why {
-            algorithm: algorithm.name,
-            key_bits: algorithm.key_bits(key_len),
-            goal,
-            mode,
-            requests,
-            size,
-            served_by: name(serving),
-            reason,
-            candidates,
-            last_switch,
-        })
-    }
-}
-
-/// What keeps a device out that may hang.
-fn kept_out((due, done): (u64, u64)) -> String {
-    let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
-    format!(
-        "since it may hang, it is used after {:.1} s of work, which pay for that ({:.1} s so far)",
-        seconds(due),
-        seconds(done)
-    )
 }

@@ -117,7 +117,7 @@ fn without_cores_it_says_what_to_do() {
     let framework = cipherlane_drivers::framework(cipherlane_core::Config::default()).unwrap();
     let rows = framework.rows();
     let row = rows.iter().find(|r| r.driver == "cores").unwrap();
-    let reason = row.not_used_because.as_deref().unwrap();
+    let reason = row.not_used_because.as_ref().unwrap().to_string();
     assert!(
         reason.contains("--cores") && reason.contains("CIPHERLANE_CORES"),
         "{reason}"

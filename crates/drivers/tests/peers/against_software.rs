@@ -14,6 +14,7 @@ pub(crate) fn with(driver: &str) -> Option<Framework> {
         .find(|row| row.driver == driver)
         .expect("the driver is registered")
         .not_used_because
+        .map(|reason| reason.to_string())
         .filter(|reason| reason.contains("apt-get install"));
     match reason {
         None => Some(framework),
