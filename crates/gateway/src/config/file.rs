@@ -9,7 +9,7 @@ use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use super::transforms::transform;
-use super::{Config, InterfaceAddress, InterfaceConfig, SaConfig, TunnelConfig};
+use super::{Config, InterfaceAddress, InterfaceConfig, SaConfig, TunnelConfig, window};
 use crate::encapsulation;
 use crate::key::Key;
 use crate::selector::Prefix;
@@ -41,7 +41,7 @@ pub(super) fn parse(text: &str, directory: &Path) -> Result<Config, String> {
         .into_iter()
         .map(|tunnel| {
             let name = tunnel.name.clone();
-            let parsed = tunnel.parse(directory);
+            let parsed = tunnel.parse(directory, threads);
             parsed.map_err(|problem| format!("tunnel '{name}': {problem}"))
         })
         .collect::<Result<Vec<_>, _>>()?;
@@ -148,7 +148,7 @@ impl InterfaceFile {
 }
 
 impl TunnelFile {
-    fn parse(self, directory: &Path) -> Result<TunnelConfig, String> {
+    fn parse(self, directory: &Path, threads: usize) -> Result<TunnelConfig, String> {
         let in_udp = encapsulation::is_udp(self.encapsulation.as_deref())?;
         let peer = match in_udp {
             true => udp_peer(&self.peer)?,
@@ -192,7 +192,7 @@ impl TunnelFile {
             transform,
             transform_name,
             esn: self.esn.unwrap_or(true),
-            window: match self.window.unwrap_or(4096) {
+            window: match self.window.unwrap_or_else(|| window(threads)) {
                 0 => None,
                 width => Some(width),
             },

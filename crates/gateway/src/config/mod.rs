@@ -119,6 +119,18 @@ pub struct SaConfig {
     pub key: Key,
 }
 
+/// The anti-replay window of an SA whose packets are opened by `threads`, unless it is told.
+///
+/// A batch of the peer's may be reordered on the way. Where there are several threads, blocks of
+/// sequence numbers go to different ones, and a thread that waits for a processor leaves as many
+/// packets behind as its socket's queue holds.
+pub(crate) fn window(threads: usize) -> u32 {
+    match threads {
+        1 => 4096,
+        _ => 1 << 16,
+    }
+}
+
 impl Config {
     /// Reads a file. Relative names in it are looked for beside it.
     pub fn read(path: &Path) -> Result<Config, Error> {

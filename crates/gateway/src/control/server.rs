@@ -111,7 +111,7 @@ impl Control {
         })?;
         Ok(Server {
             ports: Ports::open(shared.port, ios)?,
-            database: Database::new(framework.clone(), self.inbox.clone()),
+            database: Database::new(framework.clone(), self.inbox.clone(), ios.len()),
             routes: Routes::new(&shared.interface.name),
             shared: shared.clone(),
             control: self,

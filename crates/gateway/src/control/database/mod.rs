@@ -21,8 +21,8 @@ use super::inbox::Inbox;
 use super::message::{Reason, Refusal, SaId};
 use super::request::{Action, Direction, Limits, NewSa, Policy};
 use super::transforms;
-use crate::spi;
 use crate::tunnel::Tunnel;
+use crate::{config, spi};
 
 pub(crate) use self::tunnels::{Child, Trap};
 
@@ -34,9 +34,6 @@ const LARVAL: Duration = Duration::from_secs(600);
 
 /// How long the policies of a daemon that has gone are kept when another has come.
 const RETIRED: Duration = Duration::from_secs(60);
-
-/// The narrowest replay window: a batch of the peer's may be as long as this, and be reordered.
-const LEAST_WINDOW: u32 = 4096;
 
 /// An SA of one direction.
 #[derive(Clone)]
@@ -89,6 +86,8 @@ pub(super) struct Use {
 pub(super) struct Database {
     framework: Framework,
     inbox: Arc<Inbox>,
+    /// The narrowest anti-replay window.
+    least_window: u32,
     serial: u64,
     larval: HashMap<u32, Instant>,
     sas: HashMap<SaId, Sa>,
@@ -101,8 +100,10 @@ pub(super) struct Database {
 }
 
 impl Database {
-    pub(super) fn new(framework: Framework, inbox: Arc<Inbox>) -> Self {
+    /// For a gateway whose packets are carried by `threads`.
+    pub(super) fn new(framework: Framework, inbox: Arc<Inbox>, threads: usize) -> Self {
         Database {
+            least_window: config::window(threads),
             framework,
             inbox,
             serial: 0,
@@ -173,7 +174,7 @@ impl Database {
             transform,
             name,
             esn: new.esn,
-            window: (new.window != 0).then(|| new.window.clamp(LEAST_WINDOW, 1 << 16)),
+            window: (new.window != 0).then(|| new.window.clamp(self.least_window, 1 << 16)),
             copies_dscp: new.copies_dscp,
             copies_ecn: new.copies_ecn,
         };

@@ -4,7 +4,7 @@ use crate::table::Table;
 
 fn database() -> Database {
     let framework = cipherlane_drivers::framework(cipherlane_core::Config::default()).unwrap();
-    Database::new(framework, Arc::new(Inbox::new().unwrap()))
+    Database::new(framework, Arc::new(Inbox::new().unwrap()), 1)
 }
 
 fn address(text: &str) -> IpAddr {
