@@ -201,6 +201,8 @@ soak:
 	cargo test --workspace --release --test record -- --ignored --nocapture identical_runs
 	CIPHERLANE_GATEWAY_SECONDS=1800 cargo test --workspace --release --test gateway -- \
 		--nocapture soak::
+	CIPHERLANE_REKEY_SECONDS=300 cargo test --workspace --release --test gateway -- \
+		--nocapture load::
 	scripts/test-as avx512
 	scripts/test-as haswell
 	TEST_AS_QEMU=1 scripts/test-as westmere

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::rig::{Host, OUTER, Rig};
 
-const CHARON: &str = "/usr/sbin/charon-systemd";
-const SWANCTL: &str = "/usr/sbin/swanctl";
-const PLUGINS: &str = "/usr/lib/ipsec/plugins";
+pub(crate) const CHARON: &str = "/usr/sbin/charon-systemd";
+pub(crate) const SWANCTL: &str = "/usr/sbin/swanctl";
+pub(crate) const PLUGINS: &str = "/usr/lib/ipsec/plugins";
 
 /// Addresses inside the tunnel.
 pub(crate) const INNER: [&str; 2] = ["10.9.0.1", "10.9.0.2"];
@@ -26,6 +26,19 @@ pub(crate) enum Carrier {
     Gateway,
     /// charon's own ESP in user space.
     Libipsec,
+}
+
+/// A daemon of IKE, wherever it runs.
+pub(crate) trait Daemon {
+    /// Runs its command, which must succeed; what it prints.
+    fn swanctl(&self, arguments: &[&str]) -> String;
+
+    fn log(&self) -> String;
+
+    /// How often its log has a text.
+    fn count(&self, text: &str) -> usize {
+        self.log().matches(text).count()
+    }
 }
 
 /// A charon that runs.
@@ -136,17 +149,6 @@ impl Charon {
         charon
     }
 
-    /// Runs its command, which must succeed; what it prints.
-    pub(crate) fn swanctl(&self, arguments: &[&str]) -> String {
-        let output = self.try_swanctl(arguments);
-        assert!(
-            output.status.success(),
-            "{arguments:?}: {output:?}\n{}",
-            self.log()
-        );
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
     pub(crate) fn try_swanctl(&self, arguments: &[&str]) -> std::process::Output {
         let mut command = Command::new(SWANCTL);
         command.env("STRONGSWAN_CONF", self.place.join("strongswan.conf"));
@@ -157,19 +159,26 @@ impl Charon {
         command.output().unwrap()
     }
 
-    pub(crate) fn log(&self) -> String {
-        std::fs::read_to_string(self.place.join("log")).unwrap_or_default()
-    }
-
-    /// How often its log has a text.
-    pub(crate) fn count(&self, text: &str) -> usize {
-        self.log().matches(text).count()
-    }
-
     /// kill -9.
     pub(crate) fn kill(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl Daemon for Charon {
+    fn swanctl(&self, arguments: &[&str]) -> String {
+        let output = self.try_swanctl(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {output:?}\n{}",
+            self.log()
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.place.join("log")).unwrap_or_default()
     }
 }
 
@@ -198,7 +207,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    fn text(&self, host: Host) -> String {
+    pub(crate) fn text(&self, host: Host) -> String {
         let (own, other) = (host as usize, 1 - host as usize);
         let by_secret = |at: usize| format!("auth = psk\n id = {}", OUTER[at]);
         let [here, there] = match &self.addresses {

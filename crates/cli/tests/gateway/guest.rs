@@ -65,6 +65,11 @@ pub(crate) struct Guest {
 impl Guest {
     /// Starts it behind the router of a rig. `None`, said loudly, where there can be none.
     pub(crate) fn start(rig: &Rig) -> Option<Guest> {
+        Guest::start_with(rig, &[])
+    }
+
+    /// The same with more arguments for `scripts/guest`, two for each option.
+    pub(crate) fn start_with(rig: &Rig, more: &[String]) -> Option<Guest> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let script = root.join("../../scripts/guest");
         // The namespaces have no way to the network.
@@ -92,6 +97,7 @@ impl Guest {
         command.arg("--file");
         command.arg(format!("{}:/far-end.pl", here.join("far-end.pl").display()));
         command
+            .args(more)
             .args(["--limit", "600"])
             .arg(here.join("far-end.sh"));
         command.args(["--", "-netdev"]);

@@ -19,3 +19,11 @@ mod xfrm;
 
 #[path = "../support/schema.rs"]
 mod schema;
+
+/// How long a variable of the environment says that a long run takes.
+fn seconds(variable: &str) -> Option<std::time::Duration> {
+    let text = cipherlane_core::environment::variable(variable)?;
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    let number = number.unwrap_or_else(|| panic!("{variable} is a number of seconds"));
+    Some(std::time::Duration::from_secs(number))
+}

@@ -12,6 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::rig::{Host, Rig, pair};
+use crate::seconds;
 
 /// Without the variable: long enough to see that it works.
 const SHORT: Duration = Duration::from_secs(12);
@@ -19,15 +20,6 @@ const SHORT: Duration = Duration::from_secs(12);
 /// Resident bytes that may come on top of what there is after the first quarter: allocators keep
 /// some.
 const GROWTH: u64 = 4 << 20;
-
-fn duration() -> Duration {
-    let text = cipherlane_core::environment::variable("CIPHERLANE_GATEWAY_SECONDS");
-    let seconds = text.map(|text| {
-        let seconds = text.to_str().and_then(|text| text.parse().ok());
-        seconds.expect("CIPHERLANE_GATEWAY_SECONDS is a number")
-    });
-    seconds.map_or(SHORT, Duration::from_secs)
-}
 
 /// Numbers that differ from run to run; a run that fails says which they were.
 struct Random(u64);
@@ -144,7 +136,7 @@ fn it_lasts() {
     let Some(mut rig) = pair() else {
         return;
     };
-    let duration = duration();
+    let duration = seconds("CIPHERLANE_GATEWAY_SECONDS").unwrap_or(SHORT);
     let seed = u64::from(std::process::id()) << 20 | 1;
     println!("seed {seed}, {} s", duration.as_secs());
     let mut random = Random(seed);

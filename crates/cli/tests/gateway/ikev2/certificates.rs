@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{CHILD, gateways};
-use crate::charon::{Carrier, Charon, Settings};
+use crate::charon::{Carrier, Charon, Daemon, Settings};
 use crate::rig::{Host, Rig};
 
 /// Keys and certificates of a CA and of both ends.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{CHILD, gateways};
-use crate::charon::{Carrier, Charon, Settings};
+use crate::charon::{Carrier, Charon, Daemon, Settings};
 use crate::rig::{Host, OUTER, Rig};
 
 /// A NAT on the router: a talks to its address, and b sees datagrams of a port of the NAT's.
