@@ -173,7 +173,7 @@ figures:
 	mkdir -p docs/figures
 	cargo run --quiet --example figure -- '$(FIGURE)' <$(FIGURES) >docs/figures/gcm.svg.new
 	mv docs/figures/gcm.svg.new docs/figures/gcm.svg
-	$(call WHY,engine,all,Software and an engine that is slower,software,software,the AM335x engine,device)
+	$(call WHY,engine,all,OpenVPN and an engine that is slower,software,vpn-software,the AM335x engine,vpn-engine)
 	$(call WHY,pipe,all,A pipe before the cipher,through a pipe,through-pipe,from the file,from-file)
 	$(call WHY,vpn,processor,Two VPNs,wireguard-go,wireguard-go,cipherlane gateway,gateway)
 

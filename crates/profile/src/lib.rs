@@ -7,6 +7,7 @@
 //! - [`go`]: names of functions of programs in Go
 //! - `symbols`, `unwinding`, `elf`: names of functions
 //! - [`rules`]: which phase a stack belongs to (`rules.toml`), and advice
+//! - `locks`: what those wait for that wait for a lock
 //! - [`phases`]: time by phase, in blocks
 //! - [`wakers`]: who ends waits
 //! - [`diff`]: two recordings compared, with intervals
@@ -32,6 +33,7 @@ pub mod wakers;
 
 mod elf;
 mod error;
+mod locks;
 mod symbols;
 mod unwinding;
 

@@ -1,10 +1,12 @@
 //! Which phase a stack belongs to, and what to do about a phase: rules as data.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::Error;
+use crate::locks::{self, Holder};
 use crate::recording::{Frame, Kind, Recording, Sample};
 
 const BUILT_IN: &str = include_str!("rules.toml");
@@ -17,7 +19,10 @@ const QUEUE: &str = "queue";
 const STEAL: &str = "steal";
 /// The phase of threads that wait once, and long, in one of the phases below.
 pub(crate) const IDLE: &str = "idle";
-const WAITS_FOR_OTHERS: [&str; 2] = ["lock", "peer"];
+const LOCK: &str = "lock";
+const PEER: &str = "peer";
+/// The phase of threads that wait for a device.
+const DEVICE: &str = "device";
 
 /// A part of the work that a person understands.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -43,6 +48,9 @@ struct Rule {
     /// Functions of which one must be further out in the stack.
     #[serde(default)]
     caller: Vec<String>,
+    /// Names of threads, all of whose time it is for.
+    #[serde(default)]
+    thread: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -108,9 +116,11 @@ impl Rules {
         }
         let mut added = Vec::new();
         for rule in document.rule {
-            if rule.function.is_empty() && rule.module.is_empty() {
+            let of_stacks = !rule.function.is_empty() || !rule.module.is_empty();
+            if of_stacks != rule.thread.is_empty() || !of_stacks && !rule.caller.is_empty() {
                 return Err(wrong(format!(
-                    "a rule for '{}' has neither 'function' nor 'module'",
+                    "a rule for '{}' has neither 'function' nor 'module', or 'thread' beside them; \
+                     a rule is for functions or for threads",
                     rule.phase
                 )));
             }
@@ -157,7 +167,6 @@ impl Rules {
     /// The index of the phase of each stack of a recording, by kind of time and number of the
     /// stack; number 0 is the unknown stack.
     pub fn of(&self, recording: &Recording) -> Assigned {
-        let queue = self.find(QUEUE).expect("it was looked for");
         let decide = |kind: RuleKind| -> Vec<usize> {
             let frames: Vec<Vec<&(usize, Rule)>> = recording
                 .frames
@@ -175,14 +184,49 @@ impl Rules {
             }
             of
         };
-        Assigned {
+        let whole = |kind: RuleKind| -> Vec<Option<usize>> {
+            let threads = recording.threads.iter();
+            threads
+                .map(|thread| self.of_thread(&thread.name, kind))
+                .collect()
+        };
+        let mut assigned = Assigned {
             cpu: decide(RuleKind::Cpu),
             wait: decide(RuleKind::Wait),
-            ready: queue,
+            cpu_threads: whole(RuleKind::Cpu),
+            wait_threads: whole(RuleKind::Wait),
+            ready: self.queue(),
             idle: self.idle(),
-            for_others: WAITS_FOR_OTHERS.map(|name| self.find(name)),
+            lock: self.find(LOCK),
+            peer: self.find(PEER),
+            passed_on: HashMap::new(),
             wall_ns: recording.wall_ns,
+        };
+        if let Some(lock) = assigned.lock {
+            let outside = [self.find(DEVICE), assigned.peer];
+            let holder = |sample: &Sample| match assigned.of(sample) {
+                _ if sample.kind == Kind::Ready => Holder::Nothing,
+                phase if phase == assigned.idle => Holder::Nothing,
+                phase if phase == lock && sample.kind == Kind::Wait => Holder::Lock,
+                phase if sample.kind == Kind::Wait && outside.contains(&Some(phase)) => {
+                    Holder::Waits(phase)
+                }
+                _ => Holder::Works,
+            };
+            assigned.passed_on = locks::passed_on(recording, holder);
         }
+        assigned
+    }
+
+    /// The phase of all that a thread does.
+    fn of_thread(&self, name: &str, kind: RuleKind) -> Option<usize> {
+        let fits = |rule: &Rule| {
+            !rule.thread.is_empty()
+                && rule.kind.is_none_or(|of| of == kind)
+                && any(&rule.thread, name)
+        };
+        let mut rules = self.rules.iter();
+        rules.find(|(_, rule)| fits(rule)).map(|(phase, _)| *phase)
     }
 
     fn find(&self, name: &str) -> Option<usize> {
@@ -194,7 +238,8 @@ impl Rules {
         let mut fitting = Vec::new();
         for entry in &self.rules {
             let (_, rule) = entry;
-            let fits = rule.kind.is_none_or(|of| of == kind)
+            let fits = rule.thread.is_empty()
+                && rule.kind.is_none_or(|of| of == kind)
                 && any(&rule.function, &frame.name)
                 && any(&rule.module, &frame.module);
             if fits {
@@ -226,25 +271,49 @@ fn any(patterns: &[String], text: &str) -> bool {
 pub struct Assigned {
     cpu: Vec<usize>,
     wait: Vec<usize>,
+    /// Of threads whose name decides.
+    cpu_threads: Vec<Option<usize>>,
+    wait_threads: Vec<Option<usize>>,
     ready: usize,
     idle: usize,
-    /// Phases whose waits may be those of an idle thread.
-    for_others: [Option<usize>; WAITS_FOR_OTHERS.len()],
+    lock: Option<usize>,
+    peer: Option<usize>,
+    /// Waits for locks, by thread and stack, that are really waits for something else.
+    passed_on: HashMap<(u32, u32), usize>,
     wall_ns: u64,
 }
 
 impl Assigned {
     /// The index of the phase of a sample.
     pub fn of(&self, sample: &Sample) -> usize {
-        let phase = self.phase(sample.kind, sample.stack);
-        let long = sample.count == 1 && sample.ns > self.wall_ns / 2;
-        match sample.kind {
-            Kind::Wait if long && self.for_others.contains(&Some(phase)) => self.idle,
-            _ => phase,
+        let thread = sample.thread as usize;
+        let of_thread = match sample.kind {
+            Kind::Cpu => self.cpu_threads[thread],
+            Kind::Wait => self.wait_threads[thread],
+            Kind::Ready => None,
+        };
+        if let Some(phase) = of_thread {
+            return phase;
         }
+        let phase = self.phase(sample.kind, sample.stack);
+        if sample.kind != Kind::Wait {
+            return phase;
+        }
+        let is_lock = Some(phase) == self.lock;
+        if sample.count == 1
+            && sample.ns > self.wall_ns / 2
+            && (is_lock || Some(phase) == self.peer)
+        {
+            return self.idle;
+        }
+        let passed_on = match is_lock {
+            true => self.passed_on.get(&(sample.thread, sample.stack)),
+            false => None,
+        };
+        passed_on.copied().unwrap_or(phase)
     }
 
-    /// The index of the phase of a stack.
+    /// The index of the phase of a stack, whichever thread it is of.
     pub fn phase(&self, kind: Kind, stack: u32) -> usize {
         match kind {
             Kind::Cpu => self.cpu[stack as usize],
@@ -350,6 +419,21 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_may_be_for_a_whole_thread() {
+        let rules = Rules::built_in();
+        let mut recording = recording(&[("main;now_ns", Kind::Cpu, 1)]);
+        let phase = |recording: &Recording| {
+            let phase = rules.of(recording).of(&recording.samples[0]);
+            rules.phases()[phase].name.clone()
+        };
+        assert_eq!(phase(&recording), "clock");
+        recording.threads[0].name = "dma-device".to_owned();
+        assert_eq!(phase(&recording), "device");
+        recording.samples[0].kind = Kind::Wait;
+        assert_eq!(phase(&recording), "idle");
+    }
+
+    #[test]
     fn a_rule_may_ask_who_called() {
         let rules = Rules::built_in()
             .and(
@@ -382,6 +466,10 @@ mod tests {
         for (text, word) in [
             ("[[rule]]\nphase='nowhere'\nfunction=['x']", "'nowhere'"),
             ("[[rule]]\nphase='copy'", "neither"),
+            (
+                "[[rule]]\nphase='copy'\nfunction=['x']\nthread=['y']",
+                "beside",
+            ),
             ("[[rule]]\nphase='copy'\nfuction=['x']", "fuction"),
             ("rubbish", "rubbish"),
         ] {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cipherlane_profile::diff::Diff;
 use cipherlane_profile::phases::Phases;
 use cipherlane_profile::recording::{Kind, Recording};
 use cipherlane_profile::rules::Rules;
@@ -22,8 +23,8 @@ fn little_is_unknown_and_the_main_phase_is_right() {
         ("openssl-sha256", "cipher"),
         ("pipe", "scheduling"),
         ("cipherlane-enc", "copy"),
-        // The thread that plays the device asks for the time until it is over.
-        ("device", "clock"),
+        // Who waits for the device polls for it first.
+        ("device", "device"),
         ("software", "cipher"),
         ("through-pipe", "scheduling"),
         ("from-file", "copy"),
@@ -34,6 +35,9 @@ fn little_is_unknown_and_the_main_phase_is_right() {
         ("wireguard-go", "scheduling"),
         ("openvpn", "network"),
         ("gateway", "copy"),
+        ("vpn-software", "network"),
+        ("vpn-engine", "device"),
+        ("locks", "device"),
     ] {
         let recording = kept(name);
         let phases = Phases::new(&recording, &rules);
@@ -47,7 +51,7 @@ fn little_is_unknown_and_the_main_phase_is_right() {
 }
 
 /// The driver sleeps in poll(2) until its device reports: only its caller tells that from a wait for
-/// a peer, such as that of the thread which plays the device.
+/// a peer. The thread which plays the device is idle when it waits.
 #[test]
 fn a_driver_that_waits_by_poll_waits_for_its_device() {
     let rules = Rules::built_in();
@@ -64,8 +68,44 @@ fn a_driver_that_waits_by_poll_waits_for_its_device() {
         }
         let phase = &rules.phases()[assigned.of(sample)].name;
         let is_driver = calls("Transport>::sleep");
-        assert_eq!(phase, if is_driver { "device" } else { "peer" });
+        let plays = recording.threads[sample.thread as usize].name == "dma-device";
+        let expected = match (is_driver, plays) {
+            (true, _) => "device",
+            (false, true) => "idle",
+            (false, false) => "peer",
+        };
+        assert_eq!(phase, expected);
         seen += u32::from(is_driver);
     }
     assert!(seen > 20, "{seen}");
+}
+
+/// OpenVPN with AES-128-CBC by software, and by a provider over the model of a slow engine.
+#[test]
+fn a_vpn_through_a_slow_engine_waits_for_the_device() {
+    let (software, engine) = (kept("vpn-software"), kept("vpn-engine"));
+    let rules = Rules::built_in();
+    let diff = Diff::new(&software, &engine, &rules);
+    let told = "What changed most is 'Waiting for a device'";
+    assert!(diff.verdict.contains(told), "{}", diff.verdict);
+    assert!(diff.advice[0].contains("cipherlane plan"));
+}
+
+/// Threads of `cipherlane enc` that share the modelled engine: one waits for it, the others for that
+/// one.
+#[test]
+fn who_waits_for_the_thread_that_waits_for_the_device_waits_for_the_device() {
+    let rules = Rules::built_in();
+    let waits = |recording: &Recording, name: &str| {
+        let phases = Phases::new(recording, &rules);
+        let at = rules.phases().iter().position(|phase| phase.name == name);
+        phases.totals[at.unwrap()].wait
+    };
+    let mut recording = kept("locks");
+    let passed_on = ["device", "lock"].map(|name| waits(&recording, name));
+    recording.wakes.clear();
+    let unknown = ["device", "lock"].map(|name| waits(&recording, name));
+    assert!(unknown[1] > unknown[0], "{unknown:?}");
+    // What is left is the thread that waits for the others to hand in their pieces.
+    assert!(passed_on[0] > 4.0 * passed_on[1], "{passed_on:?}");
 }

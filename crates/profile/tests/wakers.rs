@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
+use cipherlane_profile::phases::Phases;
 use cipherlane_profile::record::{Options, RATE, Target, record};
 use cipherlane_profile::recording::Recording;
 use cipherlane_profile::rules::Rules;
@@ -55,6 +56,7 @@ fn named_by_function() {
     for (way, waits_in, woken_by) in [
         ("pipe", "takes_over", "hands_over"),
         ("mutex", "wants_it", "lets_go"),
+        ("chain", "wants_it", "lets_go"),
     ] {
         let options = Options {
             children: true,
@@ -88,6 +90,15 @@ fn named_by_function() {
         );
         let known = wakers::known(&recording);
         assert!((0.8..=1.0).contains(&known), "{known} {ended:#?}");
+        // Who sleeps with the lock is a matter of the lock, who waits for a peer is not.
+        match way {
+            "mutex" => assert!(waits(&recording, "lock") > 100e6, "{ended:#?}"),
+            "chain" => {
+                let [lock, peer] = ["lock", "peer"].map(|phase| waits(&recording, phase));
+                assert!(peer > 10.0 * lock, "{peer} {lock}");
+            }
+            _ => {}
+        }
         let read = Recording::parse(&recording.to_bytes());
         assert_eq!(read.as_ref(), Ok(&recording));
         let page = page::html(&recording, &Rules::built_in());
@@ -97,6 +108,13 @@ fn named_by_function() {
             "{page}"
         );
     }
+}
+
+/// Nanoseconds of waiting in a phase.
+fn waits(recording: &Recording, phase: &str) -> f64 {
+    let rules = Rules::built_in();
+    let at = rules.phases().iter().position(|of| of.name == phase);
+    Phases::new(recording, &rules).totals[at.unwrap()].wait
 }
 
 /// Does something while no processor is idle: on some virtual machines the kernel gives no events of

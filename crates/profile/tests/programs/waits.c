@@ -1,5 +1,5 @@
 /* Waits that are ended by a function of a known name: 'pipe' of another process, 'mutex' of another
- * thread. Built with frame pointers. The C library's functions have none, so that the function that
+ * thread, 'chain' of another thread that waits for a process. Built with frame pointers. The C library's functions have none, so that the function that
  * calls them is not seen, and each has one around it that is. */
 
 #include <pthread.h>
@@ -92,10 +92,49 @@ static int mutex_between_threads(void) {
     return pthread_join(thread, NULL);
 }
 
+/* The holder waits for another process meanwhile. */
+static void *waiting_holder(void *wire) {
+    int more = 1;
+    while (more) {
+        lock();
+        more = takes_over(*(int *)wire) == 2;
+        lets_go();
+        usleep(SHORT_US);
+    }
+    over = 1;
+    return NULL;
+}
+
+static int chain(void) {
+    int wires[2];
+    pthread_t thread;
+    if (pipe(wires) != 0)
+        return 1;
+    if (fork() == 0) {
+        close(wires[0]);
+        for (int round = 0; round < ROUNDS; round++) {
+            usleep(LONG_US);
+            hands_over(wires[1]);
+        }
+        _exit(0);
+    }
+    close(wires[1]);
+    if (pthread_create(&thread, NULL, waiting_holder, &wires[0]) != 0)
+        return 1;
+    while (!over) {
+        wants_it();
+        unlock();
+        usleep(SHORT_US / 2);
+    }
+    return pthread_join(thread, NULL);
+}
+
 int main(int count, char **words) {
     if (count == 2 && strcmp(words[1], "pipe") == 0)
         return pipe_between_processes();
     if (count == 2 && strcmp(words[1], "mutex") == 0)
         return mutex_between_threads();
+    if (count == 2 && strcmp(words[1], "chain") == 0)
+        return chain();
     return 2;
 }
