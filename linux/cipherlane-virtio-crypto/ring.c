@@ -13,6 +13,7 @@
 #include <linux/virtio_crypto.h>
 
 #include "virtio.h"
+#include "compat.h"
 
 /* Under the lock: sends what may go. Returns the queues that have to be told of it. */
 static u32 clv_prepare(struct clv_device *dev, bool now)
@@ -240,10 +241,6 @@ static int clv_read_rules(struct clv_device *dev)
 /* The first queues are those for data. */
 static int clv_find_queues(struct clv_device *dev)
 {
-	static const char *const names[CLV_QUEUES] = {
-		[0 ... CLV_QUEUES - 1] = "data",
-	};
-	vq_callback_t *callbacks[CLV_QUEUES];
 	struct virtqueue *vqs[CLV_QUEUES];
 	u32 offered;
 	unsigned int i;
@@ -253,9 +250,7 @@ static int clv_find_queues(struct clv_device *dev)
 	/* The first time there may be as many as there are processors, then those that answered. */
 	dev->found = clamp(dev->queue_count ?: min(offered, num_online_cpus()), 1U,
 			   (u32)CLV_QUEUES);
-	for (i = 0; i < dev->found; i++)
-		callbacks[i] = clv_done;
-	ret = virtio_find_vqs(dev->vdev, dev->found, vqs, callbacks, names, NULL);
+	ret = clv_find_vqs(dev->vdev, dev->found, vqs, clv_done);
 	if (ret)
 		return ret;
 	for (i = 0; i < dev->found; i++) {

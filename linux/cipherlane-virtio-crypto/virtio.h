@@ -6,6 +6,7 @@
  *	ring.c		the virtqueues, the hello, the reset
  *	chain.c		requests that gather, and go out together
  *	request.c	from a request of the CryptoAPI to pieces of memory
+ *	compat.h	what differs between versions of Linux
  */
 #ifndef CLV_VIRTIO_H
 #define CLV_VIRTIO_H
