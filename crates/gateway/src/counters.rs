@@ -3,7 +3,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Why the gateway dropped a packet. What ESP refuses is counted by its SA.
+use cipherlane_esp::{Refusal, Verdict};
+
+/// Why the gateway dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// From the TUN device: no tunnel's selectors hold it.
@@ -77,6 +79,8 @@ pub(crate) struct Counters {
     pub(crate) copies: AtomicU64,
     pub(crate) panics: AtomicU64,
     drops: [AtomicU64; Loss::ALL.len()],
+    /// What SAs refused: an SA counts that as well, and is replaced some day.
+    refusals: [AtomicU64; Refusal::COUNT],
 }
 
 /// Adds to a counter.
@@ -90,6 +94,15 @@ impl Counters {
     #[cold]
     pub(crate) fn lose(&self, reason: Loss, count: usize) {
         add(&self.drops[reason as usize], count);
+    }
+
+    /// Counts a packet that an SA refused to seal or to open.
+    #[cold]
+    pub(crate) fn refuse(&self, reason: Loss, verdict: Verdict) {
+        self.lose(reason, 1);
+        if let Verdict::Refused(refusal) = verdict {
+            add(&self.refusals[refusal.index()], 1);
+        }
     }
 
     /// Adds what this thread has counted to `sum`.
@@ -111,6 +124,11 @@ impl Counters {
         for ((reason, name), counter) in Loss::ALL.iter().zip(&self.drops) {
             debug_assert_eq!(Loss::ALL[*reason as usize].1, *name);
             *sum.dropped.entry(name.to_string()).or_default() += read(counter);
+        }
+        for (refusal, counter) in Refusal::ALL.iter().zip(&self.refusals) {
+            if read(counter) > 0 {
+                *sum.refused.entry(refusal.name().to_owned()).or_default() += read(counter);
+            }
         }
     }
 }

@@ -99,6 +99,9 @@ pub struct Calls {
     pub panics: u64,
     /// Packets dropped, by reason.
     pub dropped: BTreeMap<String, u64>,
+    /// Packets that SAs refused to seal or to open, by reason; those of SAs that were replaced too.
+    #[serde(default)]
+    pub refused: BTreeMap<String, u64>,
 }
 
 impl Calls {

@@ -80,10 +80,15 @@ fn text(status: &Status, before: Option<(&Status, Duration)>) -> String {
                 .to_owned(),
         );
     }
-    let dropped = status.calls.dropped.iter().filter(|(_, count)| **count > 0);
-    let dropped: Vec<_> = dropped.map(|(why, n)| format!("{why} {n}")).collect();
-    if !dropped.is_empty() {
-        lines.push(format!("dropped: {}", dropped.join(", ")));
+    for (what, reasons) in [
+        ("dropped", &status.calls.dropped),
+        ("refused by SAs", &status.calls.refused),
+    ] {
+        let counted = reasons.iter().filter(|(_, count)| **count > 0);
+        let counted: Vec<_> = counted.map(|(why, n)| format!("{why} {n}")).collect();
+        if !counted.is_empty() {
+            lines.push(format!("{what}: {}", counted.join(", ")));
+        }
     }
     let old: HashMap<&str, &TunnelStatus> = before
         .iter()

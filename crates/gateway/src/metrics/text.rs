@@ -160,6 +160,16 @@ fn packets(page: &mut Page, status: &Status) {
         "reason",
         dropped.map(|(reason, count)| (reason.as_str(), count)),
     );
+    let refused = calls.refused.iter();
+    page.labelled(
+        (
+            "cipherlane_gateway_refused_packets_total",
+            "counter",
+            "Packets that SAs refused, those that were replaced too.",
+        ),
+        "reason",
+        refused.map(|(reason, count)| (reason.as_str(), count)),
+    );
 }
 
 fn tunnels(page: &mut Page, tunnels: &[TunnelStatus]) {
@@ -275,6 +285,7 @@ mod tests {
     fn every_sample_has_its_family_once() {
         let mut status = Status::default();
         status.calls.dropped.insert("no_policy".to_owned(), 3);
+        status.calls.refused.insert("replayed".to_owned(), 14);
         for name in ["a", "b"] {
             let mut tunnel = TunnelStatus {
                 name: name.to_owned(),

@@ -196,8 +196,8 @@ impl Inbound {
                 Verdict::Accepted => {}
                 // It is meant to be dropped, and hides how much is sent.
                 Verdict::Dummy => continue,
-                _ => {
-                    context.io.counters.lose(Loss::NotOpened, 1);
+                verdict => {
+                    context.io.counters.refuse(Loss::NotOpened, verdict);
                     continue;
                 }
             }

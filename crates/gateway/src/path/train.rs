@@ -56,7 +56,7 @@ pub(super) fn seal_and_send(
         } else if packet.verdict() == Verdict::Sealed {
             io.counters.lose(Loss::NotReserved, 1);
         } else {
-            io.counters.lose(Loss::NotSealed, 1);
+            io.counters.refuse(Loss::NotSealed, packet.verdict());
         }
     }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 
 use super::{CHILD, PROPOSAL, gateways};
 use crate::charon::{Carrier, Charon, Daemon, INNER, Settings};
@@ -67,29 +66,18 @@ fn conserves(rig: &Rig, host: Host, charon: &Charon) {
     });
 }
 
-/// Packets that the gateways have dropped so far, by reason.
+/// Packets that the gateways have dropped and their SAs have refused so far, by reason.
 fn dropped_by_gateways(rig: &Rig) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for host in [Host::A, Host::B] {
-        let status = rig.status(host).unwrap();
-        for (reason, count) in status["calls"]["dropped"].as_object().unwrap() {
-            *sums.entry(reason.clone()).or_insert(0) += count.as_u64().unwrap();
-        }
-    }
-    sums
-}
-
-/// What SAs have refused, by SPI: an SA that has been replaced takes its counters along.
-fn note_refusals(rig: &Rig, seen: &mut BTreeMap<u64, Value>) {
-    for host in [Host::A, Host::B] {
-        let status = rig.status(host).unwrap();
-        for tunnel in status["tunnels"].as_array().unwrap() {
-            let inbound = &tunnel["inbound"];
-            if inbound["refused"] != serde_json::json!({}) {
-                seen.insert(inbound["spi"].as_u64().unwrap(), inbound["refused"].clone());
+        let calls = rig.status(host).unwrap()["calls"].clone();
+        for counts in [&calls["dropped"], &calls["refused"]] {
+            for (reason, count) in counts.as_object().unwrap() {
+                *sums.entry(reason.clone()).or_insert(0) += count.as_u64().unwrap();
             }
         }
     }
+    sums
 }
 
 #[test]
@@ -153,11 +141,9 @@ fn replacing_children_under_load_loses_nothing() {
         }
     });
     let begin = Instant::now();
-    let mut refusals = BTreeMap::new();
     let (mut last, mut since) = (0, Instant::now());
     while begin.elapsed() < duration {
         std::thread::sleep(Duration::from_millis(200));
-        note_refusals(&rig, &mut refusals);
         assert!(!writing.is_finished() && !sending.is_finished());
         let now = carried.load(Relaxed);
         if now != last {
@@ -179,15 +165,13 @@ fn replacing_children_under_load_loses_nothing() {
         *count -= earlier.get(reason).unwrap_or(&0);
     }
     by_gateways.retain(|_, count| *count > 0);
-    note_refusals(&rig, &mut refusals);
     let said = format!(
         "{rekeyed} times a new CHILD_SA in {duration:?}; {sent} datagrams sent, {came} came; TCP \
-         carried {} MB; the gateways dropped {by_gateways:?}, their SAs refused {refusals:?}",
+         carried {} MB; the gateways dropped and refused {by_gateways:?}",
         carried.load(Relaxed) / 1_000_000
     );
     println!("{said}");
     assert!(rekeyed as u64 >= duration.as_secs() / 4, "{said}");
-    assert!(refusals.is_empty(), "{said}");
     let mut reasons = by_gateways.keys();
     assert!(
         reasons.all(|reason| HARMLESS.contains(&reason.as_str())),
