@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-
 use super::{CHILD, PROPOSAL, gateways};
 use crate::charon::{Carrier, Charon, Daemon, INNER, Settings};
 use crate::rig::{Host, Rig};
