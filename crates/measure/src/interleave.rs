@@ -347,7 +347,7 @@ mod tests {
             );
 
             let breaks = Candidate::new("breaks", move |thread| {
-                let mut left = 2000u64;
+                let mut left = 20u64;
                 let mut work = spin(Duration::from_micros(10));
                 Ok(move |operations: u64| {
                     left = left.saturating_sub(operations);
