@@ -11,11 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde::Serialize;
 
-use crate::Algorithm;
+use crate::algorithm::COUNT;
 
 /// Drivers in one framework at most.
 pub(crate) const MAX_DRIVERS: usize = 16;
-const MAX_ALGORITHMS: usize = 32;
 /// Four buckets an octave, from 16 ns to half a minute.
 const BUCKETS: usize = 128;
 
@@ -57,7 +56,7 @@ fn add(counter: &AtomicU64, n: u64) {
 
 /// Counters that one thread writes at a time, allocated driver by driver as they are used.
 struct Shard {
-    slots: [AtomicPtr<Counters>; MAX_DRIVERS * MAX_ALGORITHMS],
+    slots: [AtomicPtr<Counters>; MAX_DRIVERS * COUNT],
 }
 
 impl Shard {
@@ -69,7 +68,7 @@ impl Shard {
 
     #[inline]
     fn slot(&self, driver: usize, algorithm: usize) -> &Counters {
-        let slot = &self.slots[driver * MAX_ALGORITHMS + algorithm];
+        let slot = &self.slots[driver * COUNT + algorithm];
         let mut counters = slot.load(Ordering::Acquire);
         if counters.is_null() {
             counters = Self::fill(slot);
@@ -95,11 +94,11 @@ impl Shard {
 
     /// Adds the counters of another shard, which nobody writes any more.
     fn add(&self, other: &Shard) {
-        for slot in 0..MAX_DRIVERS * MAX_ALGORITHMS {
+        for slot in 0..MAX_DRIVERS * COUNT {
             let Some(from) = other.used(slot) else {
                 continue;
             };
-            let to = self.slot(slot / MAX_ALGORITHMS, slot % MAX_ALGORITHMS);
+            let to = self.slot(slot / COUNT, slot % COUNT);
             for (to, from) in to.all().zip(from.all()) {
                 add(to, from.load(Ordering::Relaxed));
             }
@@ -180,7 +179,6 @@ thread_local! {
 impl Statistics {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        assert!(Algorithm::all().len() <= MAX_ALGORITHMS);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Statistics {
             id,
@@ -263,7 +261,7 @@ impl Statistics {
         let mut totals = Totals::default();
         let state = self.shards.lock();
         let shards = state.living.iter().map(|shard| &**shard);
-        let slot = driver * MAX_ALGORITHMS + algorithm;
+        let slot = driver * COUNT + algorithm;
         for c in shards
             .chain([&state.ended])
             .filter_map(|shard| shard.used(slot))

@@ -16,8 +16,11 @@ mod xts;
 use crate::request::{Request, Status};
 use crate::{Direction, Error, Transform};
 
+/// How many algorithms there are.
+pub(crate) const COUNT: usize = 32;
+
 /// Every algorithm, in the order of lists and tables.
-static TABLE: [&Algorithm; 32] = [
+static TABLE: [&Algorithm; COUNT] = [
     &ecb::ECB_AES,
     &cbc::CBC_AES,
     &ctr::CTR_AES,
