@@ -54,7 +54,7 @@ fn count_datagrams(socket: &UdpSocket, stop: &AtomicBool) -> u64 {
 
 /// Waits until a gateway has sent and written all that it took, but for what it counts as dropped
 /// and for what charon has received.
-fn conserves(rig: &Rig, host: Host, charon: &Charon) {
+fn wait_for_balance(rig: &Rig, host: Host, charon: &Charon) {
     rig.wait_for(host, "an equal count of packets", |status| {
         let number = |name: &str| status["calls"][name].as_u64().unwrap();
         let dropped = |name: &str| status["calls"]["dropped"][name].as_u64().unwrap();
@@ -177,6 +177,6 @@ fn replacing_children_under_load_loses_nothing() {
         "{said}"
     );
     assert!(came > 0, "{said}");
-    conserves(&rig, Host::A, &a);
-    conserves(&rig, Host::B, &b);
+    wait_for_balance(&rig, Host::A, &a);
+    wait_for_balance(&rig, Host::B, &b);
 }

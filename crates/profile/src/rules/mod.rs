@@ -1,15 +1,16 @@
 //! Which phase a stack belongs to, and what to do about a phase: rules as data.
 
-use std::collections::HashMap;
+mod assigned;
+
 use std::path::Path;
 
 use serde::Deserialize;
 
+pub use self::assigned::Assigned;
 use crate::Error;
-use crate::locks::{self, Holder};
-use crate::recording::{Frame, Kind, Recording, Sample};
+use crate::recording::{Frame, Recording};
 
-const BUILT_IN: &str = include_str!("rules.toml");
+const BUILT_IN: &str = include_str!("../rules.toml");
 
 /// The phase of what no rule knows.
 const OTHER: &str = "other";
@@ -19,11 +20,6 @@ const QUEUE: &str = "queue";
 const STEAL: &str = "steal";
 /// The phase of threads that wait once, and long, in one of the phases below.
 pub(crate) const IDLE: &str = "idle";
-const LOCK: &str = "lock";
-const PEER: &str = "peer";
-/// The phase of threads that wait for a device.
-const DEVICE: &str = "device";
-
 /// A part of the work that a person understands.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -164,60 +160,6 @@ impl Rules {
         self.find(OTHER).expect("it was looked for")
     }
 
-    /// The index of the phase of each stack of a recording, by kind of time and number of the
-    /// stack; number 0 is the unknown stack.
-    pub fn of(&self, recording: &Recording) -> Assigned {
-        let decide = |kind: RuleKind| -> Vec<usize> {
-            let frames: Vec<Vec<&(usize, Rule)>> = recording
-                .frames
-                .iter()
-                .map(|frame| self.fitting(frame, kind))
-                .collect();
-            let mut of = vec![self.other(); recording.stacks.len() + 1];
-            for (number, &(caller, frame)) in recording.stacks.iter().enumerate() {
-                let fitting = frames[frame as usize].iter();
-                let decides = fitting
-                    .filter(|(_, rule)| rule.is_called_by(recording, caller))
-                    .map(|(phase, _)| *phase)
-                    .next();
-                of[number + 1] = decides.unwrap_or(of[caller as usize]);
-            }
-            of
-        };
-        let whole = |kind: RuleKind| -> Vec<Option<usize>> {
-            let threads = recording.threads.iter();
-            threads
-                .map(|thread| self.of_thread(&thread.name, kind))
-                .collect()
-        };
-        let mut assigned = Assigned {
-            cpu: decide(RuleKind::Cpu),
-            wait: decide(RuleKind::Wait),
-            cpu_threads: whole(RuleKind::Cpu),
-            wait_threads: whole(RuleKind::Wait),
-            ready: self.queue(),
-            idle: self.idle(),
-            lock: self.find(LOCK),
-            peer: self.find(PEER),
-            passed_on: HashMap::new(),
-            wall_ns: recording.wall_ns,
-        };
-        if let Some(lock) = assigned.lock {
-            let outside = [self.find(DEVICE), assigned.peer];
-            let holder = |sample: &Sample| match assigned.of(sample) {
-                _ if sample.kind == Kind::Ready => Holder::Nothing,
-                phase if phase == assigned.idle => Holder::Nothing,
-                phase if phase == lock && sample.kind == Kind::Wait => Holder::Lock,
-                phase if sample.kind == Kind::Wait && outside.contains(&Some(phase)) => {
-                    Holder::Waits(phase)
-                }
-                _ => Holder::Works,
-            };
-            assigned.passed_on = locks::passed_on(recording, holder);
-        }
-        assigned
-    }
-
     /// The phase of all that a thread does.
     fn of_thread(&self, name: &str, kind: RuleKind) -> Option<usize> {
         let fits = |rule: &Rule| {
@@ -266,63 +208,6 @@ fn any(patterns: &[String], text: &str) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text))
 }
 
-/// Phases of the stacks of one recording.
-#[derive(Clone, Debug)]
-pub struct Assigned {
-    cpu: Vec<usize>,
-    wait: Vec<usize>,
-    /// Of threads whose name decides.
-    cpu_threads: Vec<Option<usize>>,
-    wait_threads: Vec<Option<usize>>,
-    ready: usize,
-    idle: usize,
-    lock: Option<usize>,
-    peer: Option<usize>,
-    /// Waits for locks, by thread and stack, that are really waits for something else.
-    passed_on: HashMap<(u32, u32), usize>,
-    wall_ns: u64,
-}
-
-impl Assigned {
-    /// The index of the phase of a sample.
-    pub fn of(&self, sample: &Sample) -> usize {
-        let thread = sample.thread as usize;
-        let of_thread = match sample.kind {
-            Kind::Cpu => self.cpu_threads[thread],
-            Kind::Wait => self.wait_threads[thread],
-            Kind::Ready => None,
-        };
-        if let Some(phase) = of_thread {
-            return phase;
-        }
-        let phase = self.phase(sample.kind, sample.stack);
-        if sample.kind != Kind::Wait {
-            return phase;
-        }
-        let is_lock = Some(phase) == self.lock;
-        if sample.count == 1
-            && sample.ns > self.wall_ns / 2
-            && (is_lock || Some(phase) == self.peer)
-        {
-            return self.idle;
-        }
-        let passed_on = match is_lock {
-            true => self.passed_on.get(&(sample.thread, sample.stack)),
-            false => None,
-        };
-        passed_on.copied().unwrap_or(phase)
-    }
-
-    /// The index of the phase of a stack, whichever thread it is of.
-    pub fn phase(&self, kind: Kind, stack: u32) -> usize {
-        match kind {
-            Kind::Cpu => self.cpu[stack as usize],
-            Kind::Wait => self.wait[stack as usize],
-            Kind::Ready => self.ready,
-        }
-    }
-}
-
 /// Whether `text` is what `pattern` says: `*` stands for any characters, all else for itself.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
@@ -346,6 +231,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::Kind;
     use crate::recording::tests::recording;
 
     #[test]
