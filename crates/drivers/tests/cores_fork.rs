@@ -59,6 +59,8 @@ fn in_child(work: impl FnOnce()) -> libc::pid_t {
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
     if child == 0 {
+        // The harness's hook keeps the message for a report that the child never makes.
+        std::panic::set_hook(Box::new(|panic| eprintln!("in the child: {panic}")));
         let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err();
         // SAFETY: ends the child without the harness's exit handlers.
         unsafe { libc::_exit(i32::from(failed)) };

@@ -1,6 +1,6 @@
 //! Expanded AES keys (FIPS 197), shared by every mode built on AES.
 
-use std::sync::OnceLock;
+use once_cell::race::OnceBox;
 
 use crate::choose::choose;
 use crate::portable;
@@ -21,9 +21,11 @@ const NO_KEYS: RoundKeys = [[0; 16]; 15];
 pub struct AesKey {
     enc: RoundKeys,
     /// Only the portable path needs its own form; made when first asked for.
-    portable: OnceLock<Box<portable::aes::Schedule>>,
-    dec: RoundKeys,
+    // Nobody waits for the thread that makes the form: a child that is forked meanwhile does
+    // not have that thread.
+    portable: OnceBox<portable::aes::Schedule>,
     rounds: usize,
+    dec: RoundKeys,
 }
 
 impl AesKey {
@@ -41,9 +43,9 @@ impl AesKey {
     pub(crate) fn unset(len: usize) -> Option<AesKey> {
         Some(AesKey {
             enc: NO_KEYS,
+            portable: OnceBox::new(),
             rounds: rounds(len)?,
             dec: NO_KEYS,
-            portable: OnceLock::new(),
         })
     }
 
@@ -55,7 +57,7 @@ impl AesKey {
             wipe(&mut self.enc, NO_KEYS);
         }
         self.rounds = rounds;
-        self.portable.take();
+        self.portable = OnceBox::new();
         Some(())
     }
 
@@ -123,9 +125,9 @@ impl Clone for AesKey {
     fn clone(&self) -> AesKey {
         AesKey {
             enc: self.enc,
-            portable: OnceLock::new(),
-            dec: self.dec,
+            portable: OnceBox::new(),
             rounds: self.rounds,
+            dec: self.dec,
         }
     }
 }
