@@ -63,6 +63,16 @@ pub trait Driver: Send + Sync {
         Duration::ZERO
     }
 
+    /// Work of a caller that waits which software finishes in less than this is not for this
+    /// driver: `auto` does not choose it for such work, nor try it.
+    ///
+    /// A driver that does short work on the caller's core in the same way as software says here
+    /// how long the work must be before the driver does anything else. Its detour would gain
+    /// nothing there, and would differ from software by noise alone.
+    fn least_work(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What the user should know though the driver works, such as a priority that the
     /// system did not grant.
     fn notes(&self) -> Vec<String> {

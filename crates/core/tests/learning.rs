@@ -2,9 +2,13 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use cipherlane_core::{
     Algorithm, Config, Direction, Framework, Goal, Mode, NotUsedBecause, Question, ServedBecause,
 };
+use cipherlane_test_driver::TestDriver;
 use common::{Fault, Rogue, base};
 
 fn build(config: Config) -> Result<Framework, cipherlane_core::Error> {
@@ -116,4 +120,38 @@ fn why_names_everybody_and_says_who_is_forced() {
     assert_eq!(base.not_used_because, Some(forced));
     let text = serde_json::to_string(&why).unwrap();
     assert!(text.contains("\"served_by\":\"rogue\""), "{text}");
+}
+
+#[test]
+fn why_says_that_work_is_too_little_for_a_driver() {
+    let longer = TestDriver::new("longer").least_work(Duration::from_secs(3600));
+    let config = Config {
+        calibration_seconds: Some(0.02),
+        ..Config::default()
+    };
+    let framework = Framework::builder(base())
+        .driver(Arc::new(longer))
+        .config(config)
+        .build()
+        .unwrap();
+    let what = [(Algorithm::find("ctr(aes)").unwrap(), 16)];
+    framework.calibrate(&what, &mut |_| ()).unwrap();
+    let why = framework.explain(question(16384)).unwrap();
+    assert_eq!(why.served_by, "base");
+    assert_eq!(why.reason, ServedBecause::NoOtherUsable);
+    let hour = 3600 * 1_000_000_000;
+    let too_little = NotUsedBecause::TooLittleWork(hour);
+    assert_eq!(why.candidates[1].not_used_because, Some(too_little));
+
+    let submitted = Question {
+        mode: Mode::Submit,
+        ..question(16384)
+    };
+    let why = framework.explain(submitted).unwrap();
+    let too_little = Some(NotUsedBecause::TooLittleWork(hour));
+    assert!(
+        why.candidates
+            .iter()
+            .all(|c| c.not_used_because != too_little)
+    );
 }

@@ -43,6 +43,7 @@ pub struct TestDriver {
     takes_key: Box<TakesKey>,
     transform: Box<MakesTransform>,
     patience: Box<Patience>,
+    least_work: Duration,
 }
 
 impl TestDriver {
@@ -57,6 +58,7 @@ impl TestDriver {
             takes_key: Box::new(|_, _| true),
             transform: Box::new(|algorithm, key| Ok((algorithm.software)(key))),
             patience: Box::new(|| Duration::ZERO),
+            least_work: Duration::ZERO,
         }
     }
 
@@ -102,6 +104,12 @@ impl TestDriver {
         patience: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> TestDriver {
         self.patience = Box::new(patience);
+        self
+    }
+
+    /// As [`Driver::least_work`].
+    pub fn least_work(mut self, least_work: Duration) -> TestDriver {
+        self.least_work = least_work;
         self
     }
 
@@ -169,6 +177,10 @@ impl Driver for TestDriver {
 
     fn patience(&self) -> Duration {
         (self.patience)()
+    }
+
+    fn least_work(&self) -> Duration {
+        self.least_work
     }
 
     fn automatic(&self) -> bool {

@@ -54,13 +54,19 @@ impl Dispatch {
             })
         };
         let known = estimate(chosen)?;
+        let base = learned.models[BASE][d][m].estimate(shape.requests, shape.mean());
+        let too_little = |driver: usize| {
+            base.is_some_and(|base| self.too_little(driver, shape.mode, base.latency).is_some())
+        };
         let candidate = (0..learned.models.len())
             .filter(|&driver| driver != chosen && eligible & (1 << driver) != 0)
+            .filter(|&driver| !too_little(driver))
             .filter(|&driver| {
                 let expected = estimate(driver);
                 let DriverFacts {
                     patience,
                     first_sight,
+                    ..
                 } = self.facts[driver];
                 let unknown = match first_sight {
                     Some(seen) => seen.expected(shape.requests, shape.bytes),

@@ -111,6 +111,8 @@ pub(crate) struct DriverFacts {
     pub(crate) patience: u64,
     /// What the self-test of a device has measured.
     pub(crate) first_sight: Option<FirstSight>,
+    /// [`Driver::least_work`](crate::Driver::least_work) in nanoseconds.
+    pub(crate) least_work: u64,
 }
 
 /// One value for each node of the grid.
@@ -230,6 +232,13 @@ impl Dispatch {
         self.facts[driver].patience > 0
     }
 
+    /// The nanoseconds that software must take for work that a driver is for, if work that takes
+    /// software `base_ns` is too little.
+    pub(crate) fn too_little(&self, driver: usize, mode: Mode, base_ns: f32) -> Option<u64> {
+        let least = self.facts[driver].least_work;
+        (mode == Mode::Wait && base_ns < least as f32).then_some(least)
+    }
+
     /// What is known of the rival for a batch.
     #[inline]
     pub(crate) fn pace(&self, shape: &Shape) -> table::Pace {
@@ -287,6 +296,7 @@ impl Dispatch {
         let DriverFacts {
             patience,
             first_sight,
+            ..
         } = self.facts[device];
         let (known, _) = self.estimate(device, shape);
         let risk = match (known, first_sight) {

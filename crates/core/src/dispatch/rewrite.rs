@@ -74,7 +74,11 @@ impl Dispatch {
         let eligible = self.eligible.load(Ordering::Relaxed);
         let mut homes = Candidates::default();
         let mut devices = Candidates::default();
+        let base = learned.models[BASE][d][m].estimate(n, size);
         for driver in (0..learned.models.len()).filter(|driver| eligible & (1 << driver) != 0) {
+            if base.is_some_and(|base| self.too_little(driver, mode, base.latency).is_some()) {
+                continue;
+            }
             let cost = learned.models[driver][d][m].estimate(n, size);
             match self.is_device(driver) {
                 true => devices[driver] = cost,

@@ -108,6 +108,35 @@ fn calibrated_models_put_the_crossover_where_it_is() {
 }
 
 #[test]
+fn a_driver_for_longer_work_is_neither_chosen_nor_tried_for_shorter_work_of_who_waits() {
+    let mut machine = Machine::new((20.0, 4.0), (0.0, 8.0));
+    machine.dispatch.facts[1].least_work = 5000;
+    let serving = |machine: &mut Machine, here: Shape| {
+        let trials = (0..3000).filter(|_| {
+            let before = machine.dispatch.estimate(1, &here).1;
+            machine.step(here);
+            machine.dispatch.estimate(1, &here).1 != before
+        });
+        let tried = trials.count();
+        (machine.step(here), tried > 0)
+    };
+    // 20 + 16384/4 = 4116 ns, and 20 + 32768/4 = 8212 ns.
+    assert_eq!(
+        serving(&mut machine, shape(Mode::Wait, 1, 16384)),
+        (0, false)
+    );
+    assert_eq!(
+        serving(&mut machine, shape(Mode::Submit, 1, 16384)),
+        (1, true)
+    );
+    assert_eq!(
+        serving(&mut machine, shape(Mode::Wait, 1, 32768)),
+        (1, true)
+    );
+    assert_eq!(machine.step(shape(Mode::Wait, 1, 16384)), 0);
+}
+
+#[test]
 fn a_better_driver_is_found_without_calibration_and_at_bounded_cost() {
     let mut machine = Machine::new((20.0, 4.0), (5000.0, 8.0));
     let here = shape(Mode::Wait, 1, 1 << 20);

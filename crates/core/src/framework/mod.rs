@@ -189,6 +189,7 @@ impl Framework {
                 false => Ok(None),
             }
             .unwrap_or_default(),
+            least_work: entry.driver.least_work().as_nanos() as u64,
         });
         let dispatch = Dispatch::new(facts.collect());
         for (index, entry) in self.shared.entries.iter().enumerate() {

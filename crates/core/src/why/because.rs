@@ -62,6 +62,9 @@ pub enum NotUsedBecause {
     NotListed(String),
     /// The request is larger than what the driver takes.
     TooLarge,
+    /// Software finishes the work in less than this many nanoseconds, and the driver is for longer
+    /// work.
+    TooLittleWork(u64),
     /// The driver serves what finds the device busy that is named.
     ServesWhenBusy(String),
     /// The driver would serve beside the device that is named, which costs the caller less.
@@ -140,6 +143,10 @@ impl fmt::Display for NotUsedBecause {
                 "not chosen by 'auto' unless the setting auto = [\"{name}\"] allows it"
             ),
             NotUsedBecause::TooLarge => f.write_str("it takes no requests that large"),
+            NotUsedBecause::TooLittleWork(least) => write!(
+                f,
+                "too little work: it is for what takes software {least} ns or more"
+            ),
             NotUsedBecause::ServesWhenBusy(device) => {
                 write!(f, "it serves what finds '{device}' busy")
             }

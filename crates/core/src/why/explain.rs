@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Candidate, KeptOut, NotUsedBecause, Question, ServedBecause, Why};
-use crate::dispatch::{Dispatch, Shape, price};
+use crate::dispatch::{BASE, Dispatch, Shape, price};
 use crate::{Error, Framework};
 
 impl Framework {
@@ -128,6 +128,13 @@ impl<'a> Answer<'a> {
             .is_ok_and(|transform| transform.max_len() < self.question.size)
     }
 
+    /// The nanoseconds of software's work that a driver is for, where the batch is less work.
+    fn too_little(&self, index: usize) -> Option<u64> {
+        let (base, _) = self.dispatch.estimate(BASE, &self.shape);
+        let mode = self.question.mode;
+        base.and_then(|base| self.dispatch.too_little(index, mode, base.latency))
+    }
+
     fn kept_out(&self, index: usize) -> Option<KeptOut> {
         let (due_ns, done_ns) = self.dispatch.kept_out(index, &self.shape)?;
         Some(KeptOut { due_ns, done_ns })
@@ -156,6 +163,9 @@ impl<'a> Answer<'a> {
     fn not_chosen_because(&self, index: usize) -> Option<NotUsedBecause> {
         if index == self.serving {
             return None;
+        }
+        if let Some(least) = self.too_little(index) {
+            return Some(NotUsedBecause::TooLittleWork(least));
         }
         let serving = self.name(self.serving);
         let because = match (self.price(index), self.price(self.serving)) {
@@ -208,8 +218,8 @@ impl<'a> Answer<'a> {
         let Some(ns) = self.price(self.serving) else {
             return ServedBecause::NothingMeasured;
         };
-        let mut others =
-            (candidates.iter().enumerate()).filter(|&(index, _)| index != self.serving);
+        let mut others = (candidates.iter().enumerate())
+            .filter(|&(index, _)| index != self.serving && self.too_little(index).is_none());
         if others.any(|(_, other)| other.latency_ns.is_some()) {
             let goal = self.question.goal;
             return ServedBecause::CostsLeast { goal, ns };

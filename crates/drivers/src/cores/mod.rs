@@ -57,6 +57,7 @@ mod worker;
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use cipherlane_core::{
     Algorithm, Config, Direction, Driver, Error, Load, Request, Transform, Unavailable,
@@ -178,6 +179,11 @@ impl Driver for Cores {
         if let Some(pool) = self.crew.present() {
             pool.wakes.lose(nanoseconds);
         }
+    }
+
+    /// Shorter work of a caller that waits is done as software does it.
+    fn least_work(&self) -> Duration {
+        Duration::from_nanos(transform::LEAST_NS)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -21,6 +21,8 @@ const MIN_PIECE: usize = 4 << 10;
 /// core. On an EPYC of 2024, whose one core does 44 GB/s of AES-CTR, 1000 lost up to a
 /// quarter on requests of 64 to 128 KiB in the caller's cache, and 2500 loses nothing.
 const PIECE_NS: u64 = 2500;
+/// Nanoseconds of one core from which on the work of a caller that waits is shared.
+pub(super) const LEAST_NS: u64 = 2 * PIECE_NS;
 /// One in this number of calls of a thread is timed, to learn the pace of one core...
 const SAMPLE_EVERY: u32 = 64;
 /// ...unless it would take longer than this many nanoseconds alone.
@@ -128,7 +130,7 @@ impl Transform for Shared {
             if alone_ns < LONGEST_SAMPLE && sample() {
                 return self.run_timed(direction, requests, total);
             }
-            if alone_ns >= 2 * PIECE_NS {
+            if alone_ns >= LEAST_NS {
                 let (pool, cost) = (self.crew.pool(), (total, alone_ns));
                 return share(pool, &**self.kernel, direction, requests, cost);
             }
