@@ -14,6 +14,7 @@
 mod choice;
 mod explore;
 pub(crate) mod ledger;
+mod limits;
 pub(crate) mod model;
 pub(crate) mod queue;
 mod rewrite;
@@ -21,8 +22,8 @@ pub(crate) mod submit_depth;
 pub(crate) mod table;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -32,11 +33,12 @@ use self::ledger::Ledger;
 use self::model::{COUNTS, Cost, Model, SIZES};
 use self::queue::Queue;
 use self::submit_depth::SubmitDepth;
-use self::table::{COUNT_CLASSES, Class, Paces, Table, TableCell};
+use self::table::{Class, Paces, Table, TableCell};
 use crate::Direction;
 use crate::selftest::FirstSight;
 
 pub(crate) use self::choice::price;
+pub(crate) use self::limits::Limits;
 
 /// The driver that is always present. The others are compared with it, it finishes what they
 /// give up, and it serves until something has been learned.
@@ -83,9 +85,8 @@ pub(crate) type Models = [[Model; 2]; 2];
 pub(crate) struct Dispatch {
     /// By goal, then by mode.
     tables: [[Table; 2]; 3],
-    /// By goal, mode, direction and batch class: requests of fewer bytes than this are served by
-    /// the base.
-    base_below: [[[[AtomicUsize; COUNT_CLASSES]; 2]; 2]; 3],
+    /// By goal.
+    limits: [Arc<Limits>; 3],
     /// Bit i: driver i may be chosen.
     eligible: AtomicU32,
     learned: Mutex<Learned>,
@@ -176,7 +177,7 @@ impl Dispatch {
         let drivers = facts.len();
         Dispatch {
             tables: std::array::from_fn(|_| std::array::from_fn(|_| Table::new())),
-            base_below: Default::default(),
+            limits: std::array::from_fn(|_| Arc::new(Limits::of(0))),
             eligible: AtomicU32::new(1 << BASE),
             learned: Mutex::new(Learned {
                 models: vec![Models::default(); drivers],
@@ -210,13 +211,14 @@ impl Dispatch {
         self.eligible.load(Ordering::Relaxed) & (1 << driver) != 0
     }
 
-    /// Whether the base serves a batch, by one comparison. `false` means that the table must be
-    /// read.
-    #[inline]
-    pub(crate) fn is_small(&self, goal: Goal, shape: &Shape) -> bool {
-        let limits = &self.base_below[goal as usize][shape.mode as usize][shape.direction as usize];
-        let limit = limits[Class::count_of(shape.requests)].load(Ordering::Relaxed);
-        shape.bytes < limit.saturating_mul(shape.requests)
+    /// Up to which size the base serves a session that has this choice: of all eligible drivers
+    /// for a goal, or of one alone.
+    pub(crate) fn limits(&self, goal: Goal, alone: Option<usize>) -> Arc<Limits> {
+        match alone {
+            None => self.limits[goal as usize].clone(),
+            Some(BASE) => Arc::new(Limits::of(usize::MAX)),
+            Some(_) => Arc::new(Limits::of(0)),
+        }
     }
 
     /// The decision for a batch. It costs one load.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use super::choice::{Candidates, decide, rival};
-use super::table::Class;
+use super::table::{COUNT_CLASSES, Class};
 use super::{BASE, DIRECTIONS, Dispatch, GOALS, Goal, Learned, MODES, Mode, Shape, Switch, price};
 use crate::Direction;
 
@@ -37,7 +37,7 @@ impl Dispatch {
         if change > 0.002 || !trusted || learned.batches.is_multiple_of(8) {
             let at = (class, shape.requests, shape.mean());
             if self.rewrite_class(learned, direction, mode, at) {
-                self.set_base_below(direction, mode);
+                self.set_limits(direction, mode);
             }
         }
     }
@@ -58,7 +58,7 @@ impl Dispatch {
         for at in Class::all() {
             self.rewrite_class(learned, direction, mode, at);
         }
-        self.set_base_below(direction, mode);
+        self.set_limits(direction, mode);
     }
 
     /// Decides a class again, for a batch length and a mean size in that class. Returns whether
@@ -126,17 +126,17 @@ impl Dispatch {
     }
 
     /// Notes up to which size the base serves batches of each class.
-    fn set_base_below(&self, direction: Direction, mode: Mode) {
+    fn set_limits(&self, direction: Direction, mode: Mode) {
+        if mode == Mode::Submit {
+            return;
+        }
         for goal in GOALS {
             let table = &self.tables[goal as usize][mode as usize];
-            let limits = &self.base_below[goal as usize][mode as usize][direction as usize];
-            for (count, limit) in limits.iter().enumerate() {
+            for count in 0..COUNT_CLASSES {
                 let taken = Class::of_count(count)
                     .find(|&(class, _)| table.load(direction, class).serving() != BASE);
-                limit.store(
-                    taken.map_or(usize::MAX, |(_, least)| least),
-                    Ordering::Relaxed,
-                );
+                let least = taken.map(|(_, least)| least);
+                self.limits[goal as usize].set(direction, count, least);
             }
         }
     }

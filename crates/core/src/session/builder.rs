@@ -151,6 +151,7 @@ impl SessionBuilder {
             tag_len,
             goal,
             alone,
+            limits: dispatch.limits(goal, alone),
             forced: forced.is_some(),
             dispatch,
             framework: framework.clone(),

@@ -17,7 +17,7 @@ use self::flight::{ORPHAN_PATIENCE, Route};
 use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
 use crate::dispatch::submit_depth::SubmitDepth;
-use crate::dispatch::{BASE, Dispatch, Mode, Shape};
+use crate::dispatch::{BASE, Dispatch, Limits, Mode, Shape};
 use crate::request::{Request, Status};
 use crate::{Algorithm, Direction, Error, Framework, Goal, Transform};
 
@@ -82,6 +82,8 @@ pub(crate) struct Inner {
     goal: Goal,
     /// The only driver there is a choice of, if so.
     alone: Option<usize>,
+    /// Up to which size the base serves.
+    limits: Arc<Limits>,
     /// Whether the user forced it.
     forced: bool,
     /// By driver; `None` where the driver does not serve this session.

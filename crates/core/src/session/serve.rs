@@ -69,14 +69,10 @@ fn sampled(shape: &Shape, nanoseconds: u64) {
 }
 
 impl Inner {
-    /// The driver for a batch whose caller waits: one load where it is the base.
-    #[inline]
+    /// The driver for a batch whose caller waits.
     fn choose(&self, shape: &Shape) -> usize {
         if let Some(driver) = self.alone {
             return driver;
-        }
-        if self.dispatch.is_small(self.goal, shape) {
-            return BASE;
         }
         let cell = self.dispatch.cell(self.goal, shape);
         if cell.serving() == BASE {
@@ -212,19 +208,27 @@ impl Inner {
             requests: requests.len(),
             bytes,
         };
-        let driver = self.choose(&shape);
-        if is_sample(&shape) {
-            self.run_sampled(driver, &shape, requests);
-        } else if driver == BASE {
-            self.run_on(BASE, direction, requests);
-        } else {
-            self.run_away(driver, &shape, requests);
+        if !self.limits.holds(direction, requests.len(), bytes) {
+            return self.run_chosen(&shape, requests);
+        }
+        match is_sample(&shape) {
+            true => self.run_sampled(BASE, &shape, requests),
+            false => self.run_on(BASE, direction, requests),
         }
     }
 
-    /// Runs a batch elsewhere than on the caller's core.
+    /// Runs a batch that is not small: by the driver that the table names.
     #[inline(never)]
-    fn run_away(&self, driver: usize, shape: &Shape, requests: &mut [Request<'_>]) {
+    fn run_chosen(&self, shape: &Shape, requests: &mut [Request<'_>]) {
+        let driver = self.choose(shape);
+        match is_sample(shape) {
+            true => self.run_sampled(driver, shape, requests),
+            false => self.run_untimed(driver, shape, requests),
+        }
+    }
+
+    /// Runs a batch, be it on the caller's core or elsewhere.
+    fn run_untimed(&self, driver: usize, shape: &Shape, requests: &mut [Request<'_>]) {
         match self.dispatch.is_device(driver) {
             true => self.run_on_device((driver, false), shape, false, requests),
             false => self.run_on(driver, shape.direction, requests),
@@ -368,7 +372,7 @@ impl Inner {
         };
         let driver = self.choose(&shape);
         match self.transform(driver).scatters() {
-            true => self.run_away(driver, &shape, requests),
+            true => self.run_untimed(driver, &shape, requests),
             false => scatter::flattened(requests, |flat| self.run(direction, flat, bytes)),
         }
     }
