@@ -1,5 +1,6 @@
 //! Calibration: careful measurements of every driver, within a time budget.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::batch::{Batch, OwnedRequest, Payload};
@@ -233,41 +234,54 @@ impl Scratch {
         size: usize,
     ) -> Result<Cost, Error> {
         let (count, size) = (COUNTS[count] as usize, SIZES[size] as usize);
-        let rounds = (LARGEST / DEPTH / (count * size)).clamp(1, 8);
-        let mut costs = Vec::new();
+        let batches = (LARGEST / (count * size)).clamp(DEPTH, 8 * DEPTH);
         let mut idle: Vec<Batch> = (0..DEPTH)
             .map(|_| self.batch(session, direction, count, size))
             .collect::<Result<_, _>>()?;
+        let mut costs = Vec::new();
         for _ in 0..REPETITIONS {
-            let (wall, cpu) = self.times();
+            let mut under_way = VecDeque::with_capacity(2 * DEPTH);
             let mut submitting = Duration::ZERO;
             let mut latency = Duration::ZERO;
-            for _ in 0..rounds {
-                let mut tickets = Vec::with_capacity(DEPTH);
-                let (started, cpu) = self.times();
-                for mut batch in idle.drain(..) {
-                    while !batch.is_empty() {
-                        tickets.push(session.submit(&mut batch)?);
-                    }
+            let (mut wall, mut cpu) = self.times();
+            // In requests: a driver may take a batch in parts.
+            let (mut done, mut before) = (0, None);
+            while done < (DEPTH + batches) * count {
+                // Helpers have been woken for the first batches, which do not count.
+                if before.is_none() && done >= DEPTH * count {
+                    before = Some(done);
+                    (submitting, latency) = Default::default();
+                    (wall, cpu) = self.times();
                 }
-                submitting += self.clock.processor().saturating_sub(cpu);
-                for ticket in tickets {
-                    let batch = ticket.wait();
-                    if !batch.is_empty() {
-                        latency += self.clock.now() - started;
-                        idle.push(batch);
+                for mut batch in idle.drain(..) {
+                    let started = self.times();
+                    while !batch.is_empty() {
+                        under_way.push_back((session.submit(&mut batch)?, started.0));
                     }
+                    submitting += self.clock.processor().saturating_sub(started.1);
+                }
+                let Some((ticket, started)) = under_way.pop_front() else {
+                    break;
+                };
+                let batch = ticket.wait();
+                if !batch.is_empty() {
+                    latency += self.clock.now() - started;
+                    done += batch.requests().len();
+                    idle.push(batch);
                 }
             }
-            let batches = (rounds * DEPTH) as f32;
             let (now, used) = self.times();
             let whole = used.saturating_sub(cpu);
+            let counted = (done - before.unwrap_or(0)).max(1) as f32 / count as f32;
+            let each = |time: Duration| time.as_nanos() as f32 / counted;
             costs.push(Cost {
-                latency: latency.as_nanos() as f32 / batches,
-                period: (now - wall).as_nanos() as f32 / batches,
+                latency: each(latency),
+                period: each(now - wall),
                 // A caller that goes on does not help, so only its submitting counts.
-                cpu: (submitting.min(whole).as_nanos() as f32 / batches).max(1.0),
+                cpu: each(submitting.min(whole)).max(1.0),
             });
+            let landed = under_way.into_iter().map(|(ticket, _)| ticket.wait());
+            idle.extend(landed.filter(|batch| !batch.is_empty()));
         }
         Ok(median(costs))
     }

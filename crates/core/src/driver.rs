@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use inout::InOutBuf;
 
-use crate::{Algorithm, Direction, Flight, Request, Unavailable};
+use crate::{Algorithm, Direction, Flight, Mode, Request, Unavailable};
 
 /// A way to get cryptography done: this core, other cores, a kernel, a device.
 pub trait Driver: Send + Sync {
@@ -63,13 +63,14 @@ pub trait Driver: Send + Sync {
         Duration::ZERO
     }
 
-    /// Work of a caller that waits which software finishes in less than this is not for this
-    /// driver: `auto` does not choose it for such work, nor try it.
+    /// Work that software finishes in less than this is not for this driver: `auto` does not choose
+    /// it for such work, nor try it.
     ///
     /// A driver that does short work on the caller's core in the same way as software says here
     /// how long the work must be before the driver does anything else. Its detour would gain
     /// nothing there, and would differ from software by noise alone.
-    fn least_work(&self) -> Duration {
+    fn least_work(&self, mode: Mode) -> Duration {
+        let _ = mode;
         Duration::ZERO
     }
 

@@ -2,11 +2,12 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cipherlane_core::{
-    Algorithm, Config, Direction, Framework, Goal, Mode, NotUsedBecause, Question, ServedBecause,
+    Algorithm, Batch, Config, Direction, Framework, Goal, Mode, NotUsedBecause, OwnedRequest,
+    Payload, Question, Request, ServedBecause, Transform,
 };
 use cipherlane_test_driver::TestDriver;
 use common::{Fault, Rogue, base};
@@ -142,16 +143,55 @@ fn why_says_that_work_is_too_little_for_a_driver() {
     let hour = 3600 * 1_000_000_000;
     let too_little = NotUsedBecause::TooLittleWork(hour);
     assert_eq!(why.candidates[1].not_used_because, Some(too_little));
+}
 
-    let submitted = Question {
-        mode: Mode::Submit,
-        ..question(16384)
+/// Says who ran each batch.
+struct Noting {
+    kernel: Box<dyn Transform>,
+    ran: Arc<Mutex<Vec<&'static str>>>,
+    name: &'static str,
+}
+
+impl Transform for Noting {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        self.ran.lock().unwrap().push(self.name);
+        if self.name == "slow" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.kernel.run(direction, requests);
+    }
+}
+
+#[test]
+fn who_does_not_wait_tries_a_driver_by_batches_that_follow_one_another() {
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let noting = |name: &'static str| {
+        let ran = ran.clone();
+        Arc::new(TestDriver::new(name).wrap(move |kernel| Noting {
+            kernel,
+            ran: ran.clone(),
+            name,
+        }))
     };
-    let why = framework.explain(submitted).unwrap();
-    let too_little = Some(NotUsedBecause::TooLittleWork(hour));
-    assert!(
-        why.candidates
-            .iter()
-            .all(|c| c.not_used_because != too_little)
-    );
+    let framework = Framework::builder(noting("base"))
+        .driver(noting("slow"))
+        .build()
+        .unwrap();
+    let session = framework.session("ctr(aes)", &[1; 16]).unwrap();
+    let session = session.open().unwrap();
+    ran.lock().unwrap().clear();
+    let mut batch = Batch::new(Direction::Encrypt);
+    batch.push(OwnedRequest::new(Payload::InPlace(vec![0; 256 << 10])).iv(vec![0; 16]));
+    for _ in 0..20_000 {
+        batch = session.submit(&mut batch).unwrap().wait();
+        let ran = ran.lock().unwrap();
+        let last = ran.len().saturating_sub(1);
+        if ran.contains(&"slow") && ran[last] == "base" {
+            break;
+        }
+    }
+    let ran = ran.lock().unwrap();
+    let series = ran.chunk_by(|a, b| a == b).find(|runs| runs[0] == "slow");
+    // One at least that wakes the driver, and four that count.
+    assert!(series.expect("it is tried").len() >= 5, "{ran:?}");
 }

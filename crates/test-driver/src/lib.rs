@@ -25,7 +25,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use cipherlane_core::{Algorithm, Driver, Transform, Unavailable};
+use cipherlane_core::{Algorithm, Driver, Mode, Transform, Unavailable};
 
 type Offers = dyn Fn(&Algorithm) -> Result<(), Unavailable> + Send + Sync;
 type TakesKey = dyn Fn(&Algorithm, usize) -> bool + Send + Sync;
@@ -107,7 +107,7 @@ impl TestDriver {
         self
     }
 
-    /// As [`Driver::least_work`].
+    /// As [`Driver::least_work`], whether the caller waits or not.
     pub fn least_work(mut self, least_work: Duration) -> TestDriver {
         self.least_work = least_work;
         self
@@ -179,7 +179,7 @@ impl Driver for TestDriver {
         (self.patience)()
     }
 
-    fn least_work(&self) -> Duration {
+    fn least_work(&self, _mode: Mode) -> Duration {
         self.least_work
     }
 

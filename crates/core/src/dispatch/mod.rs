@@ -112,8 +112,8 @@ pub(crate) struct DriverFacts {
     pub(crate) patience: u64,
     /// What the self-test of a device has measured.
     pub(crate) first_sight: Option<FirstSight>,
-    /// [`Driver::least_work`](crate::Driver::least_work) in nanoseconds.
-    pub(crate) least_work: u64,
+    /// [`Driver::least_work`](crate::Driver::least_work) in nanoseconds, by mode.
+    pub(crate) least_work: [u64; 2],
 }
 
 /// One value for each node of the grid.
@@ -237,8 +237,8 @@ impl Dispatch {
     /// The nanoseconds that software must take for work that a driver is for, if work that takes
     /// software `base_ns` is too little.
     pub(crate) fn too_little(&self, driver: usize, mode: Mode, base_ns: f32) -> Option<u64> {
-        let least = self.facts[driver].least_work;
-        (mode == Mode::Wait && base_ns < least as f32).then_some(least)
+        let least = self.facts[driver].least_work[mode as usize];
+        (base_ns < least as f32).then_some(least)
     }
 
     /// What is known of the rival for a batch.
@@ -334,24 +334,43 @@ impl Dispatch {
         };
         let (d, m) = (shape.direction as usize, shape.mode as usize);
         let (n, mean) = (shape.requests, shape.mean());
-        if explored {
-            let known = (0..learned.models.len())
-                .filter(|&other| other != driver)
-                .filter_map(|other| learned.models[other][d][m].estimate(n, mean))
-                .map(|cost| cost.period)
-                .fold(f32::INFINITY, f32::min);
-            if known.is_finite() {
-                let excess = (seen.period - known).max(0.0);
-                self.explored.fetch_add(excess as u64, Ordering::Relaxed);
-                // The batches that the sample stands for were served by the chosen driver.
-                self.count_work(known * (share - 1.0));
-            }
-            self.count_work(seen.period);
-        } else {
-            self.count_work(seen.period * share);
+        match explored {
+            true => self.charge_trial(&learned, driver, shape, seen, share),
+            false => self.count_work(seen.period * share),
         }
         let change = learned.models[driver][d][m].learn(n, mean, seen, false);
         self.update_tables(&mut learned, shape, change);
+    }
+
+    /// Charges a batch that a driver on trial was given so that it has helpers and a queue by the time
+    /// that the trial counts. Nothing is learned from such a batch.
+    pub(crate) fn charge_warm_up(&self, driver: usize, shape: &Shape, seen: Cost) {
+        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        self.charge_trial(&learned, driver, shape, seen, 1.0);
+    }
+
+    /// Counts a batch of a trial, and what the trial has cost beyond the best of the others.
+    fn charge_trial(
+        &self,
+        learned: &Learned,
+        driver: usize,
+        shape: &Shape,
+        seen: Cost,
+        share: f32,
+    ) {
+        let (d, m) = (shape.direction as usize, shape.mode as usize);
+        let known = (0..learned.models.len())
+            .filter(|&other| other != driver)
+            .filter_map(|other| learned.models[other][d][m].estimate(shape.requests, shape.mean()))
+            .map(|cost| cost.period)
+            .fold(f32::INFINITY, f32::min);
+        if known.is_finite() {
+            let excess = (seen.period - known).max(0.0);
+            self.explored.fetch_add(excess as u64, Ordering::Relaxed);
+            // The batches that the sample stands for were served by the chosen driver.
+            self.count_work(known * (share - 1.0));
+        }
+        self.count_work(seen.period);
     }
 
     /// Learns from a batch that a device finished; parts of the cost may not have been measured.

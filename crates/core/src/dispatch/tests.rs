@@ -110,7 +110,7 @@ fn calibrated_models_put_the_crossover_where_it_is() {
 #[test]
 fn a_driver_for_longer_work_is_neither_chosen_nor_tried_for_shorter_work_of_who_waits() {
     let mut machine = Machine::new((20.0, 4.0), (0.0, 8.0));
-    machine.dispatch.facts[1].least_work = 5000;
+    machine.dispatch.facts[1].least_work = [5000, 0];
     let serving = |machine: &mut Machine, here: Shape| {
         let trials = (0..3000).filter(|_| {
             let before = machine.dispatch.estimate(1, &here).1;

@@ -22,7 +22,7 @@ use crate::profile::Profile;
 use crate::session::SessionBuilder;
 use crate::stats::{Statistics, Totals};
 use crate::verify::Verifier;
-use crate::{Algorithm, Clock, Config, Driver, Error, Mismatch, NotUsedBecause};
+use crate::{Algorithm, Clock, Config, Driver, Error, Mismatch, Mode, NotUsedBecause};
 
 /// Drivers, settings and everything learned. Cheap to clone; clones are one framework.
 ///
@@ -189,7 +189,8 @@ impl Framework {
                 false => Ok(None),
             }
             .unwrap_or_default(),
-            least_work: entry.driver.least_work().as_nanos() as u64,
+            least_work: [Mode::Wait, Mode::Submit]
+                .map(|mode| entry.driver.least_work(mode).as_nanos() as u64),
         });
         let dispatch = Dispatch::new(facts.collect());
         for (index, entry) in self.shared.entries.iter().enumerate() {

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use super::Inner;
-use super::flight::Route;
+use super::flight::{Purpose, Route};
 use crate::Direction;
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::{Found, Queue};
@@ -16,7 +16,7 @@ impl Inner {
     pub(super) fn depart(
         &self,
         driver: usize,
-        explored: bool,
+        purpose: Purpose,
         shape: &Shape,
         requests: usize,
         now: u64,
@@ -34,7 +34,7 @@ impl Inner {
         });
         Route {
             driver,
-            explored,
+            purpose,
             queued,
         }
     }
@@ -112,6 +112,7 @@ impl Inner {
         let elapsed = ended.saturating_sub(landed.started);
         let stats = &self.framework.shared.stats;
         stats.time(driver, self.algorithm_index, elapsed);
+        let explored = route.purpose == Purpose::Trial;
         match seen {
             Some(seen) => {
                 let cost = match well {
@@ -126,7 +127,7 @@ impl Inner {
                 let spent = self.alone.is_none().then_some(0.0);
                 let interval = self.submit_depth.interval() as f32;
                 self.dispatch
-                    .learn_device(driver, &shape, cost, spent, route.explored, interval);
+                    .learn_device(driver, &shape, cost, spent, explored, interval);
             }
             None if self.alone.is_none() || self.forced => {
                 // By Little's law, results come every elapsed / depth.
@@ -135,8 +136,10 @@ impl Inner {
                     period: elapsed as f32 / landed.depth as f32,
                     cpu: 0.0,
                 };
-                self.dispatch
-                    .learn(driver, &shape, cost, 1.0, route.explored);
+                match route.purpose {
+                    Purpose::WarmUp => self.dispatch.charge_warm_up(driver, &shape, cost),
+                    _ => self.dispatch.learn(driver, &shape, cost, 1.0, explored),
+                }
             }
             None => {}
         }

@@ -43,12 +43,22 @@ struct Cargo {
     pick: Option<Pick>,
 }
 
+/// Why a flight goes to its driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The driver was chosen.
+    Work,
+    /// The driver is going to be tried, and should be awake and have a queue by then.
+    WarmUp,
+    /// The driver is tried.
+    Trial,
+}
+
 /// Where a flight goes.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) driver: usize,
-    /// Sent there to learn.
-    pub(crate) explored: bool,
+    pub(crate) purpose: Purpose,
     /// Its place in the queue, if the driver is a device.
     pub(crate) queued: Option<QueuedBatch>,
 }
@@ -58,7 +68,7 @@ impl Route {
     pub(crate) fn home() -> Route {
         Route {
             driver: BASE,
-            explored: false,
+            purpose: Purpose::Work,
             queued: None,
         }
     }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use self::flight::{ORPHAN_PATIENCE, Route};
+use self::flight::{ORPHAN_PATIENCE, Purpose, Route};
 use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
 use crate::dispatch::submit_depth::SubmitDepth;
@@ -164,18 +164,18 @@ impl Session {
         };
         let now = inner.now();
         inner.submit_depth.submit(now);
-        let (driver, explored) = inner.choose_to_submit(&shape, now);
-        let ticket = self.submit_to((driver, explored), batch, &shape, now)?;
+        let (driver, purpose) = inner.choose_to_submit(&shape, now);
+        let ticket = self.submit_to((driver, purpose), batch, &shape, now)?;
         // A device whose ring is full is no reason to wait.
         match ticket.taken() == 0 && inner.alone.is_none() && inner.is_device(driver) {
-            true => self.submit_to((BASE, false), batch, &shape, now),
+            true => self.submit_to((BASE, Purpose::Work), batch, &shape, now),
             false => Ok(ticket),
         }
     }
 
     fn submit_to(
         &self,
-        (driver, explored): (usize, bool),
+        (driver, purpose): (usize, Purpose),
         batch: &mut Batch,
         shape: &Shape,
         now: u64,
@@ -191,7 +191,7 @@ impl Session {
         if owned.is_empty() {
             return Ok(nothing());
         }
-        let route = inner.depart(driver, explored, shape, owned.len(), now);
+        let route = inner.depart(driver, purpose, shape, owned.len(), now);
         let (flight, ticket) = Flight::new(inner, (route, now), direction, owned);
         // Another flight than this one is none that can be given back: dropped, it is finished
         // in software.

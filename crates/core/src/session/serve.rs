@@ -4,6 +4,7 @@
 use std::cell::Cell;
 
 use super::Inner;
+use super::flight::Purpose;
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::Found;
 use crate::dispatch::table::TableCell;
@@ -24,7 +25,24 @@ const WAKE_UP_PATIENCE: u64 = 2;
 /// Helpers are of no use to a batch that takes less than their wake-up time divided by this.
 const MAX_WAKE_UP_RATIO: f32 = 12.0;
 
+/// Batches of a trial of helpers by a caller that does not wait.
+const TRIAL_BATCHES: u32 = 4;
+/// The most batches before these that wake the helpers and fill their queue.
+const MAX_WARM_UP: u32 = 8;
+
+/// What is left of a trial of helpers.
+#[derive(Clone, Copy)]
+struct Series {
+    /// Address of the session.
+    session: usize,
+    driver: usize,
+    /// Batches.
+    left: u32,
+}
+
 thread_local! {
+    /// The trial that this thread makes by batches that it does not wait for.
+    static SERIES: Cell<Option<Series>> = const { Cell::new(None) };
     /// Work left until this thread times a batch.
     static UNTIL_SAMPLE: Cell<i64> = const { Cell::new(0) };
     /// Work between the last timed batch and the next.
@@ -84,10 +102,13 @@ impl Inner {
         self.choose_home(shape, &cell)
     }
 
-    /// The driver for a batch whose caller does not wait, and whether it is to be tried.
-    pub(super) fn choose_to_submit(&self, shape: &Shape, now: u64) -> (usize, bool) {
+    /// The driver for a batch whose caller does not wait, and what for.
+    pub(super) fn choose_to_submit(&self, shape: &Shape, now: u64) -> (usize, Purpose) {
         if let Some(driver) = self.alone {
-            return (driver, false);
+            return (driver, Purpose::Work);
+        }
+        if let Some(next) = self.next_of_series(shape) {
+            return next;
         }
         let cell = self.dispatch.cell(self.goal, shape);
         let chosen = match cell.rival != 0 && self.favours_rival(&cell, shape, now) {
@@ -95,12 +116,41 @@ impl Inner {
             false => self.choose_home(shape, &cell),
         };
         if !is_sample(shape) {
-            return (chosen, false);
+            return (chosen, Purpose::Work);
         }
         sampled(shape, self.submit_depth.interval());
         match self.explore(shape, chosen, now) {
-            Some(other) => (other, true),
-            None => (chosen, false),
+            Some(other) if self.dispatch.is_device(other) => (other, Purpose::Trial),
+            Some(other) => self.begin_series(other),
+            None => (chosen, Purpose::Work),
+        }
+    }
+
+    /// Begins a trial of helpers: a single batch would find them asleep, and nothing beside it.
+    fn begin_series(&self, driver: usize) -> (usize, Purpose) {
+        let warm_up = self.submit_depth.depth().min(MAX_WARM_UP);
+        SERIES.set(Some(Series {
+            session: std::ptr::from_ref(self).addr(),
+            driver,
+            left: warm_up + TRIAL_BATCHES - 1,
+        }));
+        (driver, Purpose::WarmUp)
+    }
+
+    /// The driver that this thread is trying, if the batch belongs to the trial.
+    fn next_of_series(&self, shape: &Shape) -> Option<(usize, Purpose)> {
+        let series = SERIES.get()?;
+        let here = series.session == std::ptr::from_ref(self).addr();
+        let goes_on = here && series.left > 0 && self.dispatch.is_eligible(series.driver);
+        if !goes_on || !self.takes(series.driver, shape) {
+            SERIES.set(None);
+            return None;
+        }
+        let left = series.left - 1;
+        SERIES.set(Some(Series { left, ..series }));
+        match left < TRIAL_BATCHES {
+            true => Some((series.driver, Purpose::Trial)),
+            false => Some((series.driver, Purpose::WarmUp)),
         }
     }
 

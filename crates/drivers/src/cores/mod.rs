@@ -60,7 +60,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use cipherlane_core::{
-    Algorithm, Config, Direction, Driver, Error, Load, Request, Transform, Unavailable,
+    Algorithm, Config, Direction, Driver, Error, Load, Mode, Request, Transform, Unavailable,
 };
 
 use self::crew::Crew;
@@ -181,9 +181,12 @@ impl Driver for Cores {
         }
     }
 
-    /// Shorter work of a caller that waits is done as software does it.
-    fn least_work(&self) -> Duration {
-        Duration::from_nanos(transform::LEAST_NS)
+    /// Shorter work is done as software does it.
+    fn least_work(&self, mode: Mode) -> Duration {
+        Duration::from_nanos(match mode {
+            Mode::Wait => transform::LEAST_NS,
+            Mode::Submit => transform::PIECE_NS,
+        })
     }
 
     fn notes(&self) -> Vec<String> {

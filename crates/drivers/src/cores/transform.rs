@@ -20,7 +20,7 @@ const MIN_PIECE: usize = 4 << 10;
 /// Nanoseconds that a piece should take: less is not worth bringing its data to another
 /// core. On an EPYC of 2024, whose one core does 44 GB/s of AES-CTR, 1000 lost up to a
 /// quarter on requests of 64 to 128 KiB in the caller's cache, and 2500 loses nothing.
-const PIECE_NS: u64 = 2500;
+pub(super) const PIECE_NS: u64 = 2500;
 /// Nanoseconds of one core from which on the work of a caller that waits is shared.
 pub(super) const LEAST_NS: u64 = 2 * PIECE_NS;
 /// One in this number of calls of a thread is timed, to learn the pace of one core...
