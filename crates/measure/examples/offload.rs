@@ -93,6 +93,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         batch: 1,
         threads: plan.threads,
         depth: None,
+        pause_us: None,
     };
     let mut recorder = Recorder::new("caller");
     for size in [16, 64, 256, 1024, 1400, 8192, 16_384, 65_536, 1 << 20] {

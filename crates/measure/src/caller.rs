@@ -55,11 +55,12 @@ pub(crate) struct Caller {
 #[derive(Clone, Default)]
 pub(crate) struct Share {
     pub(crate) operations: u64,
+    /// That counts.
     pub(crate) elapsed: Duration,
     /// In which this thread was ready to run and others had its processor.
     pub(crate) lost: Duration,
-    /// Used by this thread while it waited for the others to finish; the
-    /// measurement's doing, so it is subtracted.
+    /// Used by this thread while it waited for the others to finish, and between operations;
+    /// the measurement's doing, so it is subtracted.
     pub(crate) idle: Usage,
     /// Of the process and the machine; filled in by caller thread 0 alone.
     pub(crate) resources: ResourceUse,
@@ -225,14 +226,15 @@ impl<'p, 'c> Shared<'p, 'c> {
         if leads {
             self.watcher.begins(index);
         }
-        let (operations, elapsed) = live.run_for(self.plan.block, self.read_cost)?;
+        let (operations, elapsed, between) = live.run_for(self.plan.block, self.read_cost)?;
         if leads {
             self.watcher.ended();
         }
         let lost = Lost::now().since(&own);
         let done = Snapshot::now(Scope::Thread);
         self.rendezvous.spin()?;
-        let idle = Snapshot::now(Scope::Thread).since(&done);
+        let mut idle = Snapshot::now(Scope::Thread).since(&done);
+        idle.user += between;
         let mut resources = ResourceUse::default();
         if let Some(process) = process {
             resources.usage = Snapshot::now(Scope::Process).since(&process);
@@ -265,8 +267,13 @@ impl Live<'_> {
     }
 
     /// Runs for `time`, or one stretch between two samples if that takes
-    /// longer; returns the operations done and the time they took.
-    fn run_for(&mut self, time: Duration, read_cost: Duration) -> Result<(u64, Duration), Failure> {
+    /// longer; returns the operations done, the time they took, and the time between them.
+    fn run_for(
+        &mut self,
+        time: Duration,
+        read_cost: Duration,
+    ) -> Result<(u64, Duration, Duration), Failure> {
+        let _ = self.subject.worked();
         let start = Instant::now();
         let mut operations = 0;
         loop {
@@ -277,7 +284,8 @@ impl Live<'_> {
             operations += self.stride;
             let elapsed = now.saturating_duration_since(start);
             if elapsed >= time {
-                return Ok((operations, elapsed));
+                let worked = self.subject.worked().unwrap_or(elapsed).min(elapsed);
+                return Ok((operations, worked, elapsed - worked));
             }
         }
     }
@@ -329,7 +337,7 @@ mod tests {
             },
             64,
         );
-        let (operations, elapsed) = live
+        let (operations, elapsed, between) = live
             .run_for(Duration::from_millis(2), shared.read_cost)
             .unwrap();
         let timed = live.latency.count();
@@ -337,6 +345,35 @@ mod tests {
         assert_eq!(operations, done);
         assert_eq!(timed * 64, operations);
         assert!(elapsed >= Duration::from_millis(2));
+        assert_eq!(between, Duration::ZERO);
+    }
+
+    /// Operations of a microsecond, by its own account, and pauses between them.
+    struct Pausing(Duration);
+
+    impl Subject for Pausing {
+        fn run(&mut self, operations: u64) -> Result<(), Failure> {
+            std::thread::sleep(Duration::from_micros(100));
+            self.0 += Duration::from_micros(operations);
+            Ok(())
+        }
+
+        fn worked(&mut self) -> Option<Duration> {
+            Some(std::mem::take(&mut self.0))
+        }
+    }
+
+    #[test]
+    fn time_between_operations_does_not_count() {
+        let mut live = Live {
+            subject: Box::new(Pausing(Duration::from_secs(1))),
+            stride: 1,
+            latency: Latency::default(),
+        };
+        let time = Duration::from_millis(2);
+        let (operations, worked, between) = live.run_for(time, Duration::ZERO).unwrap();
+        assert_eq!(worked, Duration::from_micros(operations));
+        assert!(worked + between >= time && between > worked);
     }
 
     #[test]

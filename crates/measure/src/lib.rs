@@ -32,6 +32,7 @@
 //!     batch: 1,
 //!     threads: 1,
 //!     depth: None,
+//!     pause_us: None,
 //! };
 //! let plan = Plan { time: Duration::from_millis(20), ..Plan::default() };
 //! let mut recorder = Recorder::new("by byte");

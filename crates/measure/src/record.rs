@@ -25,6 +25,10 @@ pub struct Case {
     /// Operations that the caller keeps under way; absent if it waits for each.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub depth: Option<u64>,
+    /// Microseconds between two operations of a caller, in which it does something else; absent
+    /// if it calls again at once. Times and rates are those of the operations alone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pause_us: Option<u64>,
 }
 
 /// One driver at one size.
@@ -71,6 +75,9 @@ pub struct Cell {
     /// Operations that the caller keeps under way; absent if it waits for each.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub depth: Option<u64>,
+    /// Microseconds between two operations of a caller; absent if it calls again at once.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pause_us: Option<u64>,
 }
 
 /// A driver against the base over all sizes of one case.
@@ -123,7 +130,7 @@ pub struct Record {
 
 impl Case {
     /// `cbc(aes), 128-bit key, encrypt, 16 requests per batch, 2 threads, not
-    /// waiting, 4 under way`; no key, a batch of one, one thread and waiting go
+    /// waiting, 4 under way`; no key, a batch of one, one thread, waiting and no pauses go
     /// without saying.
     pub fn title(&self) -> String {
         let mut title = self.algorithm.clone();
@@ -142,6 +149,9 @@ impl Case {
             Some(1) => title += ", not waiting, 1 under way",
             Some(depth) => title += &format!(", not waiting, {depth} under way"),
         }
+        if let Some(pause) = self.pause_us {
+            title += &format!(", {pause} us between calls");
+        }
         title
     }
 }
@@ -156,6 +166,7 @@ impl Cell {
             batch: self.batch,
             threads: self.threads,
             depth: self.depth,
+            pause_us: self.pause_us,
         }
     }
 
@@ -186,12 +197,12 @@ impl Record {
             "algorithm,keybits,direction,driver,size,batch,threads,bytes_per_second,ci_low,\
              ci_high,ns_per_request_p50,ns_per_request_p99,user_seconds_per_gb,\
              system_seconds_per_gb,voluntary_switches_per_request,\
-             involuntary_switches_per_request,page_faults_per_request,noisy,depth"
+             involuntary_switches_per_request,page_faults_per_request,noisy,depth,pause_us"
         )?;
         for cell in &self.cells {
             writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 quoted(&cell.algorithm),
                 cell.keybits,
                 quoted(&cell.direction),
@@ -210,13 +221,17 @@ impl Record {
                 cell.involuntary_switches_per_request,
                 cell.page_faults_per_request,
                 cell.noisy,
-                cell.depth
-                    .map(|depth| depth.to_string())
-                    .unwrap_or_default(),
+                optional(cell.depth),
+                optional(cell.pause_us),
             )?;
         }
         Ok(())
     }
+}
+
+/// Nothing where there is none.
+fn optional(number: Option<u64>) -> String {
+    number.map(|number| number.to_string()).unwrap_or_default()
 }
 
 /// In quotes where a comma, a quote or a line end asks for it.

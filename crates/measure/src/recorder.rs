@@ -120,6 +120,7 @@ impl Cell {
             page_faults_per_request: per_request.page_faults,
             noisy: run.noisy(),
             depth: case.depth,
+            pause_us: case.pause_us,
         })
     }
 }
@@ -154,6 +155,7 @@ pub(crate) mod tests {
             batch: 4,
             threads: 2,
             depth: None,
+            pause_us: None,
         }
     }
 
@@ -239,12 +241,13 @@ pub(crate) mod tests {
         );
         let not_waiting = Case {
             depth: Some(8),
+            pause_us: Some(20),
             ..case()
         };
         assert!(
             not_waiting
                 .title()
-                .ends_with("2 threads, not waiting, 8 under way")
+                .ends_with("2 threads, not waiting, 8 under way, 20 us between calls")
         );
     }
 

@@ -40,6 +40,12 @@ pub trait Subject {
         Ok(end)
     }
 
+    /// The time that operations have taken since this was last asked, for a subject that does
+    /// something else between them that does not count. `None`: all of its time counts.
+    fn worked(&mut self) -> Option<std::time::Duration> {
+        None
+    }
+
     /// The fewest operations between two samples. Subjects that keep several in
     /// flight ask for many times their depth, since `run` has to drain them.
     fn least_run(&self) -> u64 {

@@ -407,6 +407,7 @@ mod tests {
             page_faults_per_request: 0.0,
             noisy: false,
             depth: None,
+            pause_us: None,
         };
         let workload = Workload {
             mix: None,

@@ -47,6 +47,11 @@ pub(crate) struct SpeedArgs {
     /// [default: 0]
     #[arg(long, value_name = "DEPTH", value_delimiter = ',')]
     pub(super) submit: Vec<usize>,
+    /// Microseconds that a caller who waits does something else for between two calls, as programs
+    /// do that are not always busy: helpers fall asleep meanwhile. Only the calls are timed
+    /// [default: 0]
+    #[arg(long, value_name = "US", value_delimiter = ',')]
+    pub(super) pause: Vec<usize>,
     /// Decrypt; for a MAC, verify
     #[arg(long)]
     pub(super) decrypt: bool,
@@ -95,7 +100,13 @@ pub(crate) struct SpeedArgs {
 impl SpeedArgs {
     /// Whether nothing asks for more than the short answer.
     pub(super) fn is_bare(&self) -> bool {
-        let lists = [&self.sizes, &self.batch, &self.threads, &self.submit];
+        let lists = [
+            &self.sizes,
+            &self.batch,
+            &self.threads,
+            &self.submit,
+            &self.pause,
+        ];
         lists.into_iter().all(Vec::is_empty)
             && self.algorithms.is_empty()
             && self.drivers.is_empty()
@@ -116,6 +127,7 @@ impl SpeedArgs {
 /// batch = [1, 16]
 /// threads = [1, 2]
 /// submit = [0, 8]
+/// pause = [0, 100]
 /// decrypt = false
 /// keybits = 256
 /// seconds = 0.5
@@ -131,6 +143,7 @@ pub(super) struct Definition {
     pub(super) batch: Vec<usize>,
     pub(super) threads: Vec<usize>,
     pub(super) submit: Vec<usize>,
+    pub(super) pause: Vec<usize>,
     pub(super) decrypt: bool,
     pub(super) keybits: Option<u32>,
     pub(super) seconds: Option<f64>,

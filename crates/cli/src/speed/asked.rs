@@ -54,6 +54,8 @@ pub(super) const BASE: &str = "software";
 const MOST_SIZE: usize = 1 << 30;
 const MOST_BATCH: usize = 1 << 16;
 const MOST_DEPTH: usize = 1024;
+/// Microseconds.
+const MOST_PAUSE: usize = 1_000_000;
 
 /// What to measure.
 #[derive(Debug)]
@@ -68,6 +70,8 @@ pub(super) struct Asked {
     pub(super) threads: Vec<usize>,
     /// Batches under way; `None` for a caller that waits.
     pub(super) depths: Vec<Option<usize>>,
+    /// Microseconds between calls; `None` for a caller that calls again at once.
+    pub(super) pauses: Vec<Option<u64>>,
     pub(super) direction: Direction,
     /// For each cell and driver.
     pub(super) seconds: f64,
@@ -108,6 +112,12 @@ impl Asked {
             [&args.submit, &definition.submit],
             &[0],
             0..=MOST_DEPTH,
+        )?;
+        let pauses = numbers(
+            "--pause",
+            [&args.pause, &definition.pause],
+            &[0],
+            0..=MOST_PAUSE,
         )?;
         let threads = 1..=MOST_THREADS;
         let short_seconds = || {
@@ -168,6 +178,10 @@ impl Asked {
             depths: depths
                 .into_iter()
                 .map(|depth| (depth > 0).then_some(depth))
+                .collect(),
+            pauses: pauses
+                .into_iter()
+                .map(|pause| (pause > 0).then_some(pause as u64))
                 .collect(),
             direction: match args.decrypt || definition.decrypt {
                 true => Direction::Decrypt,

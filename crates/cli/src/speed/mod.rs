@@ -187,11 +187,13 @@ fn leave_out_failed(
 fn candidates<'l>(cell: &Cell, serial: usize, lineup: &'l Lineup) -> Vec<Candidate<'l>> {
     let sessions = lineup.sessions(cell.choice);
     let serial = serial as u64;
+    let pause = Duration::from_micros(cell.pause.unwrap_or(0));
     let candidate = |(name, session): &'l (String, cipherlane_core::Session)| {
         let work: Work = cell.work;
         match cell.depth {
             None => Candidate::new(name.clone(), move |thread| {
-                Waiting::new(session, work, serial, thread)
+                let caller = Waiting::new(session, work, serial, thread)?;
+                Ok(caller.pausing(pause))
             }),
             Some(depth) => Candidate::new(name.clone(), move |thread| {
                 Submitting::new(session, work, depth, serial, thread)

@@ -175,7 +175,11 @@ fn details(cells: &[Cell]) -> String {
             cell.driver.clone(),
             human::time(cell.ns_per_request_p50),
             human::time(cell.ns_per_request_p99),
-            format!("{:.0} %", cell.load() * 100.0),
+            match cell.pause_us {
+                None => format!("{:.0} %", cell.load() * 100.0),
+                // Helpers work in the pauses too, which are not in the times.
+                Some(_) => String::new(),
+            },
             format!("{:.3}", cell.user_seconds_per_gb),
             format!("{:.3}", cell.system_seconds_per_gb),
             events(cell.voluntary_switches_per_request),

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cipherlane_core::{Kind, Request, Session};
+use cipherlane_measure::clock;
 use cipherlane_measure::latency::Latency;
 use cipherlane_measure::subject::{Failure, Subject};
 
@@ -16,6 +17,11 @@ pub(crate) struct Waiting<'s> {
     regions: Shared<Regions>,
     /// Number of the next request, for its IV.
     serial: u64,
+    pause: Duration,
+    /// The time of calls between pauses.
+    worked: Duration,
+    /// Of the clock.
+    read_cost: Duration,
 }
 
 impl<'s> Waiting<'s> {
@@ -32,7 +38,32 @@ impl<'s> Waiting<'s> {
             regions,
             // Callers share a key, and so must not share IVs.
             serial: (thread as u64) << 48,
+            pause: Duration::ZERO,
+            worked: Duration::ZERO,
+            read_cost: Duration::ZERO,
         })
+    }
+
+    /// The same with pauses between the calls.
+    pub(crate) fn pausing(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        if !pause.is_zero() {
+            self.read_cost = clock::read_cost();
+        }
+        self
+    }
+
+    /// One call after a pause. Returns when it ended, and how long it took.
+    fn call(&mut self) -> Result<(Instant, Duration), Failure> {
+        let (pause, read_cost) = (self.pause, self.read_cost);
+        let (end, took) = self.with_requests(|session, work, requests, serial| {
+            let start = busy_elsewhere(pause);
+            process(session, work, requests, serial)?;
+            let end = Instant::now();
+            Ok::<_, Failure>((end, (end - start).saturating_sub(read_cost)))
+        })?;
+        self.worked += took;
+        Ok((end, took))
     }
 
     /// Lets `run` at the requests, which are made anew but use the same memory, and at the
@@ -70,6 +101,19 @@ impl<'s> Waiting<'s> {
     }
 }
 
+/// Lets time pass as a caller does that has something else to do: the thread keeps its processor,
+/// and helpers fall asleep. Returns when that ended.
+fn busy_elsewhere(time: Duration) -> Instant {
+    let begin = Instant::now();
+    loop {
+        let now = Instant::now();
+        if now - begin >= time {
+            return now;
+        }
+        std::hint::spin_loop();
+    }
+}
+
 /// One operation.
 #[inline]
 fn process(
@@ -89,12 +133,20 @@ fn process(
 
 impl Subject for Waiting<'_> {
     fn run(&mut self, operations: u64) -> Result<(), Failure> {
+        if !self.pause.is_zero() {
+            return (0..operations).try_for_each(|_| self.call().map(|_| ()));
+        }
         self.with_requests(|session, work, requests, serial| {
             (0..operations).try_for_each(|_| process(session, work, requests, serial))
         })
     }
 
     fn sample(&mut self, read_cost: Duration, latency: &mut Latency) -> Result<Instant, Failure> {
+        if !self.pause.is_zero() {
+            let (end, took) = self.call()?;
+            latency.record(took);
+            return Ok(end);
+        }
         self.with_requests(|session, work, requests, serial| {
             let start = Instant::now();
             process(session, work, requests, serial)?;
@@ -102,5 +154,9 @@ impl Subject for Waiting<'_> {
             latency.record((end - start).saturating_sub(read_cost));
             Ok(end)
         })
+    }
+
+    fn worked(&mut self) -> Option<Duration> {
+        (!self.pause.is_zero()).then(|| std::mem::take(&mut self.worked))
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Cell {
     pub(super) threads: usize,
     /// Batches under way; `None` for a caller that waits.
     pub(super) depth: Option<usize>,
+    /// Microseconds between calls.
+    pub(super) pause: Option<u64>,
     pub(super) work: Work,
 }
 
@@ -86,6 +88,7 @@ impl Work {
             batch: self.batch as u64,
             threads,
             depth: depth.map(|depth| depth as u64),
+            pause_us: None,
         }
     }
 
@@ -100,7 +103,10 @@ impl Work {
 
 impl Cell {
     pub(super) fn case(&self) -> Case {
-        self.work.case(self.key_bits, self.threads, self.depth)
+        Case {
+            pause_us: self.pause,
+            ..self.work.case(self.key_bits, self.threads, self.depth)
+        }
     }
 }
 
@@ -126,7 +132,7 @@ pub(super) fn cells(asked: &Asked, lineup: &Lineup, memory: Option<u64>) -> Resu
         if !refused.is_empty() {
             cells.notes.push(refusal(algorithm, &refused));
         }
-        for &depth in &asked.depths {
+        for (depth, pause) in callers(asked) {
             for &threads in &asked.threads {
                 for &batch in &asked.batches {
                     for &size in &taken {
@@ -147,6 +153,7 @@ pub(super) fn cells(asked: &Asked, lineup: &Lineup, memory: Option<u64>) -> Resu
                             size,
                             threads,
                             depth,
+                            pause,
                             work,
                         });
                     }
@@ -161,6 +168,16 @@ pub(super) fn cells(asked: &Asked, lineup: &Lineup, memory: Option<u64>) -> Resu
         ))),
         false => Ok(cells),
     }
+}
+
+/// Every kind of caller: how many batches it has under way, and how long it pauses. One that does
+/// not wait has no pauses.
+fn callers(asked: &Asked) -> Vec<(Option<usize>, Option<u64>)> {
+    let of = |&depth: &Option<usize>| match depth {
+        None => asked.pauses.iter().map(|&pause| (None, pause)).collect(),
+        depth => vec![(depth, None)],
+    };
+    asked.depths.iter().flat_map(of).collect()
 }
 
 fn refusal(algorithm: &Algorithm, sizes: &[usize]) -> String {

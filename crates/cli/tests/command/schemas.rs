@@ -30,7 +30,8 @@ fn every_document_has_the_form_that_is_described() {
         ("why", format!("why cbc 64K --submit --auto dma:{device}")),
         (
             "speed",
-            "speed ecb --sizes 64,1K --batch 1,2 --submit 0,2 --seconds 0.002".to_owned(),
+            "speed ecb --sizes 64,1K --batch 1,2 --submit 0,2 --pause 0,50 --seconds 0.002"
+                .to_owned(),
         ),
         (
             "plan",

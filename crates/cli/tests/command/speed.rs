@@ -272,6 +272,36 @@ fn callers_share_a_session_and_dedicated_cores() {
 }
 
 #[test]
+fn pauses_between_calls_are_cells_and_do_not_count() {
+    let place = Place::new();
+    let options = [
+        "ctr(aes)",
+        "--drivers",
+        "software",
+        "--sizes",
+        "16",
+        "--batch",
+        "1",
+        "--submit",
+        "0,2",
+        "--pause",
+        "0,20000",
+    ];
+    let record = record(&place, &options);
+    // Only a caller that waits pauses.
+    let callers = cells(&record).iter();
+    let callers = callers.map(|cell| (cell["depth"].as_u64(), cell["pause_us"].as_u64()));
+    let callers: Vec<_> = callers.collect();
+    assert_eq!(
+        callers,
+        [(None, None), (None, Some(20_000)), (Some(2), None)]
+    );
+    // One call of 16 bytes per pause would be 800 bytes per second.
+    let rate = cells(&record)[1]["bytes_per_second"].as_f64().unwrap();
+    assert!(rate > 800.0, "{rate}");
+}
+
+#[test]
 fn csv_and_html_are_whole_and_ask_nobody() {
     let place = Place::new();
     let options = [

@@ -142,6 +142,10 @@ fn charts(cells: &[&Cell], entries: &[&CrossoverEntry], drivers: &[&str]) -> Vec
         lines: latency,
         ..by_size(units::time)
     });
+    // Helpers work in pauses too, which are not in the times.
+    if cells.iter().any(|cell| cell.pause_us.is_some()) {
+        return charts;
+    }
     charts.push(Chart {
         title: "Processor load by size".to_owned(),
         note: "Whole process, helpers included; 100 % is one core.".to_owned(),

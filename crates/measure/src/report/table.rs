@@ -123,7 +123,11 @@ fn row(cell: &Cell, ratio: Option<&Ratio>, first_of_size: bool) -> String {
         interval(cell.ci_low / 1e6, cell.ci_high / 1e6),
         times,
         times_interval,
-        number(cell.load() * 100.0),
+        match cell.pause_us {
+            None => number(cell.load() * 100.0),
+            // Helpers work in the pauses too, which are not in the times.
+            Some(_) => String::new(),
+        },
         number(cell.user_seconds_per_gb),
         number(cell.system_seconds_per_gb),
         number(cell.ns_per_request_p50),
