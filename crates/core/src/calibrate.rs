@@ -8,7 +8,7 @@ use crate::dispatch::model::{COUNTS, Cost, SIZES};
 use crate::dispatch::{BASE, Mode, Models};
 use crate::request::Request;
 use crate::selftest::Random;
-use crate::{Algorithm, Clock, Direction, Error, Framework, Kind, Transform, Unavailable};
+use crate::{Algorithm, Clock, Direction, Error, Framework, Kind, Ticket, Transform, Unavailable};
 
 /// Most bytes in one measured batch; larger nodes follow the slope.
 const LARGEST: usize = 4 << 20;
@@ -242,45 +242,50 @@ impl Scratch {
         for _ in 0..REPETITIONS {
             let mut under_way = VecDeque::with_capacity(2 * DEPTH);
             let mut submitting = Duration::ZERO;
-            let mut latency = Duration::ZERO;
+            let mut latencies = Duration::ZERO;
             let (mut wall, mut cpu) = self.times();
+            let started = wall;
             // In requests: a driver may take a batch in parts.
             let (mut done, mut before) = (0, None);
             while done < (DEPTH + batches) * count {
-                // Helpers have been woken for the first batches, which do not count.
+                // The first batches find the driver idle, so that they tell its latency, and wake its
+                // helpers. What comes after them tells its pace.
                 if before.is_none() && done >= DEPTH * count {
                     before = Some(done);
-                    (submitting, latency) = Default::default();
+                    submitting = Duration::ZERO;
                     (wall, cpu) = self.times();
                 }
                 for mut batch in idle.drain(..) {
-                    let started = self.times();
+                    let cpu = self.clock.processor();
                     while !batch.is_empty() {
-                        under_way.push_back((session.submit(&mut batch)?, started.0));
+                        under_way.push_back(session.submit(&mut batch)?);
                     }
-                    submitting += self.clock.processor().saturating_sub(started.1);
+                    submitting += self.clock.processor().saturating_sub(cpu);
                 }
-                let Some((ticket, started)) = under_way.pop_front() else {
+                let Some(ticket) = under_way.pop_front() else {
                     break;
                 };
                 let batch = ticket.wait();
                 if !batch.is_empty() {
-                    latency += self.clock.now() - started;
+                    if before.is_none() {
+                        latencies += self.clock.now() - started;
+                    }
                     done += batch.requests().len();
                     idle.push(batch);
                 }
             }
             let (now, used) = self.times();
             let whole = used.saturating_sub(cpu);
+            let first = before.unwrap_or(done).max(1) as f32 / count as f32;
             let counted = (done - before.unwrap_or(0)).max(1) as f32 / count as f32;
             let each = |time: Duration| time.as_nanos() as f32 / counted;
             costs.push(Cost {
-                latency: each(latency),
+                latency: latencies.as_nanos() as f32 / first,
                 period: each(now - wall),
                 // A caller that goes on does not help, so only its submitting counts.
                 cpu: each(submitting.min(whole)).max(1.0),
             });
-            let landed = under_way.into_iter().map(|(ticket, _)| ticket.wait());
+            let landed = under_way.into_iter().map(Ticket::wait);
             idle.extend(landed.filter(|batch| !batch.is_empty()));
         }
         Ok(median(costs))

@@ -120,7 +120,10 @@ impl Inner {
         }
         sampled(shape, self.submit_depth.interval());
         match self.explore(shape, chosen, now) {
-            Some(other) if self.dispatch.is_device(other) => (other, Purpose::Trial),
+            // The base has no helpers, and a device's queue is known.
+            Some(other) if other == BASE || self.dispatch.is_device(other) => {
+                (other, Purpose::Trial)
+            }
             Some(other) => self.begin_series(other),
             None => (chosen, Purpose::Work),
         }
