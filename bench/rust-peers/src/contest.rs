@@ -62,6 +62,7 @@ impl Operation {
             batch: batch as u64,
             threads: 1,
             depth: None,
+            pause_us: None,
         }
     }
 

@@ -97,6 +97,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 batch: batch as u64,
                 threads: 1,
                 depth: None,
+                pause_us: None,
             };
             for size in SIZES {
                 let measurement = measure(&plan, &candidates(size), |_| ())?;

@@ -7,6 +7,7 @@ mod calls;
 #[allow(unsafe_code)]
 mod flight;
 mod refusal;
+mod series;
 mod serve;
 
 use std::sync::atomic::{AtomicU32, Ordering};

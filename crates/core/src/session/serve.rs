@@ -25,24 +25,7 @@ const WAKE_UP_PATIENCE: u64 = 2;
 /// Helpers are of no use to a batch that takes less than their wake-up time divided by this.
 const MAX_WAKE_UP_RATIO: f32 = 12.0;
 
-/// Batches of a trial of helpers by a caller that does not wait.
-const TRIAL_BATCHES: u32 = 4;
-/// The most batches before these that wake the helpers and fill their queue.
-const MAX_WARM_UP: u32 = 8;
-
-/// What is left of a trial of helpers.
-#[derive(Clone, Copy)]
-struct Series {
-    /// Address of the session.
-    session: usize,
-    driver: usize,
-    /// Batches.
-    left: u32,
-}
-
 thread_local! {
-    /// The trial that this thread makes by batches that it does not wait for.
-    static SERIES: Cell<Option<Series>> = const { Cell::new(None) };
     /// Work left until this thread times a batch.
     static UNTIL_SAMPLE: Cell<i64> = const { Cell::new(0) };
     /// Work between the last timed batch and the next.
@@ -129,34 +112,6 @@ impl Inner {
         }
     }
 
-    /// Begins a trial of helpers: a single batch would find them asleep, and nothing beside it.
-    fn begin_series(&self, driver: usize) -> (usize, Purpose) {
-        let warm_up = self.submit_depth.depth().min(MAX_WARM_UP);
-        SERIES.set(Some(Series {
-            session: std::ptr::from_ref(self).addr(),
-            driver,
-            left: warm_up + TRIAL_BATCHES - 1,
-        }));
-        (driver, Purpose::WarmUp)
-    }
-
-    /// The driver that this thread is trying, if the batch belongs to the trial.
-    fn next_of_series(&self, shape: &Shape) -> Option<(usize, Purpose)> {
-        let series = SERIES.get()?;
-        let here = series.session == std::ptr::from_ref(self).addr();
-        let goes_on = here && series.left > 0 && self.dispatch.is_eligible(series.driver);
-        if !goes_on || !self.takes(series.driver, shape) {
-            SERIES.set(None);
-            return None;
-        }
-        let left = series.left - 1;
-        SERIES.set(Some(Series { left, ..series }));
-        match left < TRIAL_BATCHES {
-            true => Some((series.driver, Purpose::Trial)),
-            false => Some((series.driver, Purpose::WarmUp)),
-        }
-    }
-
     /// Another driver than the chosen one, to learn, now and then.
     fn explore(&self, shape: &Shape, chosen: usize, now: u64) -> Option<usize> {
         let backlog = |driver: usize| self.queue(driver).backlog(now);
@@ -213,7 +168,7 @@ impl Inner {
     }
 
     /// Whether a driver has the key and takes requests that large.
-    fn takes(&self, driver: usize, shape: &Shape) -> bool {
+    pub(super) fn takes(&self, driver: usize, shape: &Shape) -> bool {
         self.transforms[driver].is_some()
             && shape.bytes <= self.max_len[driver].saturating_mul(shape.requests)
     }

@@ -66,6 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 batch: PIPES as u64,
                 threads: 1,
                 depth: None,
+                pause_us: None,
             };
             let mut recorder = Recorder::new(DEFAULT);
             recorder.add(&case, LEN as u64, &measurement);
