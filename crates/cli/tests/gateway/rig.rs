@@ -13,7 +13,7 @@ use std::net::UdpSocket;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -25,6 +25,8 @@ use serde_json::Value;
 
 /// How long something that must happen may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long what watches a network may need for what it has not read yet.
+const CATCH_UP: Duration = Duration::from_secs(10);
 
 /// The outer addresses of the gateways.
 pub(crate) const OUTER: [&str; 2] = ["192.0.2.1", "198.51.100.1"];
@@ -362,6 +364,8 @@ impl Rig {
         let noted = packets.clone();
         let ready = Arc::new(AtomicBool::new(false));
         let is_ready = ready.clone();
+        let read_all = Arc::new(AtomicU64::new(0));
+        let reads_all = read_all.clone();
         let thread = self.beside(Host::Router, move || {
             // Protocol numbers of AF_PACKET are in network order: all of them.
             let all = Protocol::from_raw(u32::from(3u16.to_be()).try_into().unwrap());
@@ -377,6 +381,8 @@ impl Rig {
                 if let Ok((len, _)) = rustix::net::recv(&socket, &mut bytes[..], RecvFlags::empty())
                 {
                     noted.lock().unwrap().push(bytes[..len].to_vec());
+                } else {
+                    reads_all.fetch_add(1, Ordering::Release);
                 }
             }
         });
@@ -385,6 +391,7 @@ impl Rig {
         }
         Watch {
             packets,
+            read_all,
             _running: Running {
                 stop,
                 thread: Some(thread),
@@ -432,11 +439,19 @@ impl Drop for Running {
 /// What the router has seen.
 pub(crate) struct Watch {
     packets: Arc<Mutex<Vec<Vec<u8>>>>,
+    /// How often there was nothing to read.
+    read_all: Arc<AtomicU64>,
     _running: Running,
 }
 
 impl Watch {
+    /// What passed so far. On a busy machine the thread that reads is behind: it is waited for.
     pub(crate) fn packets(&self) -> Vec<Vec<u8>> {
+        let (begin, before) = (Instant::now(), self.read_all.load(Ordering::Acquire));
+        // The read that ends next may have begun before the last packet came.
+        while self.read_all.load(Ordering::Acquire) < before + 2 && begin.elapsed() < CATCH_UP {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         self.packets.lock().unwrap().clone()
     }
 

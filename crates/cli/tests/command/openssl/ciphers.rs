@@ -45,7 +45,7 @@ fn what_is_measured_is_kept_offered_and_told() {
     let list = |json: &Value| -> BTreeSet<String> {
         let names = json.as_array().unwrap().iter();
         names
-            .map(|name| name.as_str().unwrap().to_owned())
+            .map(|name| name.as_str().unwrap().to_uppercase())
             .collect()
     };
     let ciphers = list(&first["ciphers"]);
