@@ -15,8 +15,16 @@
 /* Of requests that software serves, one of this number is timed. */
 #define CL_TIMED	16
 
-/* While the kernel's self-tests run, everything goes to the device that it can take. */
-static bool cl_testing;
+/*
+ * Whether the kernel has yet to test an algorithm: until then everything goes to the
+ * device that it can take, since the tests are short and would test software. It is the
+ * kernel's own mark: newer kernels test when the registration has returned, so the time
+ * of registration says nothing.
+ */
+static bool cl_is_untested(const struct cl_req *req)
+{
+	return !(req->base->tfm->__crt_alg->cra_flags & CRYPTO_ALG_TESTED);
+}
 
 static bool cl_takes(const struct cl_device *dev, const struct cl_ctx *ctx)
 {
@@ -84,7 +92,7 @@ int cl_crypt(struct cl_req *req)
 	ctx->decisions++;
 	if (!cl_enabled)
 		return cl_software(req, CL_STAT_SOFTWARE_OFF);
-	if (!cl_testing && cl_choose(ctx, req->encrypt, req->len) == CL_WAY_SOFTWARE)
+	if (!cl_is_untested(req) && cl_choose(ctx, req->encrypt, req->len) == CL_WAY_SOFTWARE)
 		return cl_software(req, CL_STAT_SOFTWARE_SMALL);
 
 	rcu_read_lock();
@@ -185,6 +193,8 @@ void cl_finish(struct cl_slot *slot)
 	cl_count(!done ? CL_STAT_BAD_TAGS :
 		 req->encrypt ? CL_STAT_ENCRYPTED : CL_STAT_DECRYPTED);
 	cl_add(CL_STAT_BYTES, req->len);
+	if (cl_is_untested(req))
+		cl_count(CL_STAT_SELFTEST);
 	cl_learn_engine(req);
 	atomic_dec(&ctx->flying);
 	local_bh_disable();
@@ -274,27 +284,20 @@ static struct cl_alg cl_algs[] = {
 /* Registers what the device offers and is not registered yet; then measures. */
 int cl_register_algs(struct cl_device *dev)
 {
-	s64 before = atomic64_read(&cl_stats[CL_STAT_ENCRYPTED]) +
-		     atomic64_read(&cl_stats[CL_STAT_DECRYPTED]);
 	int ret = 0;
 	int i;
 
-	cl_testing = true;
 	for (i = 0; i < ARRAY_SIZE(cl_algs) && !ret; i++) {
 		struct cl_alg *alg = &cl_algs[i];
 
 		if (alg->registered || !(dev->features & BIT_ULL(alg->number)))
 			continue;
 		alg->skcipher.base.cra_priority = cl_priority;
-		/* The kernel tests it before this returns. */
 		ret = crypto_register_skcipher(&alg->skcipher);
 		alg->registered = !ret;
 	}
 	if (!ret)
 		ret = cl_register_aeads(dev);
-	cl_testing = false;
-	cl_add(CL_STAT_SELFTEST, atomic64_read(&cl_stats[CL_STAT_ENCRYPTED]) +
-				 atomic64_read(&cl_stats[CL_STAT_DECRYPTED]) - before);
 	if (!ret)
 		cl_calibrate(dev->key_bits, dev->features);
 	return ret;
