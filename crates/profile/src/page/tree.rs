@@ -172,6 +172,11 @@ impl Tree {
         Self { nodes }
     }
 
+    /// Whether there is no time in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.nodes[0].time <= 0.0
+    }
+
     /// The function that `other` calls in the same way.
     pub(super) fn like(&self, parent: usize, name: &str, module: &str) -> Option<usize> {
         let children = &self.nodes[parent].children;
