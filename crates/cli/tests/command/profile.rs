@@ -221,8 +221,55 @@ fn speed_without_profile_records_nothing() {
     assert!(printed.get("profile").is_none(), "{printed}");
 }
 
+/// A short packet of Kuznyechik in MGM alone leaves most lanes empty, sixteen fill them: four times as
+/// fast with the newest instructions, nine times with none.
 #[test]
 fn esp_perf_says_why_single_packets_are_slower() {
+    let place = Place::new();
+    let line = "esp-perf --transform kuznyechik-mgm --direction seal --size 64 --threads 1 \
+                --multipacket 16 --seconds 0.5 --profile --json --html page.html";
+    // Others on the machine may hide the reason once, but not every time.
+    let mut printed = Value::Null;
+    for _ in 0..5 {
+        let Some(told) = profiled("esp-perf", &mut place.cipherlane(line)) else {
+            return;
+        };
+        printed = told;
+        if !printed["profile"]["reasons"].as_array().unwrap().is_empty() {
+            break;
+        }
+    }
+    assert_eq!(printed["cells"].as_array().unwrap().len(), 2);
+    let [reason] = &printed["profile"]["reasons"].as_array().unwrap()[..] else {
+        panic!("{printed}");
+    };
+    assert_eq!(
+        (&reason["case"], &reason["place"], &reason["each"]),
+        (
+            &"kuznyechik-mgm, seal".into(),
+            &"64 B".into(),
+            &"packet".into()
+        )
+    );
+    assert_eq!(reason["slower"], "1 threads, 1 packets per call");
+    assert_eq!(reason["faster"], "1 threads, 16 packets per call");
+    assert!(reason["times"].as_f64().unwrap() > 1.03, "{reason}");
+    let sentence = reason["sentence"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("Why 1 packet per call is "),
+        "{sentence}"
+    );
+    let title = first_grown(reason)["title"].as_str().unwrap();
+    assert!(
+        sentence.contains(&format!(": '{title}' takes ")),
+        "{sentence}"
+    );
+    is_told_on_the_page(&place, reason);
+}
+
+/// Each of two threads on one SA is compared with one alone.
+#[test]
+fn esp_perf_compares_several_threads_with_one() {
     let place = Place::new();
     let line = "esp-perf --transform cbc-sha256 --direction seal --size 64 --threads 2 \
                 --multipacket 64 --seconds 0.5 --profile --json";
@@ -231,14 +278,6 @@ fn esp_perf_says_why_single_packets_are_slower() {
     };
     assert_eq!(printed["cells"].as_array().unwrap().len(), 4);
     for reason in printed["profile"]["reasons"].as_array().unwrap() {
-        assert_eq!(
-            (&reason["case"], &reason["each"]),
-            (&"cbc-sha256, seal".into(), &"packet".into())
-        );
-        assert!(
-            reason["sentence"].as_str().unwrap().starts_with("Why "),
-            "{reason}"
-        );
         assert_ne!(reason["slower"], reason["faster"]);
     }
 }
