@@ -138,7 +138,7 @@ fn layout(tree: &Tree, before: Option<&Tree>, extent: Extent) -> Vec<Drawn> {
             let like = before.zip(old);
             drawn.push(Drawn {
                 node: child,
-                before: like.and_then(|(tree, old)| tree.like(old, &of.name, &of.module)),
+                before: like.and_then(|(tree, old)| tree.like(old, of)),
                 x,
                 width,
                 row: row + 1,
