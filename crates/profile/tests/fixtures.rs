@@ -38,6 +38,8 @@ fn little_is_unknown_and_the_main_phase_is_right() {
         ("vpn-software", "network"),
         ("vpn-engine", "device"),
         ("locks", "device"),
+        // dd to dm-crypt, recorded with the threads of the kernel (guests/profile).
+        ("dm-crypt", "cipher"),
     ] {
         let recording = kept(name);
         let phases = Phases::new(&recording, &rules);
@@ -108,4 +110,34 @@ fn who_waits_for_the_thread_that_waits_for_the_device_waits_for_the_device() {
     assert!(unknown[1] > unknown[0], "{unknown:?}");
     // What is left is the thread that waits for the others to hand in their pieces.
     assert!(passed_on[0] > 4.0 * passed_on[1], "{passed_on:?}");
+}
+
+/// dd writes to a disk over dm-crypt: it waits for the device while threads of the kernel encipher for
+/// it, so that only a recording of the whole machine has the cipher.
+#[test]
+fn threads_of_the_kernel_encipher_for_who_writes_to_dm_crypt() {
+    let rules = Rules::built_in();
+    let recording = kept("dm-crypt");
+    let assigned = rules.of(&recording);
+    let time = |kind: Kind, phase: &str, thread: &str| -> u64 {
+        let samples = recording.samples.iter().filter(|sample| {
+            let name = &recording.threads[sample.thread as usize].name;
+            sample.kind == kind
+                && rules.phases()[assigned.of(sample)].name == phase
+                && name.starts_with(thread)
+        });
+        samples.map(|sample| sample.ns).sum()
+    };
+    let (cipher, of_kernel) = (
+        time(Kind::Cpu, "cipher", ""),
+        time(Kind::Cpu, "cipher", "kworker"),
+    );
+    assert!(of_kernel > cipher / 10 * 9, "{of_kernel} of {cipher}");
+    let waits = |phase: &str| time(Kind::Wait, phase, "dd");
+    assert!(waits("device") > cipher, "{} ns", waits("device"));
+    // It has ended long before the recording.
+    assert_eq!((waits("peer"), waits("other")), (0, 0));
+    let phases = Phases::new(&recording, &rules);
+    let other = phases.totals[rules.other()].wait;
+    assert!(other <= 0.1 * phases.waits(&rules), "{other} ns");
 }

@@ -75,7 +75,8 @@ pub(crate) struct EspPerfArgs {
     /// Write the cells as CSV
     #[arg(long, value_name = "FILE")]
     pub(super) csv: Option<PathBuf>,
-    /// Write a page with charts, which needs no network
+    /// Write a page with charts, which needs no network; with --profile it tells why, too, with
+    /// flame graphs
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
     /// Write the charts as SVG files into this directory

@@ -4,6 +4,7 @@ use cipherlane_measure::report::{self, Chart, Guide, Labels, Line, Point, escape
 
 use super::cells::{Cell, Results};
 use super::transforms;
+use crate::profile::reasons::Reasons;
 use crate::units::digits;
 
 /// Packets per call at which threads are compared, or the most measured below that.
@@ -147,7 +148,9 @@ fn trimmed(value: f64) -> String {
 
 /// The page with all charts and figures.
 pub(super) fn page(results: &Results) -> String {
-    let mut main = String::new();
+    let why = results.profile.as_ref().map(Reasons::html);
+    let why = why.unwrap_or_default();
+    let mut main = why.short;
     for group in results.groups() {
         let charts = [rates(group), threads(group), multipackets(group)];
         let charts: String = charts.iter().map(Chart::figure).collect();
@@ -158,6 +161,7 @@ pub(super) fn page(results: &Results) -> String {
             figures(group)
         );
     }
+    main += &why.long;
     main += &format!(
         "<section class=\"method\"><h2>How this was measured</h2><p>{METHOD}</p></section>\n"
     );

@@ -128,7 +128,7 @@ impl<'a> Plan<'a> {
             );
         }
         lead += "</section>\n";
-        report::html_with(&self.record, "Would an accelerator help?", &lead)
+        report::html_with(&self.record, "Would an accelerator help?", &lead, "")
     }
 }
 

@@ -6,13 +6,14 @@
 //! | `recording` | records, until the command ends or the user interrupts |
 //! | `summary` | one recording as text and JSON |
 //! | `compare` | two recordings as text and JSON |
-//! | `reasons` | `--profile` of the commands that measure |
+//! | `reasons`, `told` | `--profile` of the commands that measure; what it finds as text, JSON, HTML |
 
 mod arguments;
 mod compare;
 pub(crate) mod reasons;
 mod recording;
 mod summary;
+mod told;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,16 +1,17 @@
 //! `--profile` of the commands that measure: what takes turns is recorded meanwhile, and of each
 //! pair of results that differ it is told why.
 
+use std::collections::BTreeMap;
+
 use cipherlane_measure::watcher::Watcher;
-use cipherlane_profile::diff::{Diff, Row};
+use cipherlane_profile::diff::Diff;
 use cipherlane_profile::record::turns::{Turns, Whose};
 use cipherlane_profile::recording::{Kind, Recording, Unit, Work};
 use cipherlane_profile::rules::Rules;
-use serde::Serialize;
 
-use super::summary::clean;
+use super::told::Reason;
+pub(crate) use super::told::Reasons;
 use crate::failure::Failure;
-use crate::output::{self, styled, wrap};
 
 /// A result that is slower by this many times or more, beyond its noise, is given a reason.
 const LEAST_TIMES: f64 = 1.03;
@@ -57,38 +58,6 @@ pub(crate) struct Pair {
 pub(crate) struct Watched<'p> {
     turns: &'p Turns,
     first: u32,
-}
-
-/// Why results are slower than others.
-#[derive(Debug, Serialize)]
-pub(crate) struct Reasons {
-    /// The kernel's event that processor time was sampled by.
-    event: String,
-    /// Samples that were lost.
-    lost: u64,
-    /// What could not be recorded, and what would give it.
-    missing: Vec<String>,
-    reasons: Vec<Reason>,
-}
-
-/// Why one result is slower than another one.
-#[derive(Debug, Serialize)]
-struct Reason {
-    case: String,
-    place: String,
-    slower: String,
-    faster: String,
-    /// How many times as slow.
-    times: f64,
-    /// What times are divided by.
-    each: &'static str,
-    sentence: String,
-    /// The phase that the advice is for.
-    #[serde(skip)]
-    title: String,
-    advice: String,
-    /// As in `profile diff`: `a` is the faster one, `b` the slower one.
-    phases: Vec<Row>,
 }
 
 impl Profiler {
@@ -149,6 +118,7 @@ impl Profiler {
             lost: any.map_or(0, |recording| recording.lost),
             missing: any.map_or_else(Vec::new, |recording| recording.missing.clone()),
             reasons: Vec::new(),
+            recorded: BTreeMap::new(),
         };
         for (number, recording) in &mut recorded {
             recording.work = Some(self.work[*number as usize])
@@ -171,6 +141,7 @@ impl Profiler {
                 reasons.reasons.extend(pair.reason(faster, slower, &rules));
             }
         }
+        reasons.recorded = recorded;
         Ok(reasons)
     }
 }
@@ -203,6 +174,7 @@ impl Pair {
             place: self.place,
             slower: self.slower.0,
             faster: self.faster.0,
+            numbers: [self.faster.1, self.slower.1],
             times: self.times.1,
             each: self.each,
             sentence,
@@ -232,43 +204,6 @@ fn fed(recording: &Recording) -> Recording {
     let mut fed = recording.clone();
     fed.samples.retain(|sample| sample.kind != Kind::Ready);
     fed
-}
-
-impl Reasons {
-    /// The sentences by case, and each advice once.
-    pub(crate) fn text(&self) -> String {
-        let mut text = format!("\n{}\n", styled(output::STRONG, "Why"));
-        if self.reasons.is_empty() {
-            text += &wrap(
-                "",
-                "No result is slower than another one for a reason beyond the noise; measure for \
-                 longer (--seconds), or while the machine is quiet.",
-            );
-        }
-        for of_case in self.reasons.chunk_by(|a, b| a.case == b.case) {
-            text += &wrap("", &of_case[0].case);
-            for reason in of_case {
-                text += &wrap("  ", &clean(&reason.sentence));
-            }
-        }
-        let mut told: Vec<&str> = Vec::new();
-        for reason in &self.reasons {
-            if !told.contains(&reason.title.as_str()) {
-                told.push(&reason.title);
-                text += &wrap("", &format!("{}: {}", reason.title, reason.advice));
-            }
-        }
-        if self.lost > 0 {
-            text += &wrap(
-                "",
-                &format!("{} samples were lost: the rings were full.", self.lost),
-            );
-        }
-        for missing in &self.missing {
-            text += &wrap("", &clean(&format!("Missing: {missing}.")));
-        }
-        text
-    }
 }
 
 #[cfg(test)]
@@ -324,11 +259,26 @@ mod tests {
             lost: 0,
             missing: Vec::new(),
             reasons: vec![reason, again.unwrap()],
+            recorded: BTreeMap::from([(0, kept("openssl-speed")), (1, kept("wireguard-go"))]),
         };
         let text = reasons.text();
         assert_eq!(text.matches("gcm(aes), encrypt").count(), 1, "{text}");
         let advice = format!("{}: ", reasons.reasons[0].title);
         assert_eq!(text.matches(&advice).count(), 1, "{text}");
+        let page = reasons.html();
+        assert_eq!(
+            page.short.matches("href=\"#why").count(),
+            2,
+            "{}",
+            page.short
+        );
+        assert_eq!(
+            page.long
+                .matches("<h3>Processor time of b against a<")
+                .count(),
+            2
+        );
+        assert_eq!(page.long.matches(&advice).count(), 2);
     }
 
     #[test]

@@ -92,7 +92,8 @@ pub(crate) struct SpeedArgs {
     /// Write the tables as Markdown; '-' is standard output, without the table then
     #[arg(long, value_name = "FILE")]
     pub(super) markdown: Option<PathBuf>,
-    /// Write a page with charts, which needs no network
+    /// Write a page with charts, which needs no network; with --profile it tells why, too, with
+    /// flame graphs
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
 }

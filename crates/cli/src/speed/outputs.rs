@@ -83,7 +83,11 @@ impl Outputs {
                     bytes = output::to_json("speed", &results).into_bytes();
                 }
                 Format::Csv => record.write_csv(&mut bytes).map_err(failed)?,
-                Format::Html => bytes = report::html(record, &asked.title).into_bytes(),
+                Format::Html => {
+                    let why = profile.map(Reasons::html).unwrap_or_default();
+                    let page = report::html_with(record, &asked.title, &why.short, &why.long);
+                    bytes = page.into_bytes();
+                }
                 Format::Markdown => {
                     bytes = markdown::text(record, &asked.title, asked.unit).into_bytes();
                 }

@@ -25,17 +25,19 @@ const SCRIPT: &str = include_str!("page.js");
 
 /// The page for `record`. `title` stands at its head.
 pub fn html(record: &Record, title: &str) -> String {
-    html_with(record, title, "")
+    html_with(record, title, "", "")
 }
 
-/// The same page, with `lead` above all else: HTML in `section` elements of its own.
-pub fn html_with(record: &Record, title: &str, lead: &str) -> String {
+/// The same page, with `lead` above all else and `more` below the charts: both are HTML in `section`
+/// elements of its own.
+pub fn html_with(record: &Record, title: &str, lead: &str, more: &str) -> String {
     let cases = cases(record);
     let drivers = drivers(record);
     let mut main = lead.to_owned() + &table::overview(record, &cases) + &summary(record, &cases);
     for (number, case) in cases.iter().enumerate() {
         main += &chart_section::html(record, case, number, &drivers);
     }
+    main += more;
     main += &format!(
         "<section class=\"method\"><h2>How this was measured</h2>\n<p>{METHOD}</p>\n<p>{}</p>\
          </section>\n",

@@ -4,7 +4,7 @@ use cipherlane_measure::report::escape;
 use cipherlane_measure::units;
 
 use super::colour;
-use crate::diff::Diff;
+use crate::diff::Row;
 use crate::phases::Phases;
 use crate::recording::{Recording, Unit};
 use crate::rules::Rules;
@@ -33,15 +33,16 @@ pub(super) fn html(recording: &Recording, phases: &Phases, rules: &Rules) -> Str
     table + "</tbody></table></div>\n"
 }
 
-/// Bars of two recordings, the largest difference first.
-pub(super) fn pair(diff: &Diff) -> String {
-    let longest = diff
-        .phases
+/// Bars of two recordings that are called `names`, the largest difference first. `times` tells what
+/// times are divided by.
+pub(super) fn pair(phases: &[Row], names: [&str; 2], times: &str) -> String {
+    let longest = phases
         .iter()
         .map(|row| row.a.max(row.b))
         .fold(0.0, f64::max);
-    let mut table = head(&["Phase", "A", "B", "Difference", "95 % interval"]);
-    for row in &diff.phases {
+    let [a, b] = names;
+    let mut table = head(&["Phase", a, b, "Difference", "95 % interval"]);
+    for row in phases {
         let class = match (row.clear, row.difference > 0.0) {
             (false, _) => "open",
             (true, true) => "lost",
@@ -61,14 +62,14 @@ pub(super) fn pair(diff: &Diff) -> String {
     table
         + &format!(
             "</tbody></table></div>\n<p class=\"note\">Times are {}.</p>\n",
-            each(diff.unit)
+            escape(times)
         )
 }
 
 fn head(heads: &[&str]) -> String {
     let heads: String = heads
         .iter()
-        .map(|head| format!("<th>{head}</th>"))
+        .map(|head| format!("<th>{}</th>", escape(head)))
         .collect();
     format!("<div class=\"scroll\"><table class=\"bars\"><thead><tr>{heads}</tr></thead><tbody>\n")
 }

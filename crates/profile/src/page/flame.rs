@@ -6,15 +6,34 @@ use super::colour;
 use super::tree::Tree;
 use crate::rules::Rules;
 
-/// Boxes at most, and rows at most.
-const MOST: usize = 900;
+/// Rows at most.
 const DEEPEST: usize = 60;
-/// Of 1000, a box that is still drawn.
-const NARROWEST: f64 = 1.0;
 /// Height of a row, and of its text's line, in pixels.
 const ROW: usize = 18;
 /// Width of a letter, of 1000, where the page is about that wide.
 const LETTER: f64 = 6.4;
+
+/// How much of a tree is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Boxes at most.
+    boxes: usize,
+    /// Of 1000, a box that is still drawn.
+    narrowest: f64,
+}
+
+impl Extent {
+    /// For a page of few graphs.
+    pub(super) const LARGE: Self = Self {
+        boxes: 900,
+        narrowest: 1.0,
+    };
+    /// For a page of many graphs.
+    pub(super) const SMALL: Self = Self {
+        boxes: 250,
+        narrowest: 4.0,
+    };
+}
 
 /// A box that is drawn.
 struct Drawn {
@@ -27,12 +46,12 @@ struct Drawn {
 }
 
 /// The graph of `tree`, coloured by phase, or by the difference from `before`.
-pub(super) fn svg(tree: &Tree, before: Option<&Tree>, rules: &Rules) -> String {
+pub(super) fn svg(tree: &Tree, before: Option<&Tree>, extent: Extent, rules: &Rules) -> String {
     let whole = tree.nodes[0].time;
-    if whole <= 0.0 {
+    if tree.is_empty() {
         return "<p>There is none.</p>\n".to_owned();
     }
-    let drawn = layout(tree, before);
+    let drawn = layout(tree, before, extent);
     let rows = drawn.iter().map(|drawn| drawn.row).max().unwrap_or(0) + 1;
     let mut svg = format!("<div class=\"flame\" style=\"height:{}px\">\n", rows * ROW);
     for Drawn {
@@ -88,7 +107,7 @@ pub(super) fn svg(tree: &Tree, before: Option<&Tree>, rules: &Rules) -> String {
 }
 
 /// Boxes from the widest on, row by row, until there are enough.
-fn layout(tree: &Tree, before: Option<&Tree>) -> Vec<Drawn> {
+fn layout(tree: &Tree, before: Option<&Tree>, extent: Extent) -> Vec<Drawn> {
     let scale = 1000.0 / tree.nodes[0].time;
     let mut drawn = vec![Drawn {
         node: 0,
@@ -98,7 +117,7 @@ fn layout(tree: &Tree, before: Option<&Tree>) -> Vec<Drawn> {
         row: 0,
     }];
     let mut next = 0;
-    while next < drawn.len() && drawn.len() < MOST {
+    while next < drawn.len() && drawn.len() < extent.boxes {
         let Drawn {
             node,
             before: old,
@@ -113,13 +132,13 @@ fn layout(tree: &Tree, before: Option<&Tree>) -> Vec<Drawn> {
         for &child in &tree.nodes[node].children {
             let of = &tree.nodes[child];
             let width = of.time * scale;
-            if width < NARROWEST || drawn.len() >= MOST {
+            if width < extent.narrowest || drawn.len() >= extent.boxes {
                 break;
             }
             let like = before.zip(old);
             drawn.push(Drawn {
                 node: child,
-                before: like.and_then(|(tree, old)| tree.like(old, &of.name, &of.module)),
+                before: like.and_then(|(tree, old)| tree.like(old, of)),
                 x,
                 width,
                 row: row + 1,

@@ -4,21 +4,27 @@
 //! |---|---|
 //! | `tree`, `flame` | stacks as one tree; the tree as a flame graph |
 //! | `bars`, `timeline` | phases side by side; phases over time |
+//! | `compared` | two recordings as a page |
+//! | `pairs` | many pairs of recordings as parts of a page of figures |
 //! | `figure` | two recordings as a picture for a document |
 //!
 //! Everything is in the page: it works offline, and without scripts all but zooming does.
 
 mod bars;
+mod compared;
 mod figure;
 mod flame;
+mod pairs;
 mod timeline;
 mod tree;
 
 use cipherlane_measure::report::{self, escape};
 
+pub use self::compared::diff;
 pub use self::figure::{Times, figure};
+use self::flame::Extent;
+pub use self::pairs::{Pair, Pairs, pairs};
 use self::tree::Tree;
-use crate::diff::Diff;
 use crate::phases::Phases;
 use crate::recording::{Kind, Recording};
 use crate::rules::Rules;
@@ -48,7 +54,7 @@ pub fn html(recording: &Recording, rules: &Rules) -> String {
     let unit = recording.amount(recording.unit()).unwrap_or(1.0);
     let graph = |kind, title: &str, note: &str| {
         let tree = Tree::new(recording, rules, kind, unit);
-        section(title, note, &flame::svg(&tree, None, rules))
+        section(title, note, &flame::svg(&tree, None, Extent::LARGE, rules))
     };
     main += &graph(Kind::Cpu, "Processor time", FLAME);
     main += &graph(
@@ -59,59 +65,6 @@ pub fn html(recording: &Recording, rules: &Rules) -> String {
     main += &wakers(recording, rules, unit);
     main += &format!("<script>{SCRIPT}</script>\n");
     report::page(&title(&recording.what), &recording.machine, &main)
-}
-
-/// The page of two recordings.
-pub fn diff(a: &Recording, b: &Recording, diff: &Diff, rules: &Rules) -> String {
-    let notes: Vec<String> = diff.warnings.clone();
-    let mut main = format!(
-        "<style>{STYLE}</style>\n{}",
-        summary(&[("A", a), ("B", b)], &notes)
-    );
-    let advice: String = diff
-        .advice
-        .iter()
-        .map(|advice| format!("<li>{}</li>", escape(advice)))
-        .collect();
-    main += &section(
-        "What differs",
-        "",
-        &format!(
-            "<p><b>{}</b></p>\n<ul>{advice}</ul>\n{}",
-            escape(&diff.verdict),
-            bars::pair(diff)
-        ),
-    );
-    let unit = |of: &Recording| of.amount(diff.unit).unwrap_or(1.0);
-    let tree = |of: &Recording, kind| Tree::new(of, rules, kind, unit(of));
-    let cpu = (tree(a, Kind::Cpu), tree(b, Kind::Cpu));
-    let wait = (tree(a, Kind::Wait), tree(b, Kind::Wait));
-    main += &section(
-        "Processor time of A",
-        FLAME,
-        &flame::svg(&cpu.0, None, rules),
-    );
-    const CHANGE: &str = "Boxes are those of B. What takes more time than in A, for the same \
-        work, is orange; what takes less is blue; the stronger, the more.";
-    main += &section(
-        "Processor time of B against A",
-        CHANGE,
-        &flame::svg(&cpu.1, Some(&cpu.0), rules),
-    );
-    main += &section(
-        "Waits of B against A",
-        CHANGE,
-        &flame::svg(&wait.1, Some(&wait.0), rules),
-    );
-    for (name, of) in [("A", a), ("B", b)] {
-        main += &section(
-            &format!("{name} over time"),
-            "Processors in use, by phase.",
-            &timeline::svg(of, rules),
-        );
-    }
-    main += &format!("<script>{SCRIPT}</script>\n");
-    report::page("What makes B differ from A", &b.machine, &main)
 }
 
 /// Who ends the waits, where that is known.
@@ -125,7 +78,11 @@ fn wakers(recording: &Recording, rules: &Rules, unit: f64) -> String {
         wakers::known(recording) * 100.0
     );
     let tree = Tree::of_wakes(recording, rules, unit);
-    section("Who ends the waits", &note, &flame::svg(&tree, None, rules))
+    section(
+        "Who ends the waits",
+        &note,
+        &flame::svg(&tree, None, Extent::LARGE, rules),
+    )
 }
 
 fn title(what: &str) -> String {
@@ -198,6 +155,7 @@ fn colour(phase: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diff::Diff;
     use crate::recording::tests::recording;
 
     #[test]

@@ -79,7 +79,11 @@ impl Collector {
         }
         let of_thread = matches!(
             what,
-            What::Ran { .. } | What::Stack { .. } | What::Out { .. } | What::In
+            What::Ran { .. }
+                | What::Stack { .. }
+                | What::Called { .. }
+                | What::Out { .. }
+                | What::In
         );
         if of_thread && self.left_out == Some(pid) {
             return;

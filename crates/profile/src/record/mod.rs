@@ -204,7 +204,11 @@ impl Session {
                 };
                 Events::open(scope, false, options.rate)
             }
-            Target::Machine => Events::open(Scope::Machine, false, options.rate),
+            Target::Machine => {
+                // What it costs is told apart (`recorder_ns`).
+                collector.left_out = Some(std::process::id());
+                Events::open(Scope::Machine, false, options.rate)
+            }
         };
         Ok(Self {
             collector,

@@ -90,31 +90,38 @@ pub struct Assigned {
 impl Assigned {
     /// The index of the phase of a sample.
     pub fn of(&self, sample: &Sample) -> usize {
-        let thread = sample.thread as usize;
-        let of_thread = match sample.kind {
-            Kind::Cpu => self.cpu_threads[thread],
-            Kind::Wait => self.wait_threads[thread],
-            Kind::Ready => None,
-        };
-        if let Some(phase) = of_thread {
-            return phase;
-        }
-        let phase = self.phase(sample.kind, sample.stack);
-        if sample.kind != Kind::Wait {
-            return phase;
-        }
-        let is_lock = Some(phase) == self.lock;
-        if sample.count == 1
+        let by_rules = Some(self.phase(sample.kind, sample.stack));
+        let is_long = sample.kind == Kind::Wait
+            && sample.count == 1
             && sample.ns > self.wall_ns / 2
-            && (is_lock || Some(phase) == self.peer)
-        {
-            return self.idle;
+            && (by_rules == self.lock || by_rules == self.peer);
+        match is_long && self.whole(sample.kind, sample.thread).is_none() {
+            true => self.idle,
+            false => self.of_thread(sample.kind, sample.thread, sample.stack),
         }
-        let passed_on = match is_lock {
-            true => self.passed_on.get(&(sample.thread, sample.stack)),
+    }
+
+    /// The index of the phase of what a thread does in a stack, where it does not do it for most of
+    /// the recording.
+    pub fn of_thread(&self, kind: Kind, thread: u32, stack: u32) -> usize {
+        if let Some(phase) = self.whole(kind, thread) {
+            return phase;
+        }
+        let phase = self.phase(kind, stack);
+        let passed_on = match kind == Kind::Wait && Some(phase) == self.lock {
+            true => self.passed_on.get(&(thread, stack)),
             false => None,
         };
         passed_on.copied().unwrap_or(phase)
+    }
+
+    /// The index of the phase of all that a thread does, where its name decides.
+    fn whole(&self, kind: Kind, thread: u32) -> Option<usize> {
+        match kind {
+            Kind::Cpu => self.cpu_threads[thread as usize],
+            Kind::Wait => self.wait_threads[thread as usize],
+            Kind::Ready => None,
+        }
     }
 
     /// The index of the phase of a stack, whichever thread it is of.

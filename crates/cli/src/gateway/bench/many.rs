@@ -64,6 +64,7 @@ pub(crate) fn run(args: &BenchArgs, counts: &[u32], stop: &Stop) -> Result<(), F
         &report,
         &report.text(),
         args.json.as_deref(),
+        false,
     )
 }
 

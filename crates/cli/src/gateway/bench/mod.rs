@@ -5,7 +5,7 @@
 //! | `rig` | two network namespaces joined by a veth pair, and the programs started in them |
 //! | `peers` | how each VPN is set up between them |
 //! | `measure` | one test: iperf3 or ping, and the processor time of all processes concerned |
-//! | `report` | medians, the table, JSON and the sentence |
+//! | `report` | medians, the table, JSON, the page and the sentence |
 //! | `reasoning` | `--profile`: why the gateway or another VPN is slower |
 //! | `limit` | a small router: a part of a processor, and an old one |
 //! | `many` | `--tunnels`: start, memory and speed with many tunnels |
@@ -30,6 +30,7 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
+use crate::speed::outputs::is_stdout;
 use measure::{Flow, Sample, Test};
 use peers::Peer;
 use reasoning::Reasoning;
@@ -79,6 +80,10 @@ pub(crate) struct BenchArgs {
     /// Write JSON to this file, or to standard output, and the table then to standard error
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
+    /// Write a page with the figures, which needs no network; with --profile it tells why, too, with
+    /// flame graphs
+    #[arg(long, value_name = "FILE", conflicts_with = "tunnels")]
+    html: Option<PathBuf>,
 }
 
 /// Ends the measurement when the user does, so that everything is cleaned up.
@@ -123,6 +128,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         many::run(args, &args.tunnels, &Stop::new()?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    check_outputs(args)?;
     let tests = Test::chosen(&args.tests)?;
     let (present, absent) = peers::chosen(args)?;
     let stop = Stop::new()?;
@@ -153,11 +159,25 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     }
     let reasons = reasoning.finish(&samples)?;
     let report = report::Report::new(&samples, args, reasons);
-    report.show(args.json.as_deref(), &absent, &failed)?;
+    report.show(args, &absent, &failed)?;
     let ours_failed = failed
         .iter()
         .any(|(peer, _)| matches!(peer, Peer::Cipherlane(_)));
     Ok(ExitCode::from(u8::from(ours_failed)))
+}
+
+/// Finds out what cannot be written, before minutes are spent.
+fn check_outputs(args: &BenchArgs) -> Result<(), Failure> {
+    let paths: Vec<&PathBuf> = args.json.iter().chain(&args.html).collect();
+    if paths.len() == 2 && paths.iter().all(|path| is_stdout(path)) {
+        return Err(Failure::Usage(
+            "only one of --json and --html can be '-'; name a file for the other".to_owned(),
+        ));
+    }
+    for path in paths.into_iter().filter(|path| !is_stdout(path)) {
+        cipherlane_files::check(path).map_err(|error| Failure::path("write", path, &error))?;
+    }
+    Ok(())
 }
 
 /// One VPN is set up, measured by all tests, and taken down again.

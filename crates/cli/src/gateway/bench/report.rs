@@ -1,7 +1,8 @@
-//! Medians, the table, JSON and the sentence.
+//! Medians, the table, JSON, the page and the sentence.
 
 use std::path::Path;
 
+use cipherlane_measure::report::{self, escape};
 use serde::Serialize;
 
 use super::BenchArgs;
@@ -10,9 +11,23 @@ use super::peers::Peer;
 use crate::failure::Failure;
 use crate::output;
 use crate::profile::reasons::Reasons;
+use crate::speed::outputs::{is_stdout, write_whole};
 
 /// Rounds that differ by more than this part of their median make a cell noisy.
 const NOISY: f64 = 0.25;
+
+/// Heads of the columns.
+const COLUMNS: [&str; 9] = [
+    "peer",
+    "transform",
+    "test",
+    "Gbit/s",
+    "packets/s",
+    "CPU s/GB",
+    "p50 us",
+    "p99 us",
+    "",
+];
 
 /// What was measured.
 #[derive(Serialize)]
@@ -79,59 +94,69 @@ impl Report {
         }
     }
 
-    /// Shows it.
+    /// Shows it, and writes what is asked for.
     pub(crate) fn show(
         &self,
-        json: Option<&Path>,
+        args: &BenchArgs,
         absent: &[String],
         failed: &[(Peer, String)],
     ) -> Result<(), Failure> {
-        let mut text = format!("{}\n\n{}\n", self.machine, self.table());
+        let mut left_out = Vec::new();
         if !absent.is_empty() {
-            text += &format!("Absent: {}.\n", absent.join(", "));
+            left_out.push(format!("Absent: {}.", absent.join(", ")));
         }
         for (peer, why) in failed {
-            text += &format!("Failed: {}: {why}\n", peer.name());
+            left_out.push(format!("Failed: {}: {why}", peer.name()));
+        }
+        let mut text = format!("{}\n\n{}\n", self.machine, self.table());
+        for line in &left_out {
+            text += &format!("{line}\n");
         }
         text += &output::wrap("", &self.sentence());
         text += &self.profile.as_ref().map(Reasons::text).unwrap_or_default();
-        deliver("gateway-bench", self, &text, json)
+        if let Some(path) = &args.html {
+            write_whole(path, self.page(&left_out).as_bytes())?;
+        }
+        let is_taken = args.html.as_deref().is_some_and(is_stdout);
+        deliver("gateway-bench", self, &text, args.json.as_deref(), is_taken)
     }
 
     fn table(&self) -> String {
-        let header = [
-            "peer",
-            "transform",
-            "test",
-            "Gbit/s",
-            "packets/s",
-            "CPU s/GB",
-            "p50 us",
-            "p99 us",
-            "",
-        ];
-        let mut table = output::table(&header, &[3, 4, 5, 6, 7]);
-        let number = |value: f64, digits: usize| match value {
-            0.0 => String::new(),
-            value => format!("{value:.digits$}"),
-        };
+        let mut table = output::table(&COLUMNS, &[3, 4, 5, 6, 7]);
         for cell in &self.cells {
-            table.add_row([
-                cell.peer.to_owned(),
-                cell.transform.clone(),
-                cell.title.clone(),
-                number(cell.bits_per_second / 1e9, 2),
-                match cell.test {
-                    "udp" => number(cell.packets_per_second, 0),
-                    _ => String::new(),
-                },
-                number(cell.cpu_seconds_per_gb, 2),
-                number(cell.p50_us, 0),
-                number(cell.p99_us, 0),
-                if cell.noisy { "noisy" } else { "" }.to_owned(),
-            ]);
+            table.add_row(cell.figures());
         }
         table.to_string()
+    }
+
+    /// The page: the figures, and why some are slower where that was asked for.
+    fn page(&self, left_out: &[String]) -> String {
+        let why = self.profile.as_ref().map(Reasons::html).unwrap_or_default();
+        let head: String = COLUMNS
+            .iter()
+            .map(|head| format!("<th scope=col>{head}"))
+            .collect();
+        let mut rows = String::new();
+        for cell in &self.cells {
+            let [peer, transform, figures @ ..] = cell.figures().map(|text| escape(&text));
+            let figures: String = figures.iter().map(|text| format!("<td>{text}")).collect();
+            rows += &format!("<tr><th>{peer}<th>{transform}{figures}\n");
+        }
+        let left_out: String = left_out
+            .iter()
+            .map(|line| format!("<p class=\"note\">{}</p>\n", escape(line)))
+            .collect();
+        let main = format!(
+            "<section><h2>In short</h2>\n<p>{}</p>\n<div class=\"scroll\"><table class=\"overview\">\
+             <thead><tr>{head}</thead>\n<tbody>\n{rows}</tbody></table></div>\n\
+             <p class=\"note\">{}. Processor time is that of both ends and of iperf3.</p>\n{left_out}\
+             </section>\n{}{}",
+            escape(&self.sentence()),
+            escape(&self.machine),
+            why.short,
+            why.long
+        );
+        report::page("The gateway beside other VPNs", &output::machine(), &main)
     }
 
     fn find(&self, peer: &str, test: &str, streams: u32) -> Option<&Cell> {
@@ -175,26 +200,27 @@ impl Report {
     }
 }
 
-/// Shows the text of a report and writes its JSON; where that goes to standard output, the text
-/// goes to standard error.
+/// Shows the text of a report and writes its JSON; where that goes to standard output, or something
+/// else has taken it, the text goes to standard error.
 pub(super) fn deliver(
     schema: &str,
     report: &impl Serialize,
     text: &str,
     json: Option<&Path>,
+    is_taken: bool,
 ) -> Result<(), Failure> {
-    match json {
-        Some(path) if path == Path::new("-") => {
-            anstream::eprintln!("{text}");
-            output::json(schema, report)
-        }
-        Some(path) => {
-            let json = output::to_json(schema, report);
-            let written = cipherlane_files::write(path, json.as_bytes());
-            written.map_err(|error| Failure::path("write", path, &error))?;
-            output::show(text)
-        }
-        None => output::show(text),
+    if let Some(path) = json.filter(|path| !is_stdout(path)) {
+        let json = output::to_json(schema, report);
+        write_whole(path, json.as_bytes())?;
+    }
+    let is_json = json.is_some_and(is_stdout);
+    match is_json || is_taken {
+        true => anstream::eprintln!("{text}"),
+        false => output::show(text)?,
+    }
+    match is_json {
+        true => output::json(schema, report),
+        false => Ok(()),
     }
 }
 
@@ -207,6 +233,30 @@ pub(super) fn title(test: Test) -> String {
         Test::Udp(size) => format!("UDP, {size} B, no loss"),
         Test::Ping(false) => "ping, idle".to_owned(),
         Test::Ping(true) => "ping, loaded".to_owned(),
+    }
+}
+
+impl Cell {
+    /// As the table has it.
+    fn figures(&self) -> [String; COLUMNS.len()] {
+        let number = |value: f64, digits: usize| match value {
+            0.0 => String::new(),
+            value => format!("{value:.digits$}"),
+        };
+        [
+            self.peer.to_owned(),
+            self.transform.clone(),
+            self.title.clone(),
+            number(self.bits_per_second / 1e9, 2),
+            match self.test {
+                "udp" => number(self.packets_per_second, 0),
+                _ => String::new(),
+            },
+            number(self.cpu_seconds_per_gb, 2),
+            number(self.p50_us, 0),
+            number(self.p99_us, 0),
+            if self.noisy { "noisy" } else { "" }.to_owned(),
+        ]
     }
 }
 
