@@ -82,7 +82,7 @@ fn program() {
             std::thread::yield_now();
         }
         let requests = if besides == "end" {
-            REQUESTS / 10
+            REQUESTS / 20
         } else {
             REQUESTS
         };
@@ -91,7 +91,7 @@ fn program() {
             match besides.as_str() {
                 "sleep" => std::thread::sleep(Duration::from_micros(200)),
                 "copy" => {
-                    for _ in 0..60 {
+                    for _ in 0..240 {
                         copy.copy_from_slice(std::hint::black_box(&data));
                         std::hint::black_box(&mut copy);
                     }
@@ -114,7 +114,7 @@ fn program() {
 fn encrypt_in_place(data: &mut [u8], key: u64) {
     for word in data.chunks_exact_mut(8) {
         let mut state = u64::from_le_bytes(word.try_into().unwrap()) ^ key;
-        for _ in 0..4 {
+        for _ in 0..16 {
             state = state.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
         word.copy_from_slice(&state.to_le_bytes());
@@ -205,13 +205,18 @@ fn identical_runs_do_not_differ() {
 /// mappings are all that names its functions.
 #[test]
 fn a_program_that_ends_at_once_has_names() {
-    let Some(recording) = run("end") else {
-        return;
-    };
-    let mut text = Vec::new();
-    cipherlane_profile::script::write(&recording, &mut text).unwrap();
-    let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("encrypt_in_place"), "{text}");
+    // It works for some milliseconds, in which a sample may or may not fall.
+    let mut seen = Vec::new();
+    let named = (0..20).any(|_| {
+        let Some(recording) = run("end") else {
+            return true;
+        };
+        let mut text = Vec::new();
+        cipherlane_profile::script::write(&recording, &mut text).unwrap();
+        seen.push(String::from_utf8(text).unwrap());
+        seen.last().unwrap().contains("encrypt_in_place")
+    });
+    assert!(named, "{seen:#?}");
 }
 
 #[test]
