@@ -36,7 +36,8 @@ until ping -c 1 -W 1 198.18.1.2 >/dev/null 2>&1; do
     [ $tries -lt 30 ] || { cat near.log far.log; exit 1; }
     sleep 0.2
 done
-there iperf3 -s -B 198.18.1.2 >/dev/null 2>&1 &
+# Not by the function: a shell of its own would be what is ended.
+nsenter --net --target "$far" iperf3 -s -B 198.18.1.2 >/dev/null 2>&1 &
 started="$started $!"
 sleep 0.5
 echo "ready $near"
