@@ -282,6 +282,41 @@ fn esp_perf_compares_several_threads_with_one() {
     }
 }
 
+/// With CAP_PERFMON and without CAP_IPC_LOCK a user may record the kernel too, within the little memory
+/// that users may lock: as every user where kernel.perf_event_paranoid is 1.
+#[test]
+fn a_user_who_may_record_the_kernel_needs_no_more_memory_than_users_have() {
+    let place = Place::new();
+    let words = [
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=+perfmon",
+        "--ambient-caps=+perfmon",
+    ];
+    let mut user = Command::new("setpriv");
+    user.args(words);
+    let allowed = user.arg("true").output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: it takes root, setpriv and a kernel that has CAP_PERFMON");
+        return;
+    }
+    let mut user = place.command("setpriv");
+    let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let profile = ["profile", "-o", "/dev/null", "--", "sh", "-c", busy];
+    user.args(words)
+        .arg(env!("CARGO_BIN_EXE_cipherlane"))
+        .args(profile);
+    let ended = user.output().unwrap();
+    let said = text(&ended.stderr);
+    if said.contains("perf_event_paranoid") && !ended.status.success() {
+        eprintln!("SKIPPED: {said}");
+        return;
+    }
+    assert!(ended.status.success(), "{said}");
+    assert!(!said.contains("locked memory"), "{said}");
+}
+
 #[test]
 fn a_command_keeps_its_output_and_its_failure_is_told() {
     let place = Place::new();

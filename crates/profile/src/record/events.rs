@@ -97,6 +97,7 @@ struct Way<'a> {
     /// They begin when the process starts another program.
     at_exec: bool,
     kernel: bool,
+    is_root: bool,
     processors: usize,
 }
 
@@ -116,6 +117,7 @@ impl Events {
             scope,
             at_exec,
             kernel: true,
+            is_root: rustix::process::geteuid().is_root(),
             processors: cipherlane_measure::machine::Machine::detect().cpus,
         };
         let mut events = Self {
@@ -130,9 +132,9 @@ impl Events {
         };
         events.open_processor(&mut way, rate)?;
         if way.kernel {
-            events.open_switches(&way)?;
+            events.open_switches(&way);
             if calls {
-                events.open_tracepoints(&way)?;
+                events.open_tracepoints(&way);
             }
         }
         events.processor_time = way.counters(Software::TASK_CLOCK);
@@ -180,13 +182,16 @@ impl Events {
     }
 
     /// Without them, waits have a length and no stack.
-    fn open_switches(&mut self, way: &Way<'_>) -> Result<(), Error> {
-        self.rings_with_fallback(way, Source::Switch, Software::CONTEXT_SWITCHES)
-            .map_err(|error| failed("context switches", error))
+    fn open_switches(&mut self, way: &Way<'_>) {
+        let opened = self.rings_with_fallback(way, Source::Switch, Software::CONTEXT_SWITCHES);
+        if let Err(error) = opened {
+            let error = failed("context switches", error);
+            (self.missing).push(format!("what is waited for is not recorded: {error}"));
+        }
     }
 
     /// They need the tracepoints' numbers, which the file system for tracing has.
-    fn open_tracepoints(&mut self, way: &Way<'_>) -> Result<(), Error> {
+    fn open_tracepoints(&mut self, way: &Way<'_>) {
         let Some(calls) = tracepoint("raw_syscalls/sys_exit") else {
             self.missing.push(
                 "system calls are not counted, and who ends a wait is not known: \
@@ -194,18 +199,13 @@ impl Events {
                  /sys/kernel/tracing' where it is empty"
                     .to_owned(),
             );
-            return Ok(());
+            return;
         };
-        match self.rings_with_fallback(way, Source::Call, calls) {
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM)) => {
-                self.missing.push(format!(
-                    "system calls are not counted, and who ends a wait is not known ({error}); run \
-                     as root"
-                ));
-                return Ok(());
-            }
-            Err(error) => return Err(failed("system calls", error)),
-            Ok(()) => {}
+        if let Err(error) = self.rings_with_fallback(way, Source::Call, calls) {
+            self.missing.push(format!(
+                "system calls are not counted, and who ends a wait is not known ({error}); run as root"
+            ));
+            return;
         }
         // All else is worth recording without them.
         if let Err(error) = self.open_wakes(way) {
@@ -214,7 +214,6 @@ impl Events {
                  used ({error}); run as root"
             ));
         }
-        Ok(())
     }
 
     fn open_wakes(&mut self, way: &Way<'_>) -> io::Result<()> {
@@ -324,7 +323,7 @@ impl Events {
                 match owner {
                     None => {
                         let size = match source {
-                            _ if !way.kernel => SMALL_RING,
+                            _ if !way.is_root => SMALL_RING,
                             Source::Wake => WAKE_RING,
                             _ => RING,
                         };
