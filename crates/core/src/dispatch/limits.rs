@@ -7,8 +7,8 @@ use crate::Direction;
 
 /// By direction and batch class, the bytes below which the base serves a batch whose caller waits.
 ///
-/// They are kept apart from the tables, so that one addition, one load and one comparison decide
-/// for a small request.
+/// They are kept apart from the tables, so that one load and one comparison decide for a small
+/// request.
 pub(crate) struct Limits([[AtomicUsize; COUNT_CLASSES]; 2]);
 
 impl Limits {
