@@ -202,8 +202,12 @@ impl Events {
             return;
         };
         if let Err(error) = self.rings_with_fallback(way, Source::Call, calls) {
+            let why = match error.raw_os_error() {
+                Some(libc::EACCES | libc::EPERM) => format!("{error}; run as root"),
+                _ => failed("system calls", error).to_string(),
+            };
             self.missing.push(format!(
-                "system calls are not counted, and who ends a wait is not known ({error}); run as root"
+                "system calls are not counted, and who ends a wait is not known: {why}"
             ));
             return;
         }
