@@ -119,6 +119,12 @@ impl Asked {
             &[0],
             0..=MOST_PAUSE,
         )?;
+        if pauses.iter().any(|&pause| pause > 0) && !depths.contains(&0) {
+            return Err(Failure::Usage(
+                "--pause is for callers that wait: give --submit 0, alone or among others"
+                    .to_owned(),
+            ));
+        }
         let threads = 1..=MOST_THREADS;
         let short_seconds = || {
             let cells = choices.len() * drivers.len() * SHORT_SIZES.len();

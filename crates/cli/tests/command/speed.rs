@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::place::{Place, printed, run, text};
+use crate::place::{Place, printed, refused, run, text};
 
 /// `cipherlane speed`, soon over.
 fn speed(place: &Place, arguments: &[&str]) -> Command {
@@ -288,6 +288,8 @@ fn pauses_between_calls_are_cells_and_do_not_count() {
         "0,20000",
     ];
     let record = record(&place, &options);
+    let nobody = "speed ctr --submit 2 --pause 10";
+    refused(&mut place.cipherlane(nobody), 2, &["--pause", "--submit 0"]);
     // Only a caller that waits pauses.
     let callers = cells(&record).iter();
     let callers = callers.map(|cell| (cell["depth"].as_u64(), cell["pause_us"].as_u64()));
