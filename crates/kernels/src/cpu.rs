@@ -7,10 +7,15 @@
 //! In debug builds the environment variable `CIPHERLANE_CPU_DISABLE` (a list of
 //! feature names with commas, read once, before the first detection) denies
 //! features, so that a test can walk every path on one machine. Release builds
-//! read it only with `RUSTFLAGS="--cfg cipherlane_cpu_disable"`, for measurements.
+//! read it only with `RUSTFLAGS="--cfg cipherlane_cpu_disable"`, so that nobody can have a
+//! program use weaker code by its environment. A program that wants to be measured as on an older
+//! processor says so itself: [`InstructionSet::use_only`].
+
+mod sets;
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+pub use self::sets::{InstructionSet, TooLate, instruction_sets};
 use crate::environment;
 
 /// The features that kernels ask for, in the order of their bits, as
@@ -53,14 +58,19 @@ fn bits() -> u32 {
 /// Threads that come here together find the same bits, so the race is harmless.
 #[cold]
 fn detect() -> u32 {
+    let bits = available() | DETECTED;
+    FEATURES.store(bits, Relaxed);
+    bits
+}
+
+/// What this processor has, less what the environment denies.
+fn available() -> u32 {
     let denied = if cfg!(any(debug_assertions, cipherlane_cpu_disable)) {
         denied(&environment::text("CIPHERLANE_CPU_DISABLE").unwrap_or_default())
     } else {
         0
     };
-    let bits = (present() & !denied) | DETECTED;
-    FEATURES.store(bits, Relaxed);
-    bits
+    present() & !denied
 }
 
 fn denied(list: &str) -> u32 {

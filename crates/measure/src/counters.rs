@@ -10,6 +10,8 @@
 use std::ops::{Add, AddAssign};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 /// Whose counters are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -27,7 +29,7 @@ pub struct Snapshot {
 }
 
 /// The difference of two snapshots, or a sum of such differences.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Usage {
     /// Time on the wall clock.
     pub wall: Duration,

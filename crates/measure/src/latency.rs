@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 
 /// A histogram of latencies in nanoseconds: three significant digits from
-/// 1 ns to 100 s, longer ones counted as 100 s. Adding one allocates nothing.
-#[derive(Clone, Debug)]
+/// 1 ns to 100 s, longer ones counted as 100 s. Adding one allocates nothing. Between processes it
+/// goes as pairs of nanoseconds and how often.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub struct Latency {
     histogram: Histogram<u64>,
 }
@@ -20,6 +23,27 @@ impl Default for Latency {
         Self {
             histogram: histogram.expect("bounds from 1, with 1 to 5 digits, are valid"),
         }
+    }
+}
+
+impl From<Latency> for Vec<(u64, u64)> {
+    fn from(latency: Latency) -> Self {
+        let recorded = latency.histogram.iter_recorded();
+        recorded
+            .map(|at| (at.value_iterated_to(), at.count_at_value()))
+            .collect()
+    }
+}
+
+impl From<Vec<(u64, u64)>> for Latency {
+    fn from(pairs: Vec<(u64, u64)>) -> Self {
+        let mut latency = Self::default();
+        for (nanoseconds, count) in pairs {
+            latency
+                .histogram
+                .saturating_record_n(nanoseconds.clamp(1, LONGEST), count);
+        }
+        latency
     }
 }
 
@@ -62,6 +86,22 @@ mod tests {
             let found = latency.quantile(q).unwrap();
             assert!((found / expected - 1.0).abs() < 2e-3, "{q}: {found}");
         }
+    }
+
+    #[test]
+    fn another_process_reads_what_one_has_counted() {
+        let mut latency = Latency::default();
+        for nanoseconds in 1..=10_000 {
+            latency.record(Duration::from_nanos(nanoseconds));
+        }
+        let text = serde_json::to_string(&latency).unwrap();
+        let read: Latency = serde_json::from_str(&text).unwrap();
+        assert_eq!(read.count(), latency.count());
+        for q in [0.01, 0.5, 0.99, 1.0] {
+            assert_eq!(read.quantile(q), latency.quantile(q));
+        }
+        let hostile: Latency = serde_json::from_str("[[0, 3], [18446744073709551615, 1]]").unwrap();
+        assert_eq!(hostile.count(), 4);
     }
 
     #[test]

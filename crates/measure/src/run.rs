@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::counters::Usage;
 use crate::latency::Latency;
 use crate::stats::{self, Interval};
@@ -20,8 +22,8 @@ pub struct Measurement {
     pub runs: Vec<Run>,
 }
 
-/// One candidate's part of a measurement.
-#[derive(Clone, Debug)]
+/// One candidate's part of a measurement. Another process may have measured it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Run {
     /// The candidate's name.
     pub name: String,
@@ -32,7 +34,7 @@ pub struct Run {
 }
 
 /// Some tens of milliseconds of one candidate, all caller threads together.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Block {
     /// Operations finished.
     pub operations: u64,
@@ -45,7 +47,7 @@ pub struct Block {
 }
 
 /// The cost of a block, that of helper threads included.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct ResourceUse {
     /// Of the whole process.
     pub usage: Usage,
@@ -82,6 +84,12 @@ impl Measurement {
 }
 
 impl Run {
+    /// Adds the blocks of a later turn of the same candidate.
+    pub fn append(&mut self, later: Run) {
+        self.blocks.extend(later.blocks);
+        self.latency.merge(&later.latency);
+    }
+
     /// Operations per second, block by block.
     pub fn rates(&self) -> Vec<f64> {
         self.blocks.iter().map(|block| block.rate).collect()

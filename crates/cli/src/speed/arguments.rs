@@ -52,6 +52,13 @@ pub(crate) struct SpeedArgs {
     /// [default: 0]
     #[arg(long, value_name = "US", value_delimiter = ',')]
     pub(super) pause: Vec<usize>,
+    /// Measure software with every set of instructions that this processor has, side by side: as it
+    /// would run on older processors
+    #[arg(long, conflicts_with = "profile")]
+    pub(super) instruction_sets: bool,
+    /// Take turns of a measurement from standard input, with this set of instructions alone
+    #[arg(long, value_name = "SET", hide = true)]
+    pub(super) turns_with: Option<String>,
     /// Decrypt; for a MAC, verify
     #[arg(long)]
     pub(super) decrypt: bool,

@@ -6,6 +6,7 @@ use cipherlane_core::{Algorithm, Direction};
 use cipherlane_measure::interleave::MOST_THREADS;
 
 use super::arguments::{Definition, SpeedArgs};
+use super::instruction_sets;
 pub(super) use super::unit::Unit;
 use crate::algorithms::{self, Choice};
 use crate::failure::Failure;
@@ -102,6 +103,7 @@ impl Asked {
         };
         let mut drivers = match (first_given([&args.drivers, &definition.drivers]), forced) {
             (Some(named), _) => named.to_vec(),
+            (None, None) if args.instruction_sets => vec![BASE.to_owned()],
             (None, Some(forced)) => vec![BASE.to_owned(), forced.to_owned()],
             (None, None) if short => SHORT_DRIVERS.map(str::to_owned).to_vec(),
             (None, None) => DRIVERS.map(str::to_owned).to_vec(),
@@ -127,7 +129,11 @@ impl Asked {
         }
         let threads = 1..=MOST_THREADS;
         let short_seconds = || {
-            let cells = choices.len() * drivers.len() * SHORT_SIZES.len();
+            let each = match args.instruction_sets {
+                true => instruction_sets::count(),
+                false => drivers.len(),
+            };
+            let cells = choices.len() * each * SHORT_SIZES.len();
             let seconds = match args.profile {
                 true => PROFILED_SHORT_SECONDS,
                 false => SHORT_SECONDS,
@@ -156,7 +162,7 @@ impl Asked {
             }
         };
         dedup(&mut drivers);
-        Ok(Asked {
+        let asked = Asked {
             title: definition
                 .title
                 .unwrap_or_else(|| "Cipherlane speed".to_owned()),
@@ -198,7 +204,11 @@ impl Asked {
             verbose: args.verbose,
             unit: args.unit,
             short,
-        })
+        };
+        if args.instruction_sets {
+            instruction_sets::check(&asked, forced)?;
+        }
+        Ok(asked)
     }
 }
 

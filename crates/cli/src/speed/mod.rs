@@ -5,6 +5,7 @@
 //! | `arguments`, `asked` | options and definition files; what they come to |
 //! | `lineup` | drivers that can be measured, and why the others cannot |
 //! | `work`, `waiting`, `submitting` | what one operation is, and the two kinds of caller |
+//! | `instruction_sets`, `turn` | software with every instruction set, each in a process of its own |
 //! | `memory` | a caller's memory, which all drivers use in turn |
 //! | `auto` | what `auto` has to know first, and whether it kept its promise |
 //! | `table`, `short`, `unit` | what is printed, or the short answer; GB/s, cycles, nanoseconds |
@@ -14,6 +15,7 @@
 mod arguments;
 mod asked;
 mod auto;
+mod instruction_sets;
 mod lineup;
 mod markdown;
 mod memory;
@@ -22,6 +24,7 @@ mod reasoning;
 mod short;
 mod submitting;
 mod table;
+mod turn;
 mod unit;
 mod waiting;
 mod work;
@@ -42,6 +45,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 pub(crate) use self::arguments::SpeedArgs;
 use self::asked::Asked;
 use self::auto::Promise;
+use self::instruction_sets::InstructionSets;
 use self::lineup::Lineup;
 pub(crate) use self::lineup::key;
 use self::outputs::Outputs;
@@ -59,6 +63,9 @@ use crate::profile::reasons::Reasons;
 const WARM_UP: Duration = Duration::from_millis(30);
 
 pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
+    if let Some(set) = &args.turns_with {
+        return turn::serve(set);
+    }
     // A driver that the user forces is one to look at; `auto` is what happens without force.
     let forced = config.force.take();
     let mut asked = Asked::new(args, forced.as_deref())?;
@@ -89,18 +96,26 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
     if lineup.has_auto() {
         auto::learn(&framework, &config, &asked)?;
     }
-    let duration = expected(&asked, &lineup, &cells.cells);
+    let mut sets = args
+        .instruction_sets
+        .then(InstructionSets::start)
+        .transpose()?;
+    let sets_measured = sets.as_ref().map_or(1, InstructionSets::len);
+    let by = match &sets {
+        Some(sets) => format!("{} instruction sets", sets.len()),
+        None => format!("up to {} drivers", lineup.most_drivers()),
+    };
     eprintln!(
-        "cipherlane: {} cells by up to {} drivers, {:.3} s each: about {}",
+        "cipherlane: {} cells by {by}, {:.3} s each: about {}",
         cells.cells.len(),
-        lineup.most_drivers(),
         asked.seconds,
-        in_words(duration),
+        in_words(expected(&asked, &lineup, &cells.cells) * sets_measured as u32),
     );
 
     let mut reasons = Reasoning::start(args.profile)?;
     let watch = Watch::start();
-    let mut recorder = Recorder::new(lineup.base.clone());
+    let base = sets.as_ref().map(|sets| sets.base().to_owned());
+    let mut recorder = Recorder::new(base.unwrap_or_else(|| lineup.base.clone()));
     let mut failed = BTreeMap::new();
     let mut promise = Promise::new(&framework, &lineup);
     let style = ProgressStyle::with_template("{wide_bar} {percent} % {eta} {msg}");
@@ -114,12 +129,20 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
             .try_for_each(|(index, cell)| {
                 let case = cell.case();
                 bar.set_message(format!("{}, {}", case.title(), cell.size));
-                let candidates = candidates(cell, index, &lineup);
                 let progress = |at: Progress| {
                     bar.set_position((1000 * index + 1000 * at.round / at.rounds.max(1)) as u64);
                 };
-                let mut measured =
-                    reasons.measure(&plan(&asked, cell), cell, &candidates, progress)?;
+                let plan = plan(&asked, cell);
+                let mut measured = match &mut sets {
+                    Some(sets) => {
+                        let key_len = asked.choices[cell.choice].key_len;
+                        sets.measure(&plan, cell, key_len, progress)?
+                    }
+                    None => {
+                        let candidates = candidates(cell, index, &lineup);
+                        reasons.measure(&plan, cell, &candidates, progress)?
+                    }
+                };
                 if asked.short {
                     measured.leave_out_disturbed();
                 }

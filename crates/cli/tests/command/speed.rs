@@ -336,6 +336,52 @@ fn csv_and_html_are_whole_and_ask_nobody() {
 }
 
 #[test]
+fn instruction_sets_stand_side_by_side() {
+    let place = Place::new();
+    let options = ["--instruction-sets", "gcm(aes)", "hmac(sha256)", "--sizes"];
+    let mut sets = speed(&place, &options);
+    let output = run(
+        sets.args(["64,1400", "--batch", "1,2", "--threads", "2", "--json"]),
+        0,
+    );
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut names: Vec<&str> = cells(&record)
+        .iter()
+        .map(|cell| cell["driver"].as_str().unwrap())
+        .collect();
+    let all = names.len();
+    names.dedup();
+    let one = all / (2 * 2 * 2);
+    assert_eq!(names.len(), all, "a set follows itself: {names:?}");
+    names.truncate(one);
+    assert_eq!(names.last(), Some(&"portable"));
+    let sets: Vec<_> = cipherlane_kernels::cpu::instruction_sets()
+        .iter()
+        .map(|set| set.name)
+        .collect();
+    assert_eq!(names, sets);
+    let said = text(&output.stderr);
+    assert!(said.contains(&format!("{one} instruction sets")), "{said}");
+    for entry in record["crossovers"].as_array().unwrap() {
+        assert_eq!(entry["base"], names[0]);
+    }
+    if one > 1 {
+        let entries = record["crossovers"].as_array().unwrap().len();
+        assert_eq!(entries, 2 * 2 * (one - 1));
+    }
+
+    // The short answer in words, and a process with a set that is not there.
+    let output = printed(&mut speed(&place, &["--instruction-sets"]));
+    assert!(output.contains("portable"), "{output}");
+    let output = run(&mut speed(&place, &["--turns-with", "neon"]), 2);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("'neon'") && said.contains("portable"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_definition_stands_in_for_options_and_options_win() {
     let place = Place::new();
     let text = "algorithms = ['ctr(aes)']\ndrivers = ['software']\nsizes = [16, 64]\nbatch = [2]\n\
@@ -381,6 +427,14 @@ fn mistakes_are_named_and_nothing_is_left_behind() {
         (&["--submit", "100000"], 2, "--submit 100000"),
         (&["--seconds", "0"], 2, "--seconds"),
         (&["--block", "0"], 2, "--block 0"),
+        (
+            &["--instruction-sets", "--drivers", "software"],
+            2,
+            "--drivers",
+        ),
+        (&["--instruction-sets", "--submit", "4"], 2, "--submit"),
+        (&["--instruction-sets", "--pause", "4"], 2, "--pause"),
+        (&["--turns-with", "neon"], 2, "'neon'"),
         (&["--json", "--csv", "-"], 2, "'-'"),
         (&["--json=no/such/place.json"], 1, "no/such/place.json"),
         (&["--html", "."], 1, "'.'"),
