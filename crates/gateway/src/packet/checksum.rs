@@ -2,25 +2,36 @@
 
 use super::inner::Inner;
 
-/// The sum of 16-bit words in memory order, not folded.
+/// The sum of 16-bit words in memory order, not folded. Of at most 2^32 bytes.
+///
+/// The checksum is taken of every byte at both ends of a tunnel, so its speed decides as the
+/// cipher's does. Words of 64 bits are added whole, wrapping, and their upper halves once more by
+/// themselves: three vector instructions for 16 bytes, and the sum of the lower halves is what is
+/// left of the first sum without the second.
 #[inline]
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
     // Independent lanes, which the compiler keeps in vector registers.
-    let mut lanes = [0u64; 16];
+    let (mut words, mut upper) = ([0u64; 8], [0u64; 8]);
     let (blocks, rest) = bytes.as_chunks::<64>();
     for block in blocks {
-        let (words, _) = block.as_chunks::<4>();
-        for (lane, word) in lanes.iter_mut().zip(words) {
-            *lane += u64::from(u32::from_ne_bytes(*word));
+        let (block, _) = block.as_chunks::<8>();
+        for ((words, upper), word) in words.iter_mut().zip(&mut upper).zip(block) {
+            let word = u64::from_ne_bytes(*word);
+            *words = words.wrapping_add(word);
+            *upper += word >> 32;
         }
     }
-    let (words, last) = rest.as_chunks::<4>();
-    let words = words
-        .iter()
-        .map(|word| u64::from(u32::from_ne_bytes(*word)));
-    let mut end = [0; 4];
+    let mut sum = words.into_iter().fold(0, u64::wrapping_add);
+    let mut high = upper.into_iter().sum::<u64>();
+    let (words, last) = rest.as_chunks::<8>();
+    let mut end = [0; 8];
     end[..last.len()].copy_from_slice(last);
-    lanes.iter().sum::<u64>() + words.sum::<u64>() + u64::from(u32::from_ne_bytes(end))
+    for word in words.iter().chain([&end]) {
+        let word = u64::from_ne_bytes(*word);
+        sum = sum.wrapping_add(word);
+        high += word >> 32;
+    }
+    sum.wrapping_sub(high << 32) + high
 }
 
 /// Folds a sum to 16 bits, in memory order.
@@ -76,9 +87,15 @@ mod tests {
     use cipherlane_esp::headers;
     use proptest::prelude::*;
 
+    /// Also runs of ones, where every sum has its carries.
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let any = prop::collection::vec(any::<u8>(), 0..400);
+        prop_oneof![any, (0usize..70_000).prop_map(|len| vec![0xff; len])]
+    }
+
     proptest! {
         #[test]
-        fn it_agrees_with_the_one_of_the_esp_headers(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn it_agrees_with_the_one_of_the_esp_headers(bytes in bytes()) {
             let expected = headers::checksum(&[&bytes]);
             prop_assert_eq!((!fold(sum(&bytes))).to_ne_bytes(), expected.to_be_bytes());
         }
