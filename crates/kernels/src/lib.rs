@@ -42,6 +42,7 @@ mod hash_lanes;
 pub mod hmac;
 pub mod job;
 pub mod kdf;
+mod key_stream;
 pub mod kuznyechik;
 mod lane_modes;
 pub mod magma;
@@ -50,6 +51,7 @@ pub mod naive;
 pub mod sha2;
 pub mod soundness;
 pub mod streebog;
+mod stretch;
 mod wipe;
 pub mod xts;
 

@@ -6,7 +6,8 @@ use arrayvec::ArrayVec;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::gost28147::engine::Rounds;
-use crate::gost28147::{Sbox, lanes};
+use crate::gost28147::lanes;
+use crate::gost28147::sbox::Sbox;
 use crate::job::{CipherJob, Direction};
 use crate::lane_modes::{self, LANES, LaneCipher};
 

@@ -6,7 +6,6 @@ pub(crate) mod chacha;
 pub(crate) mod ctr;
 pub(crate) mod ecb;
 pub(crate) mod gcm;
-pub(crate) mod gost28147;
 pub(crate) mod key;
 pub(crate) mod kuznyechik;
 mod planes;
