@@ -7,7 +7,7 @@
 use arrayvec::ArrayVec;
 use subtle::ConstantTimeEq;
 
-use crate::aes::AesKey;
+use crate::aes::key::AesKey;
 use crate::hmac::{self, HmacSha256Key, HmacSha512Key};
 use crate::job::{AuthencJob, CipherJob, MacJob};
 #[cfg(target_arch = "x86_64")]

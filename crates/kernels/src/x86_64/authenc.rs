@@ -14,7 +14,7 @@ use core::arch::x86_64::*;
 use arrayvec::ArrayVec;
 use zeroize::Zeroize;
 
-use crate::aes::{AesKey, Block, RoundKeys};
+use crate::aes::key::{AesKey, Block, RoundKeys};
 use crate::cbc;
 use crate::cpu::{HaveAesNi, HaveAvx2, HaveShaNi};
 use crate::hash_lanes;
