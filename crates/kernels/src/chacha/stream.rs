@@ -2,8 +2,8 @@
 
 use inout::InOutBuf;
 
-use super::ChaChaKey;
 use super::implementation::{Implementation, Mac};
+use super::key::ChaChaKey;
 use crate::job::Direction;
 use crate::key_stream::xor;
 use crate::wipe::wipe;

@@ -1,4 +1,5 @@
-//! Constant-time implementations for every machine, most over the RustCrypto crates.
+//! Constant-time implementations for every machine, most over the RustCrypto crates. That of GOST
+//! 28147-89 stands with the cipher, since the vector engines use it too.
 
 pub(crate) mod aes;
 pub(crate) mod cbc;

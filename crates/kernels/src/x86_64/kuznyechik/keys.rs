@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use crate::kuznyechik::{Block, RoundKeys};
+use crate::kuznyechik::key::{Block, RoundKeys};
 use crate::wipe::{wipe, wipe_slice};
 
 /// The most lanes of a register.
