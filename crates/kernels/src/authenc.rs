@@ -13,6 +13,8 @@ use crate::job::{AuthencJob, CipherJob, MacJob};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::authenc as few;
 use crate::{cbc, ctr};
+#[cfg(target_arch = "x86_64")]
+use crate::{hash_lanes, hash_lanes::message::Message, sha2::hash::Sha256};
 
 /// Jobs that go through the cipher before the MAC of the first of them begins, or the
 /// other way round: as many as a cipher has lanes, and few enough for what was written
@@ -219,9 +221,26 @@ fn together<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) ->
         .windows(2)
         .all(|pair| pair[0].0.rounds() == pair[1].0.rounds());
     if alike && !keys.is_empty() {
-        few::seal(tokens, &keys, jobs);
+        few::seal::<Apart, _>(tokens, &keys, jobs);
     }
     alike
+}
+
+/// AES-CBC and SHA-256 by the best ways there are for each.
+#[cfg(target_arch = "x86_64")]
+enum Apart {}
+
+#[cfg(target_arch = "x86_64")]
+impl few::Halves for Apart {
+    #[inline]
+    fn encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
+        cbc::encrypt(jobs);
+    }
+
+    #[inline]
+    fn hash<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
+        hash_lanes::sha256(messages);
+    }
 }
 
 /// Compares the tag of every job, in constant time, with the MAC that it should

@@ -2,7 +2,7 @@
 
 use inout::InOutBuf;
 
-use crate::aes::{AesKey, Block};
+use crate::aes::key::{AesKey, Block};
 use crate::choose::{by_tier, part};
 use crate::job::CipherJob;
 use crate::portable;

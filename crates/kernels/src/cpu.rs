@@ -182,6 +182,13 @@ mod tokens {
         /// AVX-512 VBMI with all of [`HaveAvx512`].
         HaveAvx512Vbmi = AVX2 | AVX512 | AVX512VBMI
     }
+    impl HaveAvx512Vbmi {
+        /// Whoever has the wide registers has the narrower ones.
+        #[inline]
+        pub(crate) fn avx2(self) -> HaveAvx2 {
+            HaveAvx2(())
+        }
+    }
     token! {
         /// GFNI on 512-bit registers, with all of [`HaveAvx512Vbmi`].
         HaveGfni512 = AVX2 | AVX512 | AVX512VBMI | GFNI

@@ -1,8 +1,11 @@
 //! CTR (NIST SP 800-38A section 6.5) with a 128-bit big-endian counter that wraps.
 
+pub(crate) mod counter;
+
 use inout::InOutBuf;
 
-use crate::aes::{AesKey, Block};
+pub use self::counter::counter_add;
+use crate::aes::key::{AesKey, Block};
 use crate::choose::{by_tier, part};
 use crate::job::CipherJob;
 use crate::portable;
@@ -29,11 +32,6 @@ pub fn apply_one(key: &AesKey, counter: &mut Block, data: InOutBuf<'_, '_, u8>) 
     }];
     apply(&mut jobs);
     *counter = jobs[0].iv;
-}
-
-/// The counter `blocks` further on.
-pub fn counter_add(iv: &[u8; 16], blocks: u128) -> [u8; 16] {
-    u128::from_be_bytes(*iv).wrapping_add(blocks).to_be_bytes()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use inout::InOutBuf;
 
-use crate::aes::AesKey;
+use crate::aes::key::AesKey;
 use crate::choose::{by_tier, part};
 use crate::job::{CipherJob, Direction};
 use crate::portable;

@@ -3,60 +3,22 @@
 //! A key is kept as the two states that the hash has after the padded key, so a
 //! message costs its own blocks and one more.
 
-use crate::hash_lanes::{self, Message};
+pub(crate) mod key;
+
+use self::key::States;
+pub use self::key::{HmacSha256Key, HmacSha512Key};
+use crate::hash_lanes;
+use crate::hash_lanes::lanes::{Compress, run};
+use crate::hash_lanes::message::Message;
 use crate::job::MacJob;
-use crate::sha2::{Hash, Sha256, Sha512};
+use crate::portable::sha2::OneByOne;
+use crate::sha2::hash::Hash;
 use crate::wipe::wipe;
-
-/// A key of HMAC-SHA-256. Wiped on drop.
-pub struct HmacSha256Key(States<Sha256>);
-
-/// A key of HMAC-SHA-512. Wiped on drop.
-pub struct HmacSha512Key(States<Sha512>);
 
 impl HmacSha256Key {
     /// Prepares a key of any length; one of more than 64 bytes is hashed first.
     pub fn new(key: &[u8]) -> Self {
         HmacSha256Key(States::new(key))
-    }
-
-    /// `head`, `data` and `suffix` as one message, as much of its MAC to `mac` as that is long.
-    #[inline(always)]
-    pub(crate) fn message<'j>(
-        &'j self,
-        head: &'j [u8],
-        data: &'j [u8],
-        suffix: &'j [u8],
-        mac: &'j mut [u8],
-    ) -> Message<'j, Sha256> {
-        self.0.message(head, data, suffix, mac)
-    }
-
-    /// The state after the inner padded key.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(crate) fn inner(&self) -> &[u32; 8] {
-        &self.0.inner
-    }
-
-    /// The rest of a message of which `state` has seen `seen` bytes.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(crate) fn rest<'j>(
-        &'j self,
-        state: &'j [u32; 8],
-        seen: usize,
-        [rest, suffix]: [&'j [u8]; 2],
-        mac: &'j mut [u8],
-    ) -> Message<'j, Sha256> {
-        Message {
-            states: Some((state, &self.0.outer)),
-            before: Sha256::BLOCK + seen,
-            head: &[],
-            data: rest,
-            suffix,
-            digest: mac,
-        }
     }
 }
 
@@ -65,17 +27,40 @@ impl HmacSha512Key {
     pub fn new(key: &[u8]) -> Self {
         HmacSha512Key(States::new(key))
     }
+}
 
-    /// `head`, `data` and `suffix` as one message, as much of its MAC to `mac` as that is long.
-    #[inline(always)]
-    pub(crate) fn message<'j>(
-        &'j self,
-        head: &'j [u8],
-        data: &'j [u8],
-        suffix: &'j [u8],
-        mac: &'j mut [u8],
-    ) -> Message<'j, Sha512> {
-        self.0.message(head, data, suffix, mac)
+impl<H: Hash> States<H>
+where
+    OneByOne: Compress<H>,
+{
+    fn new(key: &[u8]) -> Self {
+        let mut block = [0; 128];
+        if key.len() > H::BLOCK {
+            let message = Message {
+                states: None,
+                before: 0,
+                head: &[],
+                data: key,
+                suffix: &[],
+                digest: &mut block[..H::DIGEST],
+            };
+            run::<H, _, 1>(OneByOne, core::iter::once(message));
+        } else {
+            block[..key.len()].copy_from_slice(key);
+        }
+        let mut states = States {
+            inner: H::INITIAL,
+            outer: H::INITIAL,
+        };
+        let compress = |state: &mut H::State, block: &[u8]| {
+            OneByOne.compress(core::slice::from_mut(state), &[&block[..H::BLOCK]]);
+        };
+        block.iter_mut().for_each(|byte| *byte ^= 0x36);
+        compress(&mut states.inner, &block);
+        block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
+        compress(&mut states.outer, &block);
+        wipe(&mut block, [0; 128]);
+        states
     }
 }
 
@@ -95,67 +80,6 @@ pub fn sha512(jobs: &mut [MacJob<'_, HmacSha512Key>]) {
         jobs.iter_mut()
             .map(|job| job.key.message(job.head, job.data, job.suffix, job.mac)),
     );
-}
-
-/// The states of a hash after the inner and the outer padded key.
-#[repr(align(32))]
-struct States<H: Hash> {
-    inner: H::State,
-    outer: H::State,
-}
-
-impl<H: Hash> States<H> {
-    fn new(key: &[u8]) -> Self {
-        let mut block = [0; 128];
-        if key.len() > H::BLOCK {
-            let message = Message {
-                states: None,
-                before: 0,
-                head: &[],
-                data: key,
-                suffix: &[],
-                digest: &mut block[..H::DIGEST],
-            };
-            hash_lanes::run::<H, _, 1>(hash_lanes::OneByOne, core::iter::once(message));
-        } else {
-            block[..key.len()].copy_from_slice(key);
-        }
-        let mut states = States {
-            inner: H::INITIAL,
-            outer: H::INITIAL,
-        };
-        block.iter_mut().for_each(|byte| *byte ^= 0x36);
-        H::compress(&mut states.inner, &block[..H::BLOCK]);
-        block.iter_mut().for_each(|byte| *byte ^= 0x36 ^ 0x5c);
-        H::compress(&mut states.outer, &block[..H::BLOCK]);
-        wipe(&mut block, [0; 128]);
-        states
-    }
-
-    #[inline(always)]
-    fn message<'j>(
-        &'j self,
-        head: &'j [u8],
-        data: &'j [u8],
-        suffix: &'j [u8],
-        digest: &'j mut [u8],
-    ) -> Message<'j, H> {
-        Message {
-            states: Some((&self.inner, &self.outer)),
-            before: H::BLOCK,
-            head,
-            data,
-            suffix,
-            digest,
-        }
-    }
-}
-
-impl<H: Hash> Drop for States<H> {
-    fn drop(&mut self) {
-        wipe(&mut self.inner, H::ZERO);
-        wipe(&mut self.outer, H::ZERO);
-    }
 }
 
 #[cfg(test)]

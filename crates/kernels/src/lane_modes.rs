@@ -7,9 +7,10 @@ use core::iter::repeat_n;
 use arrayvec::ArrayVec;
 use inout::InOutBuf;
 
-use crate::choose::choose;
-use crate::gost28147::wipe;
 use crate::job::{CipherJob, Direction};
+use crate::key_stream::xor;
+use crate::stretch::stretch;
+use crate::wipe::wipe_slice;
 
 /// Blocks put side by side at a time: whole sets of every kernel.
 pub(crate) const LANES: usize = 192;
@@ -67,7 +68,7 @@ impl<'a, K: LaneCipher<N>, const N: usize> Lanes<'a, K, N> {
 
 impl<K: LaneCipher<N>, const N: usize> Drop for Lanes<'_, K, N> {
     fn drop(&mut self) {
-        wipe(self.blocks.as_flattened_mut());
+        wipe_slice(self.blocks.as_flattened_mut());
     }
 }
 
@@ -93,17 +94,6 @@ impl Place {
         }
         count
     }
-}
-
-/// A stretch of `data`, cut where it ends.
-#[inline(always)]
-pub(crate) fn stretch<'b>(
-    data: &'b mut InOutBuf<'_, '_, u8>,
-    start: usize,
-    len: usize,
-) -> InOutBuf<'b, 'b, u8> {
-    let len = len.min(data.len() - start);
-    data.reborrow().split_at(start).1.split_at(len).0
 }
 
 /// Fills lanes from all jobs, and gives the results back to them.
@@ -160,17 +150,6 @@ pub(crate) fn ctr<K: LaneCipher<N>, const N: usize>(jobs: &mut [CipherJob<'_, K>
         },
         |data, blocks| xor(data, blocks.as_flattened()),
     );
-}
-
-/// Adds as much of a key stream as there is data.
-#[inline(always)]
-pub(crate) fn xor(mut data: InOutBuf<'_, '_, u8>, stream: &[u8]) {
-    let len = data.len();
-    choose! {
-        // In place, the compiler would go byte by byte.
-        token: HaveAvx2 => crate::x86_64::chacha_lanes::xor(token, data, stream),
-        _ => data.xor_in2out(&stream[..len]),
-    }
 }
 
 /// Counter blocks from one on, which is left at the next.

@@ -15,12 +15,18 @@
 //! | [`kuznyechik`], [`magma`], [`mgm`] | the ciphers of GOST R 34.12-2015, and the AEAD mode over them |
 //! | [`kdf`], [`streebog`] | key derivation of RFC 7836, and the hash that it stands on |
 //! | [`naive`] | the reference that judges every kernel |
+//! | `hash_lanes`, `lane_modes` | what modes share: messages of SHA-2 in lanes, and blocks of Kuznyechik and Magma |
 //! | `choose` | the choice of an implementation |
-//! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
-//! | [`environment`] | variables of the process, which a privileged program does not obey |
 //! | `portable` | constant-time implementations for every machine |
 //! | `x86_64` | intrinsics: AES-NI, VAES with AVX2, VAES with AVX-512. Unsafe code is allowed only here, and for one call in [`environment`] |
+//! | `<mode>/key.rs` and its like | keys, counters, constants: what implementations take from a mode |
+//! | [`cpu`] | features of the processor, as proof tokens that only detection makes |
+//! | [`environment`] | variables of the process, which a privileged program does not obey |
 //! | [`soundness`] | prose: why that unsafe code is sound |
+//!
+//! Files depend on each other downwards only. A mode's own file chooses among `x86_64` and
+//! `portable`; these do not know each other, and take from the mode what stands in files of its
+//! folder that choose nothing. `tests/layers` reads the sources and finds any circle.
 //!
 //! Nothing here branches on a secret or indexes memory by one. Lengths, batch
 //! sizes and key sizes are public.
@@ -42,6 +48,7 @@ mod hash_lanes;
 pub mod hmac;
 pub mod job;
 pub mod kdf;
+mod key_stream;
 pub mod kuznyechik;
 mod lane_modes;
 pub mod magma;
@@ -50,6 +57,7 @@ pub mod naive;
 pub mod sha2;
 pub mod soundness;
 pub mod streebog;
+mod stretch;
 mod wipe;
 pub mod xts;
 

@@ -6,10 +6,10 @@ use std::slice::from_ref;
 use inout::InOutBuf;
 use proptest::prelude::*;
 
-use crate::aes::AesKey;
+use crate::aes::key::AesKey;
 use crate::job::{CipherJob, Direction};
 use crate::portable;
-use crate::xts::XtsKey;
+use crate::xts::key::XtsKey;
 
 type AesJobs<'a, 'b> = &'a mut [CipherJob<'b, AesKey>];
 type XtsJobs<'a, 'b> = &'a mut [CipherJob<'b, XtsKey>];

@@ -10,6 +10,13 @@ pub(crate) fn wipe<T>(secret: &mut T, zeros: T) {
     optimization_barrier(secret);
 }
 
+/// Overwrites a slice of secrets with zeros.
+#[inline(always)]
+pub(crate) fn wipe_slice<T: Copy + Default>(secrets: &mut [T]) {
+    secrets.fill(T::default());
+    optimization_barrier(secrets);
+}
+
 /// Runs `run`, and wipes `BYTES` of the stack that it has used.
 #[inline(always)]
 pub(crate) fn and_stack<const BYTES: usize, R>(run: impl FnOnce() -> R) -> R {

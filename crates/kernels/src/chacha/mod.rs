@@ -1,27 +1,15 @@
 //! ChaCha20-Poly1305 (RFC 8439): whole messages in batches, and single ones in pieces.
 
 mod implementation;
+pub(crate) mod key;
 mod stream;
 
-pub use stream::ChaChaState;
-
-use zeroize::{Zeroize, ZeroizeOnDrop};
-
+pub use self::key::ChaChaKey;
+pub use self::stream::ChaChaState;
 use crate::choose::choose;
 use crate::job::{AeadJob, Direction};
 use crate::portable;
 use crate::wipe::on_portable;
-
-/// A key of ChaCha20-Poly1305. Wiped on drop.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct ChaChaKey(pub(crate) [u8; 32]);
-
-impl ChaChaKey {
-    /// Takes a key of 32 bytes; `None` for any other length.
-    pub fn new(key: &[u8]) -> Option<ChaChaKey> {
-        key.try_into().ok().map(ChaChaKey)
-    }
-}
 
 /// Encrypts every job and computes its tag of 16 bytes.
 pub fn seal(jobs: &mut [AeadJob<'_, ChaChaKey>]) {
@@ -60,6 +48,7 @@ mod tests {
     use crate::naive;
     use inout::InOutBuf;
     use proptest::prelude::*;
+    use zeroize::{Zeroize, ZeroizeOnDrop};
 
     #[test]
     fn keys_of_other_lengths_are_refused() {

@@ -2,10 +2,10 @@
 
 use inout::InOutBuf;
 
-use super::ChaChaKey;
 use super::implementation::{Implementation, Mac};
+use super::key::ChaChaKey;
 use crate::job::Direction;
-use crate::lane_modes::xor;
+use crate::key_stream::xor;
 use crate::wipe::wipe;
 
 /// Bytes of key stream that are made ahead: with the block that keys the MAC they fill the

@@ -12,27 +12,33 @@
 //! A message is at most 2^36 - 32 bytes (SP 800-38D section 5.2.1.1); behind that
 //! the counter repeats. The caller keeps to it, and to one use of each nonce.
 
-mod key;
+pub(crate) mod block;
+mod by_key;
+pub(crate) mod counter;
+mod expand;
+pub(crate) mod key;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod powers;
+pub(crate) mod rest;
 mod stream;
 
 use inout::InOutBuf;
 
+use self::block::xor;
+use self::by_key::by_key;
+use self::counter::{counter_from, first_counter};
 pub use self::key::GcmKey;
-use self::key::{Implementation, run};
+use self::rest::{Rest, lengths};
 pub use self::stream::{Done, GcmState, GcmStream, InverseHashKey};
-use crate::aes::Block;
+use crate::aes::key::Block;
 use crate::job::{AeadJob, Direction};
 use crate::portable;
-use crate::wipe::on_portable;
-
-#[cfg(target_arch = "x86_64")]
-use crate::x86_64::gcm as x86;
 
 /// Encrypts each job and computes its tag.
 #[inline]
 pub fn seal(jobs: &mut [AeadJob<'_, GcmKey>]) {
     if let Some(by) = jobs.first().map(|job| job.key.implementation()) {
-        run!(by, seal(jobs), _ => portable::gcm::crypt_batch(Direction::Encrypt, jobs));
+        by_key!(by, seal(jobs), _ => portable::gcm::crypt_batch(Direction::Encrypt, jobs));
     }
 }
 
@@ -42,7 +48,7 @@ pub fn seal(jobs: &mut [AeadJob<'_, GcmKey>]) {
 #[inline]
 pub fn open(jobs: &mut [AeadJob<'_, GcmKey>]) {
     if let Some(by) = jobs.first().map(|job| job.key.implementation()) {
-        run!(by, open(jobs), _ => portable::gcm::crypt_batch(Direction::Decrypt, jobs));
+        by_key!(by, open(jobs), _ => portable::gcm::crypt_batch(Direction::Decrypt, jobs));
     }
 }
 
@@ -132,31 +138,6 @@ fn power(key: &GcmKey, n: u64) -> Block {
     power
 }
 
-pub(crate) fn xor(a: &Block, b: &Block) -> Block {
-    (u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b)).to_ne_bytes()
-}
-
-/// J0 of a nonce of 12 bytes (section 7.1, step 2).
-pub(crate) fn first_counter(nonce: &[u8; 12]) -> Block {
-    let mut j0 = [0; 16];
-    j0[..12].copy_from_slice(nonce);
-    j0[15] = 1;
-    j0
-}
-
-/// The counter block `n` behind `counter`; its last 32 bits wrap (section 6.2).
-pub(crate) fn counter_from(counter: &Block, n: u32) -> Block {
-    let mut next = *counter;
-    let low = u32::from_be_bytes([counter[12], counter[13], counter[14], counter[15]]);
-    next[12..].copy_from_slice(&low.wrapping_add(n).to_be_bytes());
-    next
-}
-
-/// The last block of GHASH: both lengths, given in bytes, in bits.
-pub(crate) fn lengths(aad: u64, data: u64) -> Block {
-    (u128::from(aad) << 67 | u128::from(data) << 3).to_be_bytes()
-}
-
 /// Counter mode on from `counter` and GHASH on from `y` over a piece of data that is
 /// followed by zeros up to a whole block.
 fn crypt(
@@ -166,7 +147,7 @@ fn crypt(
     y: &mut Block,
     data: InOutBuf<'_, '_, u8>,
 ) {
-    run!(key.implementation(), crypt(dir, key, counter, y, data), _ => {
+    by_key!(key.implementation(), crypt(dir, key, counter, y, data), _ => {
         let blocks = data.len().div_ceil(16);
         portable::gcm::crypt(dir, key, counter, y, data);
         *counter = counter_from(counter, blocks as u32);
@@ -175,80 +156,34 @@ fn crypt(
 
 /// GHASH on from `y` over bytes and zeros up to a whole block.
 fn hash(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
-    run!(key.implementation(), hash(key, y, bytes), _ => portable::gcm::hash(key, y, bytes))
+    by_key!(key.implementation(), hash(key, y, bytes), _ => portable::gcm::hash(key, y, bytes))
 }
 
 /// GHASH on from `y` over one block.
 fn hash_block(key: &GcmKey, y: &mut Block, block: &Block) {
-    match key.implementation() {
-        Implementation::Portable => on_portable(|| portable::gcm::hash(key, y, block)),
-        #[cfg(target_arch = "x86_64")]
-        Implementation::AesNi(token) => x86::last::x128::hash_block(token, key, y, block),
-        #[cfg(target_arch = "x86_64")]
-        Implementation::Vaes(token) => x86::last::x256::hash_block(token, key, y, block),
-        // One block needs no long vectors, which take longer to be cleared.
-        #[cfg(target_arch = "x86_64")]
-        Implementation::Vaes512(token) => x86::last::x256::hash_block(token.vaes(), key, y, block),
-    }
-}
-
-/// What GHASH is still to be told of a message.
-pub(crate) struct Rest<'a> {
-    /// The block begun, with zeros behind it.
-    pub(crate) block: Option<&'a Block>,
-    /// Bytes of additional data, and of data.
-    pub(crate) aad_len: u64,
-    pub(crate) data_len: u64,
+    by_key!(
+        key.implementation(),
+        hash_block(key, y, block),
+        _ => portable::gcm::hash(key, y, block)
+    )
 }
 
 /// The tag of a message, from GHASH so far.
 fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
-    match key.implementation() {
-        Implementation::Portable => on_portable(|| {
-            let mut last = [[0; 16], lengths(rest.aad_len, rest.data_len)];
-            let from = match rest.block {
-                Some(block) => {
-                    last[0] = *block;
-                    0
-                }
-                None => 1,
-            };
-            let mut y = *y;
-            portable::gcm::hash(key, &mut y, last[from..].as_flattened());
-            xor(&y, &portable::gcm::encrypt(&key.aes, j0))
-        }),
-        #[cfg(target_arch = "x86_64")]
-        Implementation::AesNi(token) => x86::last::x128::tag(token, key, y, rest, j0),
-        #[cfg(target_arch = "x86_64")]
-        Implementation::Vaes(token) => x86::last::x256::tag(token, key, y, rest, j0),
-        #[cfg(target_arch = "x86_64")]
-        Implementation::Vaes512(token) => x86::last::x256::tag(token.vaes(), key, y, rest, j0),
-    }
-}
-
-/// Less than a block, with zeros behind it, in words of 64 bits: [`hash_block`] loads it as
-/// such at once, where a load over shorter stores would wait for them.
-fn padded(bytes: &[u8]) -> Block {
-    let word = |from: usize| {
-        let bytes = bytes.get(from..).unwrap_or_default();
-        match bytes.first_chunk() {
-            Some(whole) => u64::from_le_bytes(*whole),
-            None => bytes
-                .iter()
-                .rev()
-                .fold(0, |word, &byte| word << 8 | u64::from(byte)),
-        }
-    };
-    (u128::from(word(8)) << 64 | u128::from(word(0))).to_le_bytes()
+    by_key!(
+        key.implementation(),
+        tag(key, y, rest, j0),
+        _ => portable::gcm::tag(key, y, rest, j0)
+    )
 }
 
 fn encrypt(key: &GcmKey, block: &Block) -> Block {
-    run!(key.implementation(), encrypt(&key.aes, block), _ => portable::gcm::encrypt(&key.aes, block))
+    by_key!(key.implementation(), encrypt(&key.aes, block), _ => portable::gcm::encrypt(&key.aes, block))
 }
 
 /// The product of two blocks in the field of GHASH.
 fn multiply(key: &GcmKey, a: &Block, b: &Block) -> Block {
-    run!(key.implementation(), multiply(a, b), _ => portable::gcm::multiply(a, b))
+    by_key!(key.implementation(), multiply(a, b), _ => portable::gcm::multiply(a, b))
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use inout::InOutBuf;
 
-use super::{
-    GcmKey, Part, Rest, counter_from, crypt, encrypt, first_counter, fold, hash, hash_block,
-    lengths, multiply, padded, tag, xor,
-};
-use crate::aes::Block;
+use super::block::{padded, xor};
+use super::counter::{counter_from, first_counter};
+use super::key::GcmKey;
+use super::rest::{Rest, lengths};
+use super::{Part, crypt, encrypt, fold, hash, hash_block, multiply, tag};
+use crate::aes::key::Block;
 use crate::job::Direction;
 use crate::wipe::wipe;
 

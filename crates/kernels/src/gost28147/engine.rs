@@ -3,7 +3,13 @@
 
 use core::ops::DerefMut;
 
-use super::{Block, Tables, Words};
+use inout::InOutBuf;
+
+use super::key::Words;
+use super::sbox::Tables;
+
+/// A block, the word N1 in its first four bytes, both little-endian.
+pub(crate) type Block = [u8; 8];
 
 /// The most blocks that any engine takes at once.
 pub(crate) const MAX_BLOCKS: usize = 96;
@@ -82,4 +88,7 @@ pub(crate) trait Engine: Copy {
         blocks: &[u8],
         keys: &[Self::Keys],
     );
+
+    /// Adds as much of a key stream as there is data.
+    fn xor(self, data: InOutBuf<'_, '_, u8>, stream: &[u8]);
 }

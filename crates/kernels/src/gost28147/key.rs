@@ -2,7 +2,7 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::{Sbox, Tables};
+use super::sbox::{Sbox, Tables};
 
 /// The eight subkeys.
 pub(crate) type Words = [u32; 8];

@@ -1,15 +1,13 @@
 //! Blocks each under a key of its own, for the modes of Magma, which is this cipher with
 //! the S-box `param_z` and all bytes the other way round.
 
-use core::iter::repeat_n;
-
-use arrayvec::ArrayVec;
-
-use super::engine::{Engine, MAX_BLOCKS, Rounds};
-use super::packed::RegisterKeys;
-use super::{Block, Tables, Words, wipe};
+use super::engine::{Block, Rounds};
+use super::key::Words;
+use super::sbox::Tables;
+use super::scalar::{Scalar, apart, one};
+use super::schedulers::lanes::{run, turn};
+use super::schedulers::packed::RegisterKeys;
 use crate::choose::choose;
-use crate::portable::gost28147::{Scalar, apart, one};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::gost28147::{Planes, WideWords, byte_planes, wide_words};
 
@@ -77,42 +75,4 @@ pub(crate) fn crypt(
         token: HaveAvx2 => byte_planes::lanes(token, sbox, &mut cache.planes, rounds, keys, blocks),
         _ => apart(|| run(Scalar, sbox, &mut cache.scalar, rounds, keys, blocks)),
     }
-}
-
-#[inline(always)]
-pub(crate) fn run<E: Engine>(
-    engine: E,
-    sbox: &Tables,
-    bank: &mut RegisterKeys<E>,
-    rounds: Rounds,
-    keys: &[&Words],
-    blocks: &mut [Block],
-) {
-    // Here and not above, where the engine's instructions are to be had.
-    blocks.iter_mut().for_each(turn);
-    for (keys, blocks) in keys.chunks(E::BLOCKS).zip(blocks.chunks_mut(E::BLOCKS)) {
-        for (register, lanes) in keys.chunks(E::LANES).enumerate() {
-            let one = lanes.iter().all(|key| core::ptr::eq(*key, lanes[0]));
-            bank.set(engine, register, one, lanes.iter().copied());
-        }
-        let registers = keys.len().div_ceil(E::LANES);
-        let keys = bank.first(registers);
-        if blocks.len() == registers * E::LANES {
-            engine.crypt(sbox, rounds, blocks, keys);
-        } else {
-            let mut padded: ArrayVec<Block, MAX_BLOCKS> = ArrayVec::new();
-            padded.extend(blocks.iter().copied());
-            padded.extend(repeat_n([0; 8], registers * E::LANES - blocks.len()));
-            engine.crypt(sbox, rounds, &mut padded, keys);
-            blocks.copy_from_slice(&padded[..blocks.len()]);
-            wipe(&mut padded);
-        }
-    }
-    blocks.iter_mut().for_each(turn);
-}
-
-/// From the order of bytes of RFC 8891 to that of RFC 5830, or back.
-#[inline(always)]
-fn turn(block: &mut Block) {
-    *block = u64::from_be_bytes(*block).to_le_bytes();
 }

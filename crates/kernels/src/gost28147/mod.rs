@@ -5,15 +5,16 @@
 //! | [`ecb`], [`cfb`], [`cnt`] | the cipher modes |
 //! | [`imit`] | the MAC |
 //! | [`diversify`] | CryptoPro key diversification |
-//! | `engine` | what an implementation of the rounds offers, many blocks side by side |
 //! | `lanes` | the rounds for Magma |
-//! | `packed` | independent blocks of many jobs in common registers |
-//! | `mesh` | CryptoPro key meshing of many keys at once |
+//! | `schedulers` | what the modes do, over any engine |
+//! | `engine` | what an implementation of the rounds offers, many blocks side by side |
+//! | `scalar` | the rounds in general registers: the engine for every machine, and a lone block's |
+//! | `key`, `sbox` | the subkeys, and the tables of an S-box |
+//!
+//! The modes choose an engine; what stands below them in the table does not.
 //!
 //! Jobs of a batch may have keys with different S-boxes; those with copies of one set
 //! share registers.
-
-use crate::job::CipherJob;
 
 pub mod cfb;
 pub mod cnt;
@@ -22,29 +23,15 @@ pub mod ecb;
 pub mod imit;
 
 pub(crate) mod engine;
-mod key;
+pub(crate) mod key;
 pub(crate) mod lanes;
-mod mesh;
-pub(crate) mod packed;
-mod sbox;
+pub(crate) mod sbox;
+mod scalar;
+pub(crate) mod schedulers;
 
-pub use key::Key;
-pub(crate) use key::Words;
-pub(crate) use sbox::Tables;
-
-#[cfg(test)]
-mod tests;
-pub use sbox::{Sbox, SboxError};
-
-/// A block, the word N1 in its first four bytes, both little-endian.
-pub(crate) type Block = [u8; 8];
-
-/// Overwrites what was secret with zeros.
-#[inline(always)]
-pub(crate) fn wipe<T: Copy + Default>(secret: &mut [T]) {
-    secret.fill(T::default());
-    zeroize::optimization_barrier(secret);
-}
+pub use self::key::Key;
+use self::sbox::Tables;
+pub use self::sbox::{Sbox, SboxError};
 
 /// Runs a scheduler for each S-box of the jobs, over the best engine of this
 /// processor: by its entry among the x86-64 engines, else over the portable one.
@@ -53,7 +40,7 @@ macro_rules! by_engine {
         $crate::gost28147::each_sbox($jobs, |job| job.key, |jobs, sbox| {
             #[cfg(target_arch = "x86_64")]
             use $crate::x86_64::gost28147::{byte_planes, wide_words};
-            use $crate::portable::gost28147::{Scalar, apart};
+            use $crate::gost28147::scalar::{Scalar, apart};
             $crate::choose::choose! {
                 token: HaveAvx512Vbmi => wide_words::$entry(token, sbox, jobs $(, $arg)*),
                 token: HaveAvx2 => byte_planes::$entry(token, sbox, jobs $(, $arg)*),
@@ -63,12 +50,6 @@ macro_rules! by_engine {
     };
 }
 use by_engine;
-
-/// Whether there is something to do with this S-box.
-#[inline(always)]
-fn serves(job: &CipherJob<'_, Key>, sbox: &Tables) -> bool {
-    job.key.has(sbox) && !job.data.is_empty()
-}
 
 /// Calls `run` once for each S-box of the jobs.
 #[inline(always)]
@@ -81,3 +62,6 @@ fn each_sbox<J>(jobs: &mut [J], key: fn(&J) -> &Key, mut run: impl FnMut(&mut [J
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

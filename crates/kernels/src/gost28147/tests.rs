@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use serde::Deserialize;
 
 use super::diversify::Diversify;
-use super::{Key, Sbox, cfb, cnt, diversify, each_sbox, ecb, imit};
+use super::scalar::Scalar;
+use super::{Key, Sbox, cfb, cnt, diversify, each_sbox, ecb, imit, schedulers};
 use crate::job::{CipherJob, Direction, MacJob};
 use crate::naive;
-use crate::portable::gost28147::Scalar;
 use crate::testing::{Request, answers, judge};
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -63,14 +63,14 @@ fn engines() -> Vec<Ops> {
     let mut engines = vec![
         ops!(
             "portable",
-            |sbox, jobs, dir| ecb::run(Scalar, sbox, jobs, dir),
-            |sbox, jobs| cnt::run(Scalar, sbox, jobs),
-            |sbox, jobs| cnt::run_meshed(Scalar, sbox, jobs),
-            |sbox, jobs, meshed| cfb::run_encrypt(Scalar, sbox, jobs, meshed),
-            |sbox, jobs| cfb::run_decrypt(Scalar, sbox, jobs),
-            |sbox, jobs| cfb::run_decrypt_meshed(Scalar, sbox, jobs),
-            |sbox, jobs, meshed| imit::run(Scalar, sbox, jobs, meshed),
-            |sbox, jobs| diversify::run(Scalar, sbox, jobs)
+            |sbox, jobs, dir| schedulers::ecb::run(Scalar, sbox, jobs, dir),
+            |sbox, jobs| schedulers::cnt::run(Scalar, sbox, jobs),
+            |sbox, jobs| schedulers::cnt::run_meshed(Scalar, sbox, jobs),
+            |sbox, jobs, meshed| schedulers::cfb::run_encrypt(Scalar, sbox, jobs, meshed),
+            |sbox, jobs| schedulers::cfb::run_decrypt(Scalar, sbox, jobs),
+            |sbox, jobs| schedulers::cfb::run_decrypt_meshed(Scalar, sbox, jobs),
+            |sbox, jobs, meshed| schedulers::imit::run(Scalar, sbox, jobs, meshed),
+            |sbox, jobs| schedulers::diversify::run(Scalar, sbox, jobs)
         ),
         Ops {
             name: "chosen",

@@ -2,7 +2,11 @@
 
 use super::*;
 use crate::hmac::{HmacSha256Key, HmacSha512Key};
+use crate::job::SUFFIX;
 use crate::naive;
+#[cfg(target_arch = "x86_64")]
+use crate::portable::sha2::OneByOne;
+use crate::sha2::hash::Hash;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -86,7 +90,7 @@ macro_rules! subsets {
         let fields = [$(stringify!($field)),*].len();
         (0..1 << fields).map(move |set: u32| {
             let mut bits = (0..fields).map(move |bit| (set >> bit) & 1 == 1);
-            crate::x86_64::sha2::$features {
+            $features {
                 $($field: bits.next().expect("a bit each").then(crate::cpu::$token::new).flatten()),*
             }
         })

@@ -3,11 +3,13 @@
 //! Blocks of many jobs, each under its own key, stand side by side in the lanes of
 //! byte planes: register `i` holds byte `i` of every block.
 
+mod expand;
 pub(crate) mod field;
-mod key;
+pub(crate) mod key;
+pub(crate) mod schedule;
 
+use self::key::Block;
 pub use self::key::KuznyechikKey;
-pub(crate) use self::key::{RoundKeys, schedule};
 use crate::choose::choose;
 use crate::job::{CipherJob, Direction};
 use crate::lane_modes::{self, LaneCipher};
@@ -15,8 +17,6 @@ use crate::portable;
 use crate::wipe::and_stack;
 #[cfg(target_arch = "x86_64")]
 use crate::{wipe::dead_stack, x86_64};
-
-pub(crate) type Block = [u8; 16];
 
 impl LaneCipher<16> for KuznyechikKey {
     #[cfg(target_arch = "x86_64")]

@@ -2,33 +2,18 @@
 //! [GOST 28147-89](crate::gost28147) with one S-box and all bytes the other way round,
 //! and runs in the same lanes.
 
-use arrayvec::ArrayVec;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+pub(crate) mod key;
 
+use arrayvec::ArrayVec;
+
+pub use self::key::MagmaKey;
 use crate::gost28147::engine::Rounds;
-use crate::gost28147::{Sbox, lanes};
+use crate::gost28147::lanes;
+use crate::gost28147::sbox::Sbox;
 use crate::job::{CipherJob, Direction};
 use crate::lane_modes::{self, LANES, LaneCipher};
 
 pub(crate) type Block = [u8; 8];
-
-/// A key of Magma. Wiped on drop.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub struct MagmaKey {
-    words: [u32; 8],
-}
-
-impl MagmaKey {
-    /// Takes a key of 32 bytes; `None` for any other length.
-    pub fn new(key: &[u8]) -> Option<MagmaKey> {
-        let key: &[u8; 32] = key.try_into().ok()?;
-        let mut new = MagmaKey { words: [0; 8] };
-        for (word, bytes) in new.words.iter_mut().zip(key.as_chunks().0) {
-            *word = u32::from_be_bytes(*bytes);
-        }
-        Some(new)
-    }
-}
 
 impl LaneCipher<8> for MagmaKey {
     type KeyCache = lanes::RegisterKeyCache;

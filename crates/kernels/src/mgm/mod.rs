@@ -12,11 +12,13 @@ mod field;
 
 use arrayvec::ArrayVec;
 
-use crate::gost28147::wipe;
 use crate::job::{AeadJob, Direction};
+use crate::key_stream::xor;
 use crate::kuznyechik::KuznyechikKey;
-use crate::lane_modes::{LaneCipher, Lanes, Place, stretch, xor};
+use crate::lane_modes::{LANES, LaneCipher, Lanes, Place};
 use crate::magma::MagmaKey;
+use crate::stretch::stretch;
+use crate::wipe::wipe_slice;
 use field::{Field, Sum};
 
 /// Jobs whose first blocks and tags go through the lanes together.
@@ -186,7 +188,7 @@ where
             count_left(z, first, lanes.push(job.key, count));
         }
         let mut blocks = lanes.run(Direction::Encrypt);
-        let mut room = crate::lane_modes::LANES;
+        let mut room = LANES;
         while let Some(job) = jobs.get_mut(drained.job) {
             let Some((part, count, _)) = next_part::<K, N>(&mut drained, room, job) else {
                 break;
@@ -230,8 +232,8 @@ where
     for (job, tag) in jobs.iter_mut().zip(tags) {
         job.tag.copy_from_slice(&tag[..job.tag.len()]);
     }
-    wipe(starts.as_flattened_mut());
-    wipe(sums.as_flattened_mut());
+    wipe_slice(starts.as_flattened_mut());
+    wipe_slice(sums.as_flattened_mut());
 }
 
 /// Blocks in the right half of which a number counts, from that of `start` and `skip`.

@@ -4,7 +4,7 @@ use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use super::aes::BATCH;
-use crate::aes::{AesKey, Block};
+use crate::aes::key::{AesKey, Block};
 use crate::job::{CipherJob, Direction};
 
 pub(crate) fn encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {

@@ -3,8 +3,8 @@
 use zeroize::Zeroize;
 
 use super::aes::BATCH;
-use crate::aes::AesKey;
-use crate::ctr::counter_add;
+use crate::aes::key::AesKey;
+use crate::ctr::counter::counter_add;
 use crate::job::{CipherJob, Direction};
 
 pub(crate) fn apply(jobs: &mut [CipherJob<'_, AesKey>]) {

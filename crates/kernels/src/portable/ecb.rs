@@ -1,6 +1,6 @@
 //! ECB over the portable cipher.
 
-use crate::aes::AesKey;
+use crate::aes::key::AesKey;
 use crate::job::{CipherJob, Direction};
 
 pub(crate) fn crypt(dir: Direction, jobs: &mut [CipherJob<'_, AesKey>]) {

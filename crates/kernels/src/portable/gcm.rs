@@ -4,8 +4,11 @@ use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
 use inout::InOutBuf;
 
-use crate::aes::{AesKey, Block};
-use crate::gcm::{GcmKey, counter_from, first_counter, lengths, xor};
+use crate::aes::key::{AesKey, Block};
+use crate::gcm::block::xor;
+use crate::gcm::counter::{counter_from, first_counter};
+use crate::gcm::key::GcmKey;
+use crate::gcm::rest::{Rest, lengths};
 use crate::job::{AeadJob, Direction};
 
 /// Blocks of keystream made at once: enough for the widest bit slicing.
@@ -38,6 +41,21 @@ pub(crate) fn hash(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
     hash.update(&[(*y).into()]);
     hash.update_padded(rest);
     *y = hash.finalize().into();
+}
+
+/// The tag of a message, from GHASH so far.
+pub(crate) fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
+    let mut last = [[0; 16], lengths(rest.aad_len, rest.data_len)];
+    let from = match rest.block {
+        Some(block) => {
+            last[0] = *block;
+            0
+        }
+        None => 1,
+    };
+    let mut y = *y;
+    hash(key, &mut y, last[from..].as_flattened());
+    xor(&y, &encrypt(&key.aes, j0))
 }
 
 /// The product of two blocks in the field of GHASH.

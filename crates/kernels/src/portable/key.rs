@@ -1,7 +1,7 @@
 //! AES key expansion (FIPS 197 section 5.2) without tables: the S-box is
 //! computed, four bytes to a word, so that no secret chooses an address.
 
-use crate::aes::RoundKeys;
+use crate::aes::key::RoundKeys;
 
 /// Fills the schedule of encryption from a key of 16, 24 or 32 bytes.
 pub(crate) fn expand(key: &[u8], enc: &mut RoundKeys) {

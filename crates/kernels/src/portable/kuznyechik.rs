@@ -10,7 +10,8 @@ use crate::job::Direction;
 use crate::kuznyechik::field::{
     BACKWARD, COEFFICIENTS, EXP, FORWARD, FROM_TOWER, LOG, TO_SPLIT, TO_TOWER,
 };
-use crate::kuznyechik::{Block, KuznyechikKey, RoundKeys, schedule};
+use crate::kuznyechik::key::{Block, KuznyechikKey, RoundKeys};
+use crate::kuznyechik::schedule::schedule;
 
 /// Encrypts or decrypts each block under the key of the same place.
 pub(crate) fn crypt(dir: Direction, keys: &[&KuznyechikKey], blocks: &mut [Block]) {

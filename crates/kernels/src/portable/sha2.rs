@@ -1,11 +1,31 @@
 //! The SHA-2 compression functions of the `sha2` crate.
 
-/// SHA-256 compression of whole blocks of 64 bytes; words a to h in order.
-pub(crate) fn compress256(state: &mut [u32; 8], blocks: &[u8]) {
-    sha2::block_api::compress256(state, blocks.as_chunks().0);
+use zeroize::Zeroize;
+
+use crate::hash_lanes::lanes::Compress;
+use crate::sha2::hash::{SHA256_PLACES, Sha256, Sha512};
+
+/// A message after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct OneByOne;
+
+impl Compress<Sha256> for OneByOne {
+    fn compress(self, states: &mut [[u32; 8]], blocks: &[&[u8]]) {
+        for (state, blocks) in states.iter_mut().zip(blocks) {
+            let mut ordered = SHA256_PLACES.map(|place| state[place]);
+            sha2::block_api::compress256(&mut ordered, blocks.as_chunks().0);
+            for (place, word) in SHA256_PLACES.into_iter().zip(ordered) {
+                state[place] = word;
+            }
+            ordered.zeroize();
+        }
+    }
 }
 
-/// SHA-512 compression of whole blocks of 128 bytes; words a to h in order.
-pub(crate) fn compress512(state: &mut [u64; 8], blocks: &[u8]) {
-    sha2::block_api::compress512(state, blocks.as_chunks().0);
+impl Compress<Sha512> for OneByOne {
+    fn compress(self, states: &mut [[u64; 8]], blocks: &[&[u8]]) {
+        for (state, blocks) in states.iter_mut().zip(blocks) {
+            sha2::block_api::compress512(state, blocks.as_chunks().0);
+        }
+    }
 }

@@ -3,10 +3,12 @@
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
-use super::aes::{BATCH, Schedule};
-use crate::aes::Block;
+use super::aes::BATCH;
+use crate::aes::key::Block;
+use crate::aes::schedule::Schedule;
 use crate::job::{CipherJob, Direction};
-use crate::xts::{XtsKey, double};
+use crate::xts::key::XtsKey;
+use crate::xts::tweak::double;
 
 pub(crate) fn crypt(dir: Direction, jobs: &mut [CipherJob<'_, XtsKey>]) {
     for job in jobs {

@@ -14,13 +14,13 @@ use core::arch::x86_64::*;
 use arrayvec::ArrayVec;
 use zeroize::Zeroize;
 
-use crate::aes::{AesKey, Block, RoundKeys};
-use crate::cbc;
+use crate::aes::key::{AesKey, Block, RoundKeys};
 use crate::cpu::{HaveAesNi, HaveAvx2, HaveShaNi};
-use crate::hash_lanes;
-use crate::hmac::HmacSha256Key;
+use crate::hash_lanes::message::Message;
+use crate::hmac::key::HmacSha256Key;
 use crate::job::{AuthencJob, CipherJob};
-use crate::sha2::K256;
+use crate::sha2::constants::K256;
+use crate::sha2::hash::Sha256;
 use crate::x86_64::{sha256, wipe};
 
 /// The most messages.
@@ -40,6 +40,15 @@ type Tokens = (HaveAesNi, HaveShaNi, HaveAvx2);
 /// The keys of a message.
 pub(crate) type Keys<'k> = (&'k AesKey, &'k HmacSha256Key);
 
+/// Each half by itself, for what is left when the shortest message is through.
+pub(crate) trait Halves {
+    /// Encrypts every job with AES-CBC.
+    fn encrypt(jobs: &mut [CipherJob<'_, AesKey>]);
+
+    /// Hashes all messages.
+    fn hash<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>);
+}
+
 /// The tokens, if this machine gives them all.
 #[inline]
 pub(crate) fn tokens() -> Option<Tokens> {
@@ -54,18 +63,26 @@ pub(crate) fn pays(len: usize) -> bool {
 
 /// Encrypts one to four messages of [`MIN_LEN`] bytes or more, multiples of 16, and
 /// computes their MACs. The AES keys have one length.
-pub(crate) fn seal<K>(tokens: Tokens, keys: &[Keys<'_>], jobs: &mut [AuthencJob<'_, K>]) {
+pub(crate) fn seal<H: Halves, K>(
+    tokens: Tokens,
+    keys: &[Keys<'_>],
+    jobs: &mut [AuthencJob<'_, K>],
+) {
     match jobs.len() {
-        1 => lanes::<K, 1>(tokens, keys, jobs),
-        2 => lanes::<K, 2>(tokens, keys, jobs),
-        3 => lanes::<K, 3>(tokens, keys, jobs),
-        4 => lanes::<K, 4>(tokens, keys, jobs),
+        1 => lanes::<H, K, 1>(tokens, keys, jobs),
+        2 => lanes::<H, K, 2>(tokens, keys, jobs),
+        3 => lanes::<H, K, 3>(tokens, keys, jobs),
+        4 => lanes::<H, K, 4>(tokens, keys, jobs),
         messages => panic!("{messages} messages, of {MAX_MESSAGES}"),
     }
 }
 
 #[inline(never)]
-fn lanes<K, const L: usize>(tokens: Tokens, keys: &[Keys<'_>], jobs: &mut [AuthencJob<'_, K>]) {
+fn lanes<H: Halves, K, const L: usize>(
+    tokens: Tokens,
+    keys: &[Keys<'_>],
+    jobs: &mut [AuthencJob<'_, K>],
+) {
     let keys: [Keys<'_>; L] = keys.try_into().expect("keys for each message");
     let jobs: &mut [_; L] = jobs.try_into().expect("as many messages");
     let rounds = keys[0].0.rounds();
@@ -112,11 +129,11 @@ fn lanes<K, const L: usize>(tokens: Tokens, keys: &[Keys<'_>], jobs: &mut [Authe
         });
     }
     if !longer.is_empty() {
-        cbc::encrypt(&mut longer);
+        H::encrypt(&mut longer);
     }
     drop(longer);
 
-    hash_lanes::sha256(jobs.iter_mut().enumerate().map(|(l, job)| {
+    H::hash(jobs.iter_mut().enumerate().map(|(l, job)| {
         let hashed = taken[l] + 64 * both;
         let rest = [&job.data.get_out()[hashed..], job.suffix];
         keys[l]

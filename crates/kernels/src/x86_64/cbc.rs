@@ -10,7 +10,7 @@ use super::short;
 use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
-use crate::aes::{AesKey, Block};
+use crate::aes::key::{AesKey, Block};
 use crate::job::CipherJob;
 
 /// # Safety

@@ -16,7 +16,7 @@ use super::rounds::{Keys, Schedule, middle};
 use super::tier::Tier;
 use super::wide::Wide;
 use super::wipe;
-use crate::aes::{AesKey, Block};
+use crate::aes::key::{AesKey, Block};
 use crate::job::CipherJob;
 
 /// The most lanes of any tier.

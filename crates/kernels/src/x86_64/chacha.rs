@@ -5,7 +5,7 @@
 use inout::InOutBuf;
 use zeroize::optimization_barrier;
 
-use crate::chacha::ChaChaKey;
+use crate::chacha::key::ChaChaKey;
 use crate::cpu::{HaveAvx2, HaveAvx512};
 use crate::job::{AeadJob, Direction};
 use crate::x86_64::chacha_lanes::{self, Input, Pad};

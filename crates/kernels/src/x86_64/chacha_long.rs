@@ -7,7 +7,7 @@ use core::slice;
 use inout::InOutBuf;
 use zeroize::optimization_barrier;
 
-use crate::chacha::ChaChaKey;
+use crate::chacha::key::ChaChaKey;
 use crate::cpu::HaveAvx2;
 use crate::job::{AeadJob, Direction};
 use crate::x86_64::chacha::Tokens;

@@ -9,7 +9,7 @@ use super::short;
 use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
-use crate::aes::AesKey;
+use crate::aes::key::AesKey;
 use crate::job::CipherJob;
 
 /// # Safety

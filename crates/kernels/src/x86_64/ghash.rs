@@ -16,34 +16,10 @@ use core::arch::x86_64::*;
 
 use super::gcm::Lane;
 use super::order::after;
-use crate::aes::Block;
-
-/// The highest power a group may start with. Used are 34: a group of eight of the
-/// widest vectors, a block of lengths behind it and one of additional data before
-/// it. With 36 the powers for eight whole vectors start a cache line.
-pub(super) const POWERS: usize = 36;
-
-/// Zeros behind the powers, so that a vector may start at any of them.
-const SLACK: usize = 4;
-
-/// H^36 to H, each times x, then zeros; and the sum of both halves of each.
-// The multiplication of Karatsuba takes three products instead of four, and one of
-// the three is of the sums.
-#[derive(Clone)]
-#[repr(C, align(64))]
-pub(crate) struct Table {
-    powers: [Block; POWERS + SLACK],
-    sums: [Block; POWERS + SLACK],
-}
+use crate::aes::key::Block;
+use crate::gcm::powers::{POWERS, SLACK, Table};
 
 impl Table {
-    pub(crate) const fn new() -> Table {
-        Table {
-            powers: [[0; 16]; POWERS + SLACK],
-            sums: [[0; 16]; POWERS + SLACK],
-        }
-    }
-
     /// Where the powers from H^n down start.
     #[inline(always)]
     pub(super) fn at_power(&self, n: usize) -> Powers<'_> {

@@ -5,10 +5,10 @@
 use core::arch::x86_64::*;
 
 use crate::cpu::{HaveAvx2, HaveShaNi};
-use crate::hash_lanes::{Message, copy_short};
+use crate::hash_lanes::copy::copy_short;
+use crate::hash_lanes::message::Message;
 use crate::job::SUFFIX;
-use crate::sha2::{Hash, Sha256};
-
+use crate::sha2::hash::{Hash, Sha256};
 use crate::x86_64::{sha256, wipe};
 
 /// The longest end of a message: two blocks with their padding.

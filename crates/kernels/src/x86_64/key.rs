@@ -7,7 +7,7 @@
 use core::arch::x86_64::*;
 
 use super::wipe;
-use crate::aes::RoundKeys;
+use crate::aes::key::RoundKeys;
 use crate::cpu::HaveAesNi;
 
 /// Fills the schedule of encryption from a key of 16, 24 or 32 bytes.

@@ -14,7 +14,7 @@ use super::rounds::Schedule;
 use super::short;
 use super::wide::Wide;
 use super::wipe;
-use crate::aes::{AesKey, Block};
+use crate::aes::key::{AesKey, Block};
 use crate::job::Direction;
 use inout::InOutBuf;
 

@@ -2,7 +2,7 @@
 
 use super::order::after;
 use super::wide::Wide;
-use crate::aes::{AesKey, Block};
+use crate::aes::key::{AesKey, Block};
 
 /// The schedule of a key for one direction. A raw pointer, so that the compiler
 /// loads round keys where they are used instead of keeping copies of them all,

@@ -7,7 +7,7 @@
 use core::arch::x86_64::*;
 
 use crate::cpu::HaveShaNi;
-use crate::sha2::K256;
+use crate::sha2::constants::K256;
 
 /// Compresses whole blocks of 1 to 4 messages; all have the same length.
 #[inline]

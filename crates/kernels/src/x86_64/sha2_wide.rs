@@ -8,7 +8,8 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 
 use crate::cpu::{HaveAvx2, HaveAvx512};
-use crate::sha2::{K256, K512, SHA256_PLACES};
+use crate::sha2::constants::{K256, K512};
+use crate::sha2::hash::SHA256_PLACES;
 use crate::x86_64::rows::{load4, load16, store4, transpose512};
 
 /// Compresses whole blocks of 1 to 16 messages; all have the same length.

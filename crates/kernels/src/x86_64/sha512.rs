@@ -13,7 +13,7 @@ use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
 use crate::cpu::HaveBmi2;
-use crate::sha2::K512;
+use crate::sha2::constants::K512;
 
 const BLOCK: usize = 128;
 

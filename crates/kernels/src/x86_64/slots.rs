@@ -14,7 +14,7 @@ use super::rounds::{Keys, Schedule, middle};
 use super::tier::Tier;
 use super::wide::Wide;
 use super::wipe;
-use crate::aes::Block;
+use crate::aes::key::Block;
 
 /// The most slots of any tier: eight registers of four blocks.
 const MAX_SLOTS: usize = 32;
@@ -448,7 +448,7 @@ unsafe fn copy_ends<T>(from: *const u8, to: *mut u8, len: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aes::AesKey;
+    use crate::aes::key::AesKey;
     use crate::cpu::HaveAesNi;
     use crate::x86_64::ecb::Plain;
     use crate::x86_64::tier::AesNi;

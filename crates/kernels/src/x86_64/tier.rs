@@ -75,10 +75,10 @@ macro_rules! tier {
         pub(crate) mod $module {
             use super::super::{cbc, cbc_lanes, ctr, ecb, wipe, xts};
             use super::$name;
-            use crate::aes::{AesKey, Block};
+            use crate::aes::key::{AesKey, Block};
             use crate::cpu::$token;
             use crate::job::{CipherJob, Direction};
-            use crate::xts::XtsKey;
+            use crate::xts::key::XtsKey;
 
             tier!(@entry $token, $features, $wipe;
                 fn ecb(dir: Direction, jobs: &mut [CipherJob<'_, AesKey>]) {

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::*;
 
-use crate::aes::Block;
+use crate::aes::key::Block;
 
 /// A register of `BLOCKS` blocks side by side.
 ///

@@ -3,7 +3,7 @@
 use core::arch::asm;
 
 use super::wide::Wide;
-use crate::aes::Block;
+use crate::aes::key::Block;
 use crate::cpu::{HaveAvx2, HaveAvx512};
 
 /// Overwrites `count` blocks, rounded up to whole registers, with zeros.

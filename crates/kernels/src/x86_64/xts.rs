@@ -12,9 +12,9 @@ use super::slots::{Feed, Slots, copy_short};
 use super::tier::Tier;
 use super::wide::Wide;
 use super::wipe;
-use crate::aes::{AesKey, Block};
+use crate::aes::key::{AesKey, Block};
 use crate::job::CipherJob;
-use crate::xts::XtsKey;
+use crate::xts::key::XtsKey;
 
 /// Requests whose encrypted tweaks are kept at a time.
 const GROUP: usize = 32;

@@ -1,32 +1,15 @@
 //! The expanded keys.
 
-use crate::aes::AesKey;
+use crate::aes::key::AesKey;
 
 /// The two expanded keys of XTS-AES.
 #[derive(Clone)]
 pub struct XtsKey {
-    data: AesKey,
-    tweak: AesKey,
+    pub(super) data: AesKey,
+    pub(super) tweak: AesKey,
 }
 
 impl XtsKey {
-    /// Expands a key of 32, 48 or 64 bytes, the data key and then the tweak key;
-    /// `None` for any other length. Equal halves, which FIPS 140 forbids, are the
-    /// caller's to refuse.
-    pub fn new(key: &[u8]) -> Option<XtsKey> {
-        let (data, tweak) = key.split_at(key.len() / 2);
-        if data.len() != tweak.len() {
-            return None;
-        }
-        let mut new = XtsKey {
-            data: AesKey::new(data)?,
-            tweak: AesKey::unset(tweak.len())?,
-        };
-        // Tweaks are encrypted whichever way the data goes.
-        new.tweak.expand(tweak);
-        Some(new)
-    }
-
     #[inline(always)]
     pub(crate) fn data(&self) -> &AesKey {
         &self.data

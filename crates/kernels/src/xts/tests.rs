@@ -1,3 +1,4 @@
+use super::tweak::{double, power};
 use super::*;
 use crate::naive;
 use crate::testing::{Request, answers, batches, judge, known, tiers};

@@ -4,7 +4,8 @@ use core::arch::x86_64::*;
 
 use super::lane::Lane;
 use super::rounds::{WIDTH, load_block};
-use crate::x86_64::ghash::{Sum, Table};
+use crate::gcm::powers::Table;
+use crate::x86_64::ghash::Sum;
 
 /// What is known of GHASH before a group: the value to be added to its first block,
 /// and products that are to be reduced with it.

@@ -5,13 +5,14 @@ use core::arch::x86_64::*;
 use super::hash::Hash;
 use super::lane::Lane;
 use super::rounds::{late_rounds, round, round_key};
-use crate::aes::Block;
-use crate::cpu::{HaveAesNi, HaveVaes};
-use crate::gcm::{GcmKey, Rest};
+use crate::aes::key::Block;
+use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
+use crate::gcm::key::GcmKey;
+use crate::gcm::rest::Rest;
 use crate::x86_64::wipe;
 
 /// Both functions, which use registers of one block, by the encoding of instructions that the
-/// processor has. With AVX-512 too: longer vectors gain nothing here and take longer to clear.
+/// processor has.
 macro_rules! last {
     ($name:ident, $token:ty, $features:literal, $wipe:expr) => {
         pub(crate) mod $name {
@@ -69,6 +70,29 @@ last!(
     "aes,pclmulqdq,avx2,vaes,vpclmulqdq",
     wipe::registers_256()
 );
+
+/// Four blocks a vector gain nothing here, and long vectors take longer to be cleared.
+pub(crate) mod x512 {
+    use super::*;
+
+    /// GHASH on from `y` over one block.
+    #[inline]
+    pub(crate) fn hash_block(token: HaveVaes512, key: &GcmKey, y: &mut Block, block: &Block) {
+        x256::hash_block(token.vaes(), key, y, block);
+    }
+
+    /// The tag of a message, from GHASH so far.
+    #[inline]
+    pub(crate) fn tag(
+        token: HaveVaes512,
+        key: &GcmKey,
+        y: &Block,
+        rest: &Rest<'_>,
+        j0: &Block,
+    ) -> Block {
+        x256::tag(token.vaes(), key, y, rest, j0)
+    }
+}
 
 /// A block that was written in words of 64 bits a moment ago: a load over both stores would wait
 /// until they are done. Volatile, so that the loads stay two.

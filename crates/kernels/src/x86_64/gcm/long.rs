@@ -14,7 +14,7 @@ use super::hash::{Hash, start};
 use super::lane::Lane;
 use super::rounds::*;
 use super::{Kernels, store_tag};
-use crate::gcm::GcmKey;
+use crate::gcm::key::GcmKey;
 use crate::job::AeadJob;
 
 /// Chunks that are reduced together where the message has as many: the table has

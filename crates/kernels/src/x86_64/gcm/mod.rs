@@ -6,7 +6,7 @@
 
 mod hash;
 mod lane;
-pub(crate) mod last;
+mod last;
 mod long;
 mod rounds;
 mod short;
@@ -20,11 +20,12 @@ pub(super) use self::lane::Lane;
 use self::long::End;
 use self::rounds::{counters, encrypt_block};
 use self::short::{is_short, vectors};
-use super::ghash::{Table, fill, product};
+use super::ghash::{fill, product};
 use super::wipe;
-use crate::aes::{AesKey, Block};
+use crate::aes::key::{AesKey, Block};
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
-use crate::gcm::GcmKey;
+use crate::gcm::key::GcmKey;
+use crate::gcm::powers::Table;
 use crate::job::{AeadJob, Direction};
 
 /// The large functions, compiled once for each vector with its instructions enabled.
@@ -133,6 +134,7 @@ macro_rules! kernels {
         $(#[$doc])*
         pub(crate) mod $name {
             use super::*;
+            pub(crate) use super::last::$name::{hash_block, tag};
 
             impl Kernels for $vector {
                 #[inline(always)]

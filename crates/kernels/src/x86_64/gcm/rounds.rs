@@ -4,7 +4,7 @@
 use core::arch::x86_64::*;
 
 use super::lane::Lane;
-use crate::aes::{AesKey, Block};
+use crate::aes::key::{AesKey, Block};
 use crate::x86_64::order::after;
 
 /// Vectors in a chunk: with a latency of four cycles and two units, AES needs eight.

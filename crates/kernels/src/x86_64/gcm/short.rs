@@ -9,8 +9,8 @@ use core::arch::x86_64::*;
 use super::lane::Lane;
 use super::rounds::*;
 use super::store_tag;
-use crate::aes::Block;
-use crate::gcm::GcmKey;
+use crate::aes::key::Block;
+use crate::gcm::key::GcmKey;
 use crate::job::AeadJob;
 use crate::x86_64::ghash::Sum;
 

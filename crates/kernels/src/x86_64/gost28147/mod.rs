@@ -1,4 +1,4 @@
-//! GOST 28147-89 over vectors: the schedulers of [`gost28147`](crate::gost28147),
+//! GOST 28147-89 over vectors: [its schedulers](crate::gost28147::schedulers),
 //! compiled for each engine's instructions.
 
 mod planes;
@@ -19,10 +19,12 @@ macro_rules! engine {
             use super::super::wipe;
             use super::$engine;
             use crate::cpu::$token;
-            use crate::gost28147::diversify::{self, Diversify};
-            use crate::gost28147::engine::Rounds;
-            use crate::gost28147::packed::RegisterKeys;
-            use crate::gost28147::{Block, Key, Tables, Words, cfb, cnt, ecb, imit, lanes};
+            use crate::gost28147::engine::{Block, Rounds};
+            use crate::gost28147::key::{Key, Words};
+            use crate::gost28147::sbox::Tables;
+            use crate::gost28147::schedulers::diversify::{self, Diversify};
+            use crate::gost28147::schedulers::packed::RegisterKeys;
+            use crate::gost28147::schedulers::{cfb, cnt, ecb, imit, lanes};
             use crate::job::{CipherJob, Direction, MacJob};
 
             engine!(@entries $token, $features, $engine, $wipe;

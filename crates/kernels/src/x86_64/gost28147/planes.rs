@@ -17,11 +17,14 @@ use core::array;
 use core::mem::MaybeUninit;
 
 use arrayvec::ArrayVec;
+use inout::InOutBuf;
 
 use super::by_registers;
 use crate::cpu::HaveAvx2;
-use crate::gost28147::engine::{CHUNK, Engine, Rounds};
-use crate::gost28147::{Block, Tables, Words};
+use crate::gost28147::engine::{Block, CHUNK, Engine, Rounds};
+use crate::gost28147::key::Words;
+use crate::gost28147::sbox::Tables;
+use crate::x86_64::chacha_lanes;
 
 const LANES: usize = 32;
 const REGISTERS: usize = 3;
@@ -85,6 +88,12 @@ impl Engine for Planes {
         assert!(states.len() == lanes && data.len() == lanes && blocks.len() == lanes);
         // SAFETY: the token proves the features, and all have as many lanes as keys.
         unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys), 1 2 3) }
+    }
+
+    #[inline(always)]
+    fn xor(self, data: InOutBuf<'_, '_, u8>, stream: &[u8]) {
+        // In place, the compiler would go byte by byte.
+        chacha_lanes::xor(self.0, data, stream);
     }
 }
 

@@ -11,11 +11,14 @@
 use core::arch::x86_64::*;
 
 use arrayvec::ArrayVec;
+use inout::InOutBuf;
 
 use super::by_registers;
 use crate::cpu::HaveAvx512Vbmi;
-use crate::gost28147::engine::{CHUNK, Engine, Rounds};
-use crate::gost28147::{Block, Tables, Words};
+use crate::gost28147::engine::{Block, CHUNK, Engine, Rounds};
+use crate::gost28147::key::Words;
+use crate::gost28147::sbox::Tables;
+use crate::x86_64::chacha_lanes;
 use crate::x86_64::rows::transpose512;
 
 const LANES: usize = 16;
@@ -81,6 +84,12 @@ impl Engine for WideWords {
         assert!(states.len() == lanes && data.len() == lanes && blocks.len() == lanes);
         // SAFETY: the token proves the features, and all have as many lanes as keys.
         unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys), 1 2 3 4 5 6) }
+    }
+
+    #[inline(always)]
+    fn xor(self, data: InOutBuf<'_, '_, u8>, stream: &[u8]) {
+        // In place, the compiler would go byte by byte.
+        chacha_lanes::xor(self.0.avx2(), data, stream);
     }
 }
 

@@ -22,7 +22,8 @@ use super::logarithms::{restore, substitute};
 use crate::cpu::HaveAvx2;
 use crate::job::Direction;
 use crate::kuznyechik::field;
-use crate::kuznyechik::{Block, KuznyechikKey, RoundKeys, schedule};
+use crate::kuznyechik::key::{Block, KuznyechikKey, RoundKeys};
+use crate::kuznyechik::schedule::schedule;
 use crate::wipe::wipe;
 use crate::x86_64::wipe::vectors;
 

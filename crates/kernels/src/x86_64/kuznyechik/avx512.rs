@@ -15,7 +15,7 @@ use super::keys::{KeyPlanes, Vector};
 use crate::cpu::HaveGfni512;
 use crate::job::Direction;
 use crate::kuznyechik::field::{PI, PI_INVERSE, multiply};
-use crate::kuznyechik::{Block, KuznyechikKey};
+use crate::kuznyechik::key::{Block, KuznyechikKey};
 use crate::wipe::wipe;
 use crate::x86_64::wipe::vectors;
 

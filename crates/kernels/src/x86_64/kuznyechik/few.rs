@@ -20,7 +20,7 @@ use super::bases::{TOWER, mapped};
 use super::logarithms::substitute as substitute_256;
 use crate::cpu::{HaveAvx2, HaveGfni512};
 use crate::kuznyechik::field::{PI, mix};
-use crate::kuznyechik::{Block, KuznyechikKey, RoundKeys};
+use crate::kuznyechik::key::{Block, KuznyechikKey, RoundKeys};
 use crate::wipe::wipe;
 use crate::x86_64::wipe::vectors;
 

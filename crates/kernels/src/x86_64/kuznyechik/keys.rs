@@ -3,9 +3,8 @@
 use core::mem::MaybeUninit;
 use core::ptr;
 
-use crate::gost28147;
-use crate::kuznyechik::{Block, RoundKeys};
-use crate::wipe::wipe;
+use crate::kuznyechik::key::{Block, RoundKeys};
+use crate::wipe::{wipe, wipe_slice};
 
 /// The most lanes of a register.
 const MAX_KEYS: usize = 64;
@@ -152,6 +151,6 @@ impl Drop for KeyPlanes {
         let written = unsafe {
             core::slice::from_raw_parts_mut(self.planes.as_mut_ptr().cast::<u8>(), self.written)
         };
-        gost28147::wipe(written);
+        wipe_slice(written);
     }
 }

@@ -10,7 +10,7 @@ use core::arch::asm;
 use core::arch::x86_64::*;
 
 use super::Half;
-use crate::gost28147::Tables;
+use crate::gost28147::sbox::Tables;
 
 /// Looks up the nibbles of byte `j` of a sum, and changes the planes `p` and `q` by what they
 /// give. The sum and `x`, `y`, `z` are lost.

@@ -1,8 +1,9 @@
 //! The choice among the SHA-2 kernels by the number of messages in flight.
 
+use super::lanes::Compress;
 use crate::cpu::{HaveAvx2, HaveAvx512, HaveBmi2, HaveShaNi};
-use crate::hash_lanes::{Compress, OneByOne};
-use crate::sha2::{Sha256, Sha512};
+use crate::portable::sha2::OneByOne;
+use crate::sha2::hash::{Sha256, Sha512};
 use crate::x86_64::{sha2_wide, sha256, sha512, wipe};
 
 /// Messages from which on 16 lanes of AVX-512 take less time than the SHA

@@ -7,12 +7,14 @@
 
 use core::iter::repeat_n;
 
-use super::engine::{Engine, MAX_BLOCKS, MAX_REGISTERS, Rounds};
-use super::{Block, Tables, Words, wipe};
-use crate::lane_modes::xor;
-use crate::portable::gost28147::one;
 use arrayvec::ArrayVec;
 use inout::InOutBuf;
+
+use crate::gost28147::engine::{Block, Engine, MAX_BLOCKS, MAX_REGISTERS, Rounds};
+use crate::gost28147::key::Words;
+use crate::gost28147::sbox::Tables;
+use crate::gost28147::scalar::one;
+use crate::wipe::wipe_slice;
 
 /// A run of slots with the blocks of one job.
 struct Run<'j> {
@@ -82,7 +84,7 @@ impl<'s, 'j, E: Engine> Packed<'s, 'j, E> {
     pub(super) fn finish(&mut self) {
         self.flush();
         self.keys.wipe();
-        wipe(&mut self.blocks);
+        wipe_slice(&mut self.blocks);
     }
 
     #[inline(always)]
@@ -121,7 +123,7 @@ impl<'s, 'j, E: Engine> Packed<'s, 'j, E> {
         for mut run in self.runs.drain(..) {
             let bytes = self.blocks[start..run.end].as_flattened();
             if self.xor {
-                xor(run.data, bytes);
+                self.engine.xor(run.data, bytes);
             } else {
                 run.data.get_out().copy_from_slice(bytes);
             }
@@ -140,7 +142,7 @@ pub(crate) struct RegisterKeys<E: Engine> {
 
 impl<E: Engine> RegisterKeys<E> {
     #[inline(always)]
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         const { assert!(E::BLOCKS <= MAX_BLOCKS && E::REGISTERS <= MAX_REGISTERS) }
         RegisterKeys {
             keys: E::Bank::default(),
@@ -199,8 +201,8 @@ impl<E: Engine> RegisterKeys<E> {
     }
 
     #[inline(always)]
-    pub(super) fn wipe(&mut self) {
-        wipe(&mut self.keys);
+    pub(crate) fn wipe(&mut self) {
+        wipe_slice(&mut self.keys);
     }
 }
 
@@ -219,7 +221,7 @@ fn take_front<'j>(data: &mut InOutBuf<'j, 'j, u8>, bytes: usize) -> InOutBuf<'j,
 pub(super) fn remove<T: Copy + Default>(secrets: &mut ArrayVec<T, MAX_BLOCKS>, i: usize) {
     let last = secrets.len() - 1;
     secrets.swap(i, last);
-    wipe(&mut secrets[last..]);
+    wipe_slice(&mut secrets[last..]);
     secrets.truncate(last);
 }
 
@@ -254,5 +256,5 @@ pub(super) fn crypt_each<'k, E: Engine>(
         blocks.copy_from_slice(&padded[..blocks.len()]);
     }
     bank.wipe();
-    wipe(&mut padded);
+    wipe_slice(&mut padded);
 }

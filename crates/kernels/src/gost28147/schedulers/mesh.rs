@@ -1,9 +1,10 @@
 //! CryptoPro key meshing (RFC 4357 section 2.3.2).
 
-use super::engine::{Engine, MAX_BLOCKS, Rounds};
-use super::key::words;
 use super::packed::crypt_each;
-use super::{Block, Tables, Words, wipe};
+use crate::gost28147::engine::{Block, Engine, MAX_BLOCKS, Rounds};
+use crate::gost28147::key::{Words, words};
+use crate::gost28147::sbox::Tables;
+use crate::wipe::wipe_slice;
 
 /// A key serves for this many bytes.
 pub(super) const SPAN: usize = 1024;
@@ -32,5 +33,5 @@ pub(super) fn next_keys<E: Engine>(engine: E, sbox: &Tables, keys: &mut [Words])
             *key = words(blocks);
         }
     }
-    wipe(&mut blocks);
+    wipe_slice(&mut blocks);
 }

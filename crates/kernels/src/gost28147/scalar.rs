@@ -13,9 +13,11 @@
 //! libgcrypt's.
 
 use arrayvec::ArrayVec;
+use inout::InOutBuf;
 
-use crate::gost28147::engine::{CHUNK, Engine, Rounds};
-use crate::gost28147::{Block, Tables, Words};
+use super::engine::{Block, CHUNK, Engine, Rounds};
+use super::key::Words;
+use super::sbox::Tables;
 
 /// Blocks side by side, so that processors find something to do meanwhile.
 const LANES: usize = 2;
@@ -62,6 +64,12 @@ impl Engine for Scalar {
         for (((state, data), &blocks), key) in lanes.zip(keys.as_flattened()) {
             mac_one(sbox, key, state, &data.as_chunks().0[..blocks.into()]);
         }
+    }
+
+    #[inline(always)]
+    fn xor(self, mut data: InOutBuf<'_, '_, u8>, stream: &[u8]) {
+        let len = data.len();
+        data.xor_in2out(&stream[..len]);
     }
 }
 

@@ -1,0 +1,60 @@
+//! The expansion of a key, by the best implementation here.
+
+use super::by_key::by_key;
+use super::key::{GcmKey, Implementation};
+#[cfg(target_arch = "x86_64")]
+use super::powers::Table;
+use crate::aes::AesKey;
+use crate::choose::choose;
+use crate::portable;
+
+impl GcmKey {
+    /// Expands a key of 16, 24 or 32 bytes; `None` for any other length.
+    pub fn new(key: &[u8]) -> Option<GcmKey> {
+        GcmKey::on(Implementation::best(), key)
+    }
+
+    pub(super) fn on(implementation: Implementation, key: &[u8]) -> Option<GcmKey> {
+        let mut new = GcmKey {
+            aes: AesKey::unset(key.len())?,
+            #[cfg(target_arch = "x86_64")]
+            table: Table::new(),
+            hash_key: [0; 16],
+            implementation,
+        };
+        new.fill(key);
+        Some(new)
+    }
+
+    /// Takes another key in place of this one, of 16, 24 or 32 bytes; `None` for any
+    /// other length, and then the old one stays. It costs half of a new one, for which
+    /// memory is cleared, moved and wiped: for those who change keys with every message.
+    pub fn rekey(&mut self, key: &[u8]) -> Option<()> {
+        self.aes.reset(key.len())?;
+        self.fill(key);
+        Some(())
+    }
+
+    fn fill(&mut self, key: &[u8]) {
+        // Counter mode has no use for decryption.
+        self.aes.expand(key);
+        self.hash_key = by_key!(
+            self.implementation,
+            fill_table(&self.aes, &mut self.table),
+            _ => portable::gcm::hash_key(&self.aes)
+        );
+    }
+}
+
+impl Implementation {
+    /// The fastest one here.
+    #[inline]
+    fn best() -> Implementation {
+        choose! {
+            token: HaveVaes512 => Implementation::Vaes512(token),
+            token: HaveVaes => Implementation::Vaes(token),
+            token: HaveAesNi => Implementation::AesNi(token),
+            _ => Implementation::Portable,
+        }
+    }
+}
