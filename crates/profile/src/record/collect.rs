@@ -197,12 +197,15 @@ impl Collector {
                     of.count = scaled(of.count, weight);
                     of.bytes = scaled(of.bytes, weight);
                 }
-                self.calls.close(time, ran);
+                // In a window the program is slower, since it is recorded: what that took is no time
+                // in which it could have made calls.
+                let price = super::spending::CALL.saturating_mul(counted.max(seen));
+                self.calls.close(time, ran, price);
             }
             (Kinds::Waits, true) => self.resume_waits(time),
             (Kinds::Waits, false) => {
                 self.pause_waits(time);
-                self.waits.close(time, ran);
+                self.waits.close(time, ran, 0);
             }
         }
     }

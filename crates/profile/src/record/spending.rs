@@ -15,7 +15,7 @@ use super::records::{Happened, Kinds, What};
 use super::{PACE, Session, monotonic};
 
 /// Nanoseconds that an event costs the program.
-const CALL: u64 = 600;
+pub(super) const CALL: u64 = 600;
 const SWITCH: u64 = 4000;
 const WAKE: u64 = 1800;
 /// Records of a switch: its stack, the thread that stops, and the one that goes on.

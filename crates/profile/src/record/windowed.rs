@@ -44,7 +44,11 @@ impl<T: Default> Windowed<T> {
         (self.is_open, self.since, self.ran) = (true, time, ran);
     }
 
-    pub(super) fn close(&mut self, time: u64, ran: u64) {
+    /// It ends; recording it has cost the target `price` of that processor time, about.
+    pub(super) fn close(&mut self, time: u64, ran: u64, price: u64) {
+        // The price is not known exactly, so something has to be left.
+        let most = ran.saturating_sub(self.ran) / 8 * 7;
+        let ran = ran - price.min(most);
         self.closed.push(Closed {
             time: (self.since, time),
             ran: (self.ran, ran),
@@ -71,7 +75,7 @@ impl<T: Default> Windowed<T> {
             );
         }
         if self.is_open {
-            self.close(end, ran.unwrap_or(0));
+            self.close(end, ran.unwrap_or(0), 0);
         }
         let closed = std::mem::take(&mut self.closed);
         let since = |time: u64| time.saturating_sub(begin);
@@ -139,12 +143,16 @@ mod tests {
             whole.finish(100, 300, None),
             (Windows::default(), vec![(1.0, 7)])
         );
-        sums.close(200, 0);
+        sums.close(200, 0, 0);
         sums.open(260, 0);
         sums.now += 2;
         let (windows, parts) = sums.finish(100, 300, None);
         assert_eq!(windows, Windows(vec![(0, 100), (160, 200)]));
         assert_eq!(parts, [(1.3, 7), (1.75, 2)]);
+        // A quarter of the processor time was the price of recording.
+        let mut slowed = Windowed::<u64>::default();
+        slowed.close(1000, 4000, 1000);
+        assert_eq!(slowed.finish(0, 2000, Some(6000)).1, [(2.0, 0)]);
         // In milliseconds of processors: a window of 100, none in the next, 20 in the last.
         let ms = |from: u64, to: u64| (from * 1_000_000, to * 1_000_000);
         let weights = by_processor(vec![ms(0, 100), ms(200, 200), ms(300, 320)], 400_000_000);
