@@ -190,7 +190,7 @@ impl Collector {
             let times = known.entry(sample.thread).or_default();
             *times.entry((sample.kind, sample.stack)).or_default() += sample.ns;
         }
-        let known: HashMap<u32, Vec<((Kind, u32), u64)>> = known
+        let known: HashMap<u32, Vec<_>> = known
             .into_iter()
             .map(|(thread, times)| {
                 let mut times: Vec<_> = times.into_iter().collect();
