@@ -5,6 +5,10 @@
 //! intervals as they should. A phase is named in the verdict only where the difference is beyond
 //! the interval for all phases together and at least some per cent of the whole: two runs of the
 //! same program on a machine that others use differ by that much.
+//!
+//! Where waits were recorded in windows, a block has the waits of the windows in it, and none where
+//! no window was. The waits of the blocks that are drawn are divided by the time that these windows
+//! stand for: a drawing with few windows is as uncertain as it is, and one without any says nothing.
 
 mod verdict;
 
@@ -21,6 +25,8 @@ const RESAMPLES: usize = 1000;
 const RUN: usize = 4;
 /// The share of the whole that a difference must have to be named.
 const LEAST_SHARE: f64 = 0.03;
+/// Windows that a recording of waits needs at least, for an interval that can be believed.
+const LEAST_WINDOWS: usize = 8;
 /// Seed of the resampling: the same recordings give the same intervals.
 const SEED: u64 = 0x0070_726f_6669_6c65;
 
@@ -95,6 +101,10 @@ struct Side {
     wall: f64,
     /// Processor time of other programs, where it is known.
     others: f64,
+    /// Its waits were seen too seldom.
+    few_waits: bool,
+    /// The phase of what the hypervisor takes, which is known for all of the time.
+    steal: usize,
 }
 
 impl Diff {
@@ -107,6 +117,8 @@ impl Diff {
             amount: recording.amount(unit).expect("the unit is one of both"),
             wall: recording.wall_ns as f64,
             others: verdict::of_others(recording),
+            few_waits: has_few_waits(recording),
+            steal: rules.steal(),
         };
         let (a_side, b_side) = (side(a), side(b));
         let differences = resampled(&a_side, &b_side, rules.phases().len());
@@ -130,6 +142,9 @@ impl Diff {
                 let sorted = &differences[at];
                 let difference = b.sum() - a.sum();
                 let of_others = at == rules.queue() && difference.abs() <= others;
+                // What is a matter of waits cannot be told from a few windows.
+                let by_waits = (b.wait - a.wait).abs() > (difference / 2.0).abs();
+                let is_unsure = by_waits && (a_side.few_waits || b_side.few_waits);
                 let beyond = quantile(sorted, tail) > 0.0 || quantile(sorted, 1.0 - tail) < 0.0;
                 Some(Row {
                     phase: phase.name.clone(),
@@ -141,7 +156,11 @@ impl Diff {
                     ci_high: quantile(sorted, 0.975),
                     a_cpu: a.cpu,
                     b_cpu: b.cpu,
-                    clear: beyond && difference.abs() >= least && at != rules.idle() && !of_others,
+                    clear: beyond
+                        && difference.abs() >= least
+                        && at != rules.idle()
+                        && !of_others
+                        && !is_unsure,
                 })
             })
             .collect();
@@ -233,21 +252,37 @@ fn resampled(a: &Side, b: &Side, phases: usize) -> Vec<Vec<f64>> {
 /// Time by phase per unit, of as many blocks as there are, drawn in runs.
 fn draw(side: &Side, phases: usize, random: &mut Random) -> Vec<f64> {
     let blocks = &side.phases.blocks;
-    let mut sums = vec![0.0; phases];
+    let mut sums = vec![Time::default(); phases];
+    let mut covered = 0.0;
     for _ in 0..blocks.len().div_ceil(RUN) {
         let first = random.below(blocks.len());
         for offset in 0..RUN {
-            let block = &blocks[(first + offset) % blocks.len()];
-            for (sum, time) in sums.iter_mut().zip(block) {
-                *sum += time.sum();
+            let number = (first + offset) % blocks.len();
+            covered += side.phases.covered[number];
+            for (sum, time) in sums.iter_mut().zip(&blocks[number]) {
+                sum.cpu += time.cpu;
+                sum.wait += time.wait;
             }
         }
     }
     let drawn = (blocks.len().div_ceil(RUN) * RUN) as f64 / blocks.len() as f64;
-    for sum in &mut sums {
-        *sum /= drawn * side.amount;
-    }
-    sums
+    let totals = side.phases.totals.iter();
+    let per_unit = sums.iter().zip(totals).enumerate();
+    let per_unit = per_unit.map(|(phase, (sum, total))| {
+        let wait = match covered > 0.0 {
+            _ if phase == side.steal => sum.wait / drawn,
+            true => sum.wait / covered,
+            false => total.wait,
+        };
+        (sum.cpu / drawn + wait) / side.amount
+    });
+    per_unit.collect()
+}
+
+/// Whether waits were recorded in so few windows that nothing is to be said of their differences.
+fn has_few_waits(recording: &Recording) -> bool {
+    let coverage = recording.coverage.as_ref();
+    coverage.is_some_and(|of| !of.waits.is_whole() && of.waits.0.len() < LEAST_WINDOWS)
 }
 
 fn quantile(sorted: &[f64], q: f64) -> f64 {
@@ -259,7 +294,7 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::recording::tests::recording;
-    use crate::recording::{Kind, Work};
+    use crate::recording::{Coverage, Kind, Windows, Work};
 
     fn bytes(mut recording: Recording, amount: u64) -> Recording {
         recording.work = Some(Work {
@@ -335,6 +370,79 @@ mod tests {
         );
         assert!(diff.warnings.iter().any(|text| text.contains("lost")));
         assert!(diff.warnings.iter().any(|text| text.contains("--bytes")));
+    }
+
+    /// A program that waits for a timer for `wait` of each 10 ms, recorded in `count` windows of
+    /// 10 ms at equal distances, whose waits are longer or shorter by `spread`.
+    fn in_windows(count: u64, wait: u64, spread: u64) -> Recording {
+        let timer = ("main;hrtimer_nanosleep@[kernel]", Kind::Wait, wait);
+        let mut recording = bytes(recording(&[CIPHER, timer]), 1_000_000);
+        if count == 0 {
+            return recording;
+        }
+        let distance = recording.wall_ns / count;
+        let windows: Vec<_> = (0..count).map(|of| of * distance).collect();
+        let windows = Windows(windows.iter().map(|at| (*at, at + 10_000_000)).collect());
+        let weights = windows.weights(recording.wall_ns);
+        let mut random = Random::new(1);
+        let signs: Vec<usize> = (0..count).map(|_| random.below(2)).collect();
+        (recording.samples).retain(|of| of.kind == Kind::Cpu || of.at_ns % distance == 0);
+        for sample in recording
+            .samples
+            .iter_mut()
+            .filter(|of| of.kind == Kind::Wait)
+        {
+            let at = (sample.at_ns / distance) as usize;
+            let differs = match signs[at] {
+                0 => wait + spread,
+                _ => wait - spread,
+            };
+            sample.ns = (differs as f64 * weights[at]) as u64;
+        }
+        recording.coverage = Some(Coverage {
+            calls: Windows::default(),
+            waits: windows,
+        });
+        recording
+    }
+
+    #[test]
+    fn waits_in_windows_have_the_interval_of_the_windows() {
+        let rules = Rules::built_in();
+        let row = |a: &Recording, b: &Recording| {
+            let diff = Diff::new(a, b, &rules);
+            let row = diff.phases.iter().find(|row| row.phase == "timer");
+            (row.unwrap().clone(), diff.warnings)
+        };
+        let whole = in_windows(0, 2_000_000, 0);
+        let (exact, _) = row(&whole, &in_windows(0, 4_000_000, 0));
+        let (sampled, warnings) = row(&whole, &in_windows(20, 4_000_000, 1_000_000));
+        // 800 ms more in 4 s, for a million bytes.
+        assert!(
+            (exact.difference - 800.0).abs() < 1.0 && exact.clear,
+            "{exact:?}"
+        );
+        assert!(
+            (sampled.difference - 800.0).abs() < 300.0 && sampled.clear,
+            "{sampled:?}"
+        );
+        let width = |row: &Row| row.ci_high - row.ci_low;
+        assert!(width(&exact) < 1.0, "{exact:?}");
+        // The mean of twenty windows with a deviation of a quarter: 5.6 % of 1600, twice each way.
+        assert!((150.0..600.0).contains(&width(&sampled)), "{sampled:?}");
+        assert!(
+            warnings.iter().any(|text| text.contains("5 % of the time")),
+            "{warnings:?}"
+        );
+        // From five windows nothing is told, whichever way they came out.
+        let (few, warnings) = row(&whole, &in_windows(5, 4_000_000, 0));
+        assert!(!few.clear && few.difference > 700.0, "{few:?}");
+        assert!(
+            warnings
+                .iter()
+                .any(|text| text.contains("record for longer")),
+            "{warnings:?}"
+        );
     }
 
     #[test]

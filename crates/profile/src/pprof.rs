@@ -82,7 +82,10 @@ pub fn encode(recording: &Recording) -> Vec<u8> {
     out.number(field::DURATION_NANOS, recording.wall_ns);
     out.message(field::PERIOD_TYPE, &value_type(&mut strings, VALUES[0]));
     out.number(field::PERIOD, recording.period_ns);
-    out.number(field::COMMENT, strings.number(&recording.what));
+    let sampled = recording.sampled();
+    for comment in std::iter::once(&recording.what).chain(&sampled) {
+        out.number(field::COMMENT, strings.number(comment));
+    }
     out.number(field::DEFAULT_SAMPLE_TYPE, strings.number(VALUES[0]));
     for text in &strings.texts {
         out.bytes(field::STRING_TABLE, text.as_bytes());

@@ -7,6 +7,10 @@ use crate::recording::{Kind, Recording};
 /// Writes each sample as an event with its stack. The period is nanoseconds, so that the sums are
 /// times. A sample that stands for several is one event.
 pub fn write(recording: &Recording, mut out: impl Write) -> io::Result<()> {
+    // As perf begins lines that say what is in the file.
+    if let Some(sampled) = recording.sampled() {
+        writeln!(out, "# {sampled}")?;
+    }
     for sample in &recording.samples {
         let thread = &recording.threads[sample.thread as usize];
         let event = match sample.kind {

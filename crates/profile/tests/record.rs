@@ -19,6 +19,7 @@ fn options() -> Options {
         children: false,
         time: None,
         rate: RATE,
+        exact: false,
         work: None,
     }
 }

@@ -62,6 +62,7 @@ fn named_by_function() {
             children: true,
             time: None,
             rate: RATE,
+            exact: false,
             work: None,
         };
         let words = vec![program.clone().into_os_string(), way.into()];

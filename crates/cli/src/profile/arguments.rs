@@ -60,6 +60,10 @@ pub(super) struct RecordArgs {
     /// Samples per second of processor time
     #[arg(long, value_name = "HZ", default_value_t = cipherlane_profile::record::RATE)]
     pub(super) rate: u64,
+    /// Record each system call and each wait, whatever that costs the program; without it, those that
+    /// would cost more than about 1 % are recorded at random moments, and multiplied up
+    #[arg(long)]
+    pub(super) exact: bool,
     /// Rules for phases, which come before those that are built in
     #[arg(long, value_name = "FILE")]
     pub(super) rules: Option<PathBuf>,

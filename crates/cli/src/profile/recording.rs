@@ -87,6 +87,7 @@ fn asked(args: &RecordArgs) -> Result<(Target, Options), Failure> {
         children: args.children,
         time,
         rate: args.rate,
+        exact: args.exact,
         work,
     };
     Ok((target, options))

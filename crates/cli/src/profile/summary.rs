@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use cipherlane_profile::phases::Phases;
-use cipherlane_profile::recording::{Counters, Kind, Recording, SystemCall, Unit};
+use cipherlane_profile::recording::{
+    Counters, Coverage, Kind, Recording, SystemCall, Unit, Windows,
+};
 use cipherlane_profile::rules::Rules;
 use cipherlane_profile::wakers::{self, Ended};
 use serde::Serialize;
@@ -41,7 +43,16 @@ pub(super) struct Summary<'r> {
     recorder_ns: u64,
     /// The share of processor time that no rule knows.
     unknown: f64,
+    /// The shares of the time in which system calls and waits were recorded.
+    recorded: Recorded,
     missing: &'r [String],
+}
+
+/// Where a share is below 1, counts, times and bytes are multiplied up.
+#[derive(Debug, Serialize)]
+struct Recorded {
+    system_calls: f64,
+    waits: f64,
 }
 
 /// One phase, in nanoseconds altogether.
@@ -104,8 +115,20 @@ impl<'r> Summary<'r> {
             lost: recording.lost,
             recorder_ns: recording.recorder_ns,
             unknown: times.unknown(rules),
+            recorded: recorded(recording),
             missing: &recording.missing,
         }
+    }
+}
+
+fn recorded(recording: &Recording) -> Recorded {
+    let coverage = recording.coverage.as_ref();
+    let share = |of: fn(&Coverage) -> &Windows| {
+        coverage.map_or(1.0, |coverage| of(coverage).share(recording.wall_ns))
+    };
+    Recorded {
+        system_calls: share(|of| &of.calls),
+        waits: share(|of| &of.waits),
     }
 }
 
@@ -210,10 +233,15 @@ pub(super) fn text(recording: &Recording, rules: &Rules) -> String {
         text += &format!("\n{}\n", calls.trim_fmt());
     }
     text += "\n";
+    let about = if summary.recorded.waits < 1.0 {
+        "about "
+    } else {
+        ""
+    };
     text += &wrap(
         "",
         &format!(
-            "{} waits, {} preemptions, {} migrations, {} page faults. The machine meanwhile: {} \
+            "{about}{} waits, {about}{} preemptions, {} migrations, {} page faults. The machine meanwhile: {} \
              interrupts, {} soft interrupts, {} taken by the hypervisor.",
             counters.waits,
             counters.preemptions,
@@ -232,6 +260,9 @@ pub(super) fn text(recording: &Recording, rules: &Rules) -> String {
             summary.recorder_ns as f64 / summary.wall_ns.max(1) as f64 * 100.0
         ),
     );
+    if let Some(sampled) = recording.sampled() {
+        text += &wrap("", &format!("{sampled}."));
+    }
     if summary.lost > 0 {
         let lost = format!(
             "{} samples were LOST: the rings were full. Figures are too small; use a lower --rate.",

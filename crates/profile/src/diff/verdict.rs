@@ -143,6 +143,13 @@ pub(super) fn doubts(a: &Recording, b: &Recording) -> Vec<String> {
                 samples.saturating_add(of.lost)
             ));
         }
+        if let Some(sampled) = of.sampled() {
+            let few = match super::has_few_waits(of) {
+                true => "; too few times for a comparison of waits: record for longer",
+                false => "",
+            };
+            doubts.push(format!("{name}: {sampled}{few}"));
+        }
         if of.status.is_some_and(|status| status != 0) {
             doubts.push(format!(
                 "the command of {name} ended with status {}",

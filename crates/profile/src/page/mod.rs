@@ -122,6 +122,9 @@ fn summary(of: &[(&str, &Recording)], notes: &[String]) -> String {
             recording.wall_ns as f64 / 1e9,
             recording.counters.processor_ns as f64 / 1e9
         );
+        if let Some(sampled) = recording.sampled() {
+            list += &format!("<li>{}</li>\n", escape(&sampled));
+        }
         if recording.lost > 0 {
             list += &format!("<li><b>{} samples were lost</b></li>\n", recording.lost);
         }

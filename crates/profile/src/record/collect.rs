@@ -6,11 +6,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::records::{Happened, KERNEL, MARK, USER, What};
+use super::records::{Happened, KERNEL, Kinds, MARK, USER, What};
 use super::spaces::{Place, Spaces};
-use super::turns::{self, Parts};
-use super::wakes::{Waker, Wakes};
-use crate::recording::{Kind, Sample, Thread};
+use super::turns::Parts;
+use super::waits::{State, WaitSums};
+use super::wakes::Wakes;
+use super::windowed::{Windowed, scaled};
+use crate::recording::{Coverage, Kind, Sample, Thread};
 
 /// Nanoseconds of a slice.
 const SLICE: u64 = 10_000_000;
@@ -25,17 +27,25 @@ pub(super) struct Collector {
     pub(super) threads: Vec<Thread>,
     pub(super) samples: Vec<Sample>,
     pub(super) lost: u64,
-    pub(super) waits: u64,
-    pub(super) preemptions: u64,
-    pub(super) wakes: Wakes,
-    /// System calls by number: how often, whether each was seen, bytes.
-    pub(super) calls: BTreeMap<u64, Calls>,
+    /// System calls by number, and waits; what is known of them in the end stands in `sums`.
+    pub(super) calls: Windowed<BTreeMap<u64, Calls>>,
+    /// Processor time of the target when the recording ended.
+    pub(super) used: Option<u64>,
+    pub(super) waits: Windowed<WaitSums>,
+    pub(super) sums: Sums,
+    /// Threads that are recorded and have not ended, with their processes.
+    pub(super) alive: BTreeMap<u32, u32>,
+    /// Whether processes that others start are recorded too.
+    pub(super) children: bool,
     /// When the first thing happened, on the kernel's clock.
     pub(super) begin: Option<u64>,
     place_numbers: HashMap<Place, u32>,
     stack_numbers: HashMap<(u32, u32), u32>,
     thread_numbers: HashMap<u32, u32>,
-    states: HashMap<u32, State>,
+    pub(super) states: HashMap<u32, State>,
+    /// Time without a processor at the begin of a window, for which no stack is known: when,
+    /// whose, and how long.
+    pub(super) edges: Vec<(u64, u32, u64)>,
     /// Where samples go by turns.
     pub(super) turns: Option<Parts>,
     /// The process whose threads are left out.
@@ -47,22 +57,21 @@ pub(super) struct Collector {
 }
 
 /// One kind of system call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Calls {
     pub(super) count: u64,
-    pub(super) exact: bool,
     pub(super) bytes: u64,
 }
 
-/// Of a thread.
-#[derive(Clone, Copy, Debug, Default)]
-struct State {
-    /// The last stack that it stopped in.
-    stack: u32,
-    /// Since when it has stopped, and how.
-    out: Option<(u64, Kind)>,
-    /// Who has woken it since.
-    waker: Option<Waker>,
+/// What was counted over the whole recording; multiplied up where it was counted in windows.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    pub(super) waits: u64,
+    pub(super) preemptions: u64,
+    pub(super) wakes: Wakes,
+    /// System calls by number.
+    pub(super) calls: BTreeMap<u64, Calls>,
+    pub(super) coverage: Coverage,
 }
 
 impl Collector {
@@ -90,11 +99,12 @@ impl Collector {
         }
         match what {
             What::Ran { period, chain } => {
+                self.has_run(tid);
                 let stack = self.stack(pid, &chain);
                 let thread = self.thread(pid, tid);
-                self.sample(time, Kind::Cpu, thread, stack, period);
+                self.sample(time, Kind::Cpu, thread, stack, (1, period));
             }
-            What::Stack { chain } => {
+            What::Stack { chain } if self.waits.is_open => {
                 let stack = self.stack(pid, &chain);
                 self.states.entry(tid).or_default().stack = stack;
             }
@@ -102,27 +112,14 @@ impl Collector {
                 period,
                 number,
                 result,
-            } => self.called(period, number, result),
-            What::Out { preempted } => {
-                let kind = match preempted {
-                    true => Kind::Ready,
-                    false => Kind::Wait,
-                };
-                match kind {
-                    Kind::Ready => self.preemptions += 1,
-                    _ => self.waits += 1,
-                }
-                self.begin.get_or_insert(time);
-                self.thread(pid, tid);
-                let state = self.states.entry(tid).or_default();
-                (state.out, state.waker) = (Some((time, kind)), None);
-            }
+            } if self.calls.is_open => self.called(period, number, result),
+            What::Out { preempted } => self.stopped(time, pid, tid, preempted),
             What::In => self.resumed(time, pid, tid),
             What::Woke {
                 woken,
                 interrupt,
                 chain,
-            } => {
+            } if self.waits.is_open => {
                 let waker = (!interrupt).then_some((pid, tid));
                 self.woke(woken, waker, &chain);
             }
@@ -148,79 +145,74 @@ impl Collector {
                 // Numbers are used again.
                 self.thread_numbers.remove(&tid);
                 self.states.remove(&tid);
+                if self.left_out != Some(pid) && (self.children || parent == pid) {
+                    self.alive.insert(tid, pid);
+                }
             }
             What::Ended => {
                 self.resumed(time, pid, tid);
                 self.states.remove(&tid);
+                self.alive.remove(&tid);
             }
             What::Lost { samples } => self.lost += samples,
             What::Turn { of } => self.turn(time, of),
+            What::Window {
+                of,
+                is_open,
+                ran,
+                counted,
+            } => self.window(time, (of, is_open), ran, counted),
+            // The last events of a window that has been closed.
+            What::Stack { .. } | What::Called { .. } | What::Woke { .. } => {}
         }
     }
 
-    /// The recording ends: those who wait have waited until now.
+    /// The recording ends at `now`: those who wait have waited until then.
     pub(super) fn finish(&mut self, now: u64) {
-        let waiting: Vec<u32> = self.states.keys().copied().collect();
-        for tid in waiting {
-            self.resumed(now, 0, tid);
+        if self.waits.is_open {
+            self.pause_waits(now);
         }
         self.flush();
+        let begin = self.begin.unwrap_or(now);
+        let (windows, calls) = self.calls.finish(begin, now, self.used);
+        for (weight, calls) in calls {
+            for (number, of) in calls {
+                let sum = self.sums.calls.entry(number).or_default();
+                sum.count += scaled(of.count, weight);
+                sum.bytes = sum.bytes.saturating_add(scaled(of.bytes, weight));
+            }
+        }
+        self.sums.coverage.calls = windows;
+        self.finish_waits(begin, now);
     }
 
-    fn resumed(&mut self, time: u64, pid: u32, tid: u32) {
-        let Some(state) = self.states.get_mut(&tid) else {
-            return;
-        };
-        let (Some((since, kind)), stack) = (state.out.take(), state.stack) else {
-            return;
-        };
-        let waker = state.waker.take();
-        // Who waits beyond a turn's ends has nothing to do with the work of the turn.
-        let Some(since) = turns::within(self.turns.as_ref(), since, kind) else {
-            return;
-        };
-        let thread = self.thread(pid, tid);
-        let ns = time.saturating_sub(since);
-        self.sample(since, kind, thread, stack, ns);
-        if let Some(waker) = waker {
-            self.wakes.add(thread, stack, waker, ns);
-        }
-    }
-
-    /// A thread of ours may wait no more. Others may wake it again before it runs: the first has
-    /// ended the wait. `waker` is `None` for an interrupt.
-    fn woke(&mut self, woken: u32, waker: Option<(u32, u32)>, chain: &[u64]) {
-        /// The threads that a processor runs while it has nothing to do.
-        const NOBODY: u32 = 0;
-        self.wakes.seen += 1;
-        let waits = |state: &State| matches!(state.out, Some((_, Kind::Wait)));
-        let ours = self.states.get(&woken);
-        if !ours.is_some_and(|state| waits(state) && state.waker.is_none()) {
-            return;
-        }
-        let waker = match waker {
-            Some((pid, tid)) if tid != NOBODY => {
-                (self.thread(pid, tid) + 1, self.stack(pid, chain))
+    fn window(&mut self, time: u64, of: (Kinds, bool), ran: u64, counted: u64) {
+        match of {
+            (Kinds::Calls, true) => self.calls.open(time, ran),
+            (Kinds::Calls, false) => {
+                let seen: u64 = self.calls.now.values().map(|of| of.count).sum();
+                // Those that the rings had no room for were like the others.
+                let weight = (counted as f64 / seen.max(1) as f64).max(1.0);
+                for of in self.calls.now.values_mut() {
+                    of.count = scaled(of.count, weight);
+                    of.bytes = scaled(of.bytes, weight);
+                }
+                // In a window the program is slower, since it is recorded: what that took is no time
+                // in which it could have made calls.
+                let price = super::spending::CALL.saturating_mul(counted.max(seen));
+                self.calls.close(time, ran, price);
             }
-            _ => {
-                let program = chain.iter().position(|address| *address == USER);
-                let kernel = &chain[..program.unwrap_or(chain.len())];
-                (0, self.stack(NOBODY, kernel))
+            (Kinds::Waits, true) => self.resume_waits(time),
+            (Kinds::Waits, false) => {
+                self.pause_waits(time);
+                self.waits.close(time, ran, 0);
             }
-        };
-        if let Some(state) = self.states.get_mut(&woken) {
-            state.waker = Some(waker);
         }
     }
 
     fn called(&mut self, period: u64, number: u64, result: i64) {
-        let calls = self.calls.entry(number).or_insert(Calls {
-            count: 0,
-            exact: true,
-            bytes: 0,
-        });
+        let calls = self.calls.now.entry(number).or_default();
         calls.count += period;
-        calls.exact &= period == 1;
         if let (true, Ok(bytes)) = (super::calls::moves_bytes(number), u64::try_from(result)) {
             calls.bytes = calls.bytes.saturating_add(bytes.saturating_mul(period));
         }
@@ -228,7 +220,14 @@ impl Collector {
 
     /// Adds to what the slice has of the kind already. A wait belongs to the slice it began in,
     /// which may have passed: then it stands alone.
-    fn sample(&mut self, time: u64, kind: Kind, thread: u32, stack: u32, ns: u64) {
+    pub(super) fn sample(
+        &mut self,
+        time: u64,
+        kind: Kind,
+        thread: u32,
+        stack: u32,
+        (count, ns): (u64, u64),
+    ) {
         if self.turns.as_ref().is_some_and(|turns| turns.now.is_none()) {
             return;
         }
@@ -236,11 +235,11 @@ impl Collector {
         let slice = time.saturating_sub(begin) / SLICE;
         if slice < self.slice {
             self.samples.push(Sample {
-                at_ns: slice * SLICE,
+                at_ns: self.at(slice, kind),
                 kind,
                 thread,
                 stack,
-                count: 1,
+                count,
                 ns,
             });
             return;
@@ -250,7 +249,7 @@ impl Collector {
             self.slice = slice;
         }
         let sum = self.pending.entry((thread, kind, stack)).or_default();
-        sum.0 += 1;
+        sum.0 += count;
         sum.1 += ns;
     }
 
@@ -272,7 +271,8 @@ impl Collector {
             for (tid, out) in starved {
                 let stack = self.states.get(&tid).map_or(0, |state| state.stack);
                 let thread = self.thread(0, tid);
-                self.sample(out, Kind::Ready, thread, stack, time.saturating_sub(out));
+                let ns = time.saturating_sub(out);
+                self.sample(out, Kind::Ready, thread, stack, (1, ns));
             }
             self.flush();
         }
@@ -284,11 +284,21 @@ impl Collector {
         }
     }
 
-    fn flush(&mut self) {
-        let at_ns = self.slice * SLICE;
+    /// When a sample of a slice was, since the begin: within the window that it belongs to.
+    fn at(&self, slice: u64, kind: Kind) -> u64 {
+        match kind {
+            Kind::Cpu => slice * SLICE,
+            _ => {
+                let since = self.waits.since.saturating_sub(self.begin.unwrap_or(0));
+                (slice * SLICE).max(since)
+            }
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
         for ((thread, kind, stack), (count, ns)) in std::mem::take(&mut self.pending) {
             self.samples.push(Sample {
-                at_ns,
+                at_ns: self.at(self.slice, kind),
                 kind,
                 thread,
                 stack,
@@ -298,7 +308,7 @@ impl Collector {
         }
     }
 
-    fn thread(&mut self, pid: u32, tid: u32) -> u32 {
+    pub(super) fn thread(&mut self, pid: u32, tid: u32) -> u32 {
         let Self {
             thread_numbers,
             threads,
@@ -316,7 +326,7 @@ impl Collector {
 
     /// The number of a stack. `chain` has addresses from the innermost function outwards, the
     /// kernel's and the program's, each part behind its mark.
-    fn stack(&mut self, pid: u32, chain: &[u64]) -> u32 {
+    pub(super) fn stack(&mut self, pid: u32, chain: &[u64]) -> u32 {
         if !self.spaces.knows(pid) && pid != 0 {
             self.spaces.read(pid);
         }
@@ -414,59 +424,13 @@ mod tests {
         assert_eq!(waits(Kind::Wait), 30_000_060);
         assert_eq!(waits(Kind::Ready), 10);
         assert_eq!(waits(Kind::Cpu), 5);
-        assert_eq!((collector.waits, collector.preemptions), (2, 1));
+        assert_eq!((collector.sums.waits, collector.sums.preemptions), (2, 1));
         assert!(
             collector
                 .samples
                 .iter()
                 .all(|sample| sample.at_ns <= 30_000_000)
         );
-    }
-
-    #[test]
-    fn the_first_who_wakes_a_thread_that_waits_has_ended_its_wait() {
-        let mut collector = Collector::default();
-        let woke = |tid, interrupt| Happened {
-            tid,
-            ..at(
-                0,
-                What::Woke {
-                    woken: 1,
-                    interrupt,
-                    chain: vec![KERNEL, 0x10, USER, 0x20],
-                },
-            )
-        };
-        // It has not stopped yet; then it waits, and is made to stop.
-        collector.add(woke(7, false));
-        collector.add(at(10, What::Out { preempted: false }));
-        collector.add(woke(2, false));
-        collector.add(woke(3, false));
-        collector.add(at(30, What::In));
-        collector.add(at(40, What::Out { preempted: true }));
-        collector.add(woke(4, false));
-        collector.add(at(50, What::In));
-        collector.add(at(60, What::Out { preempted: false }));
-        collector.add(woke(5, true));
-        collector.add(at(65, What::In));
-        collector.finish(100);
-        let mut named = crate::symbols::resolve(&collector.places, &collector.stacks, &[]);
-        let wakes = collector.wakes.named(&mut named);
-        assert_eq!(
-            wakes.iter().map(|wake| wake.ns).collect::<Vec<_>>(),
-            [20, 5]
-        );
-        let waker = &collector.threads[wakes[0].waker as usize - 1];
-        assert_eq!((waker.tid, wakes[1].waker), (2, 0));
-        let depth = |mut stack: u32| {
-            let callers = std::iter::from_fn(|| {
-                stack = named.stacks[stack.checked_sub(1)? as usize].0;
-                Some(())
-            });
-            callers.count()
-        };
-        let depths = wakes.iter().map(|wake| depth(wake.waker_stack));
-        assert_eq!(depths.collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]

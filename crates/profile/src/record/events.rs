@@ -2,10 +2,14 @@
 //!
 //! Each kind of event has a ring for each processor, which all threads share. Four kinds are
 //! sampled: processor time, with what happens to processes and memory; context switches, for the
-//! stacks of those who wait; ends of system calls, for their counts and bytes; wake-ups, for the
-//! stacks of those who end a wait. Of the latter three each one is recorded, until there are more
-//! than some thousands a second; from then on they are sampled, and the kernel says how many each
-//! one stands for.
+//! lengths of waits and the stacks of those who wait; ends of system calls, for their counts and
+//! bytes; wake-ups, for the stacks of those who end a wait. Of the latter three each one is
+//! recorded, all of the time or in windows. Between windows, switches and wake-ups are switched
+//! off. System calls are closed: while their tracepoint is open, the kernel takes a longer way into
+//! each call of every program, also if nothing is recorded.
+//!
+//! Who takes turns in short blocks has no windows: where there are too many switches, their stacks
+//! are sampled from then on.
 //!
 //! A wake-up happens in the thread that wakes, which may be of any process: its events are those of
 //! the processors, and a filter in the kernel leaves only wake-ups of the target.
@@ -15,6 +19,7 @@ use std::io;
 use perf_event::events::{Event, Hardware, Software};
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 
+use super::records::Kinds;
 use super::refusals::{failed, level, refused, without_kernel};
 use super::share::{set_filter, share};
 use super::tracepoints::{tracepoint, woken};
@@ -26,14 +31,12 @@ const RING: usize = 2 << 20;
 const SMALL_RING: usize = 128 << 10;
 /// The same for wake-ups, of which fewer are recorded.
 const WAKE_RING: usize = 512 << 10;
-/// Switches, and system calls, of which each one is recorded, per second.
-const MOST: u64 = 20_000;
-/// Wake-ups of which each one is recorded, per second: each has two stacks.
-const MOST_WAKES: u64 = 5_000;
-/// Those that are sampled where there are more, per second and thread.
+/// Those that have one where there are more, per second and thread.
 const SAMPLED: u64 = 4000;
 /// Frames of a stack.
 const DEEPEST: u16 = 96;
+/// The tracepoint at the end of every system call.
+pub(super) const CALLS: &str = "raw_syscalls/sys_exit";
 
 /// What is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +50,9 @@ pub(super) enum Scope<'a> {
 /// Which ring a record is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// Processor time, switches, and what happens to processes.
+    /// Processor time, and what happens to processes.
     Processor,
-    /// Stacks of those who stop.
+    /// Switches, and stacks of those who stop.
     Switch,
     /// Ends of system calls.
     Call,
@@ -57,9 +60,19 @@ pub(super) enum Source {
     Wake,
 }
 
+impl Source {
+    pub(super) fn is_of(self, kinds: Kinds) -> bool {
+        match self {
+            Self::Processor => false,
+            Self::Call => kinds == Kinds::Calls,
+            Self::Switch | Self::Wake => kinds == Kinds::Waits,
+        }
+    }
+}
+
 /// How often an event becomes a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pace {
+pub(super) enum Pace {
     Each,
     /// Times a second.
     Sampled(u64),
@@ -67,11 +80,10 @@ enum Pace {
 
 /// Events of one kind that are sampled as soon as there are too many.
 #[derive(Debug)]
-struct Fallback {
-    source: Source,
+pub(super) struct Fallback {
     /// Indices of the rings and of the others that record each event.
-    each: (Vec<usize>, Vec<usize>),
-    sampled: (Vec<usize>, Vec<usize>),
+    pub(super) each: (Vec<usize>, Vec<usize>),
+    pub(super) sampled: (Vec<usize>, Vec<usize>),
 }
 
 /// Events that are open.
@@ -79,26 +91,35 @@ pub(super) struct Events {
     /// Rings to read.
     pub(super) rings: Vec<(Source, Sampler)>,
     /// Events that write into those rings.
-    others: Vec<Counter>,
-    fallbacks: Vec<Fallback>,
-    processor_time: Vec<Counter>,
-    faults: Vec<Counter>,
-    migrations: Vec<Counter>,
+    pub(super) others: Vec<(Source, Counter)>,
+    pub(super) fallbacks: Vec<Fallback>,
+    pub(super) terms: Terms,
+    pub(super) processor_time: Vec<Counter>,
+    pub(super) faults: Vec<Counter>,
+    pub(super) migrations: Vec<Counter>,
     /// The event by which processor time is sampled.
     pub(super) name: &'static str,
     /// What is not recorded, and what would change that.
     pub(super) missing: Vec<String>,
 }
 
-/// How events are opened.
+/// What is the same for all events.
 #[derive(Clone, Copy, Debug)]
-struct Way<'a> {
-    scope: Scope<'a>,
-    /// They begin when the process starts another program.
-    at_exec: bool,
+pub(super) struct Terms {
     kernel: bool,
     is_root: bool,
     processors: usize,
+    /// Switches are recorded by an event of their own, which can be switched off.
+    switches_apart: bool,
+}
+
+/// How events are opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way<'a> {
+    pub(super) scope: Scope<'a>,
+    /// They begin when the process starts another program.
+    pub(super) at_exec: bool,
+    pub(super) terms: Terms,
 }
 
 impl Events {
@@ -113,14 +134,19 @@ impl Events {
     }
 
     fn open_some(scope: Scope<'_>, at_exec: bool, rate: u64, calls: bool) -> Result<Self, Error> {
-        let mut way = Way {
-            scope,
-            at_exec,
+        let terms = Terms {
             kernel: true,
             is_root: rustix::process::geteuid().is_root(),
             processors: cipherlane_measure::machine::Machine::detect().cpus,
+            switches_apart: calls,
+        };
+        let mut way = Way {
+            scope,
+            at_exec,
+            terms,
         };
         let mut events = Self {
+            terms,
             rings: Vec::new(),
             others: Vec::new(),
             fallbacks: Vec::new(),
@@ -131,12 +157,13 @@ impl Events {
             missing: Vec::new(),
         };
         events.open_processor(&mut way, rate)?;
-        if way.kernel {
-            events.open_switches(&way);
+        if way.terms.kernel {
+            events.open_switches(&mut way, rate)?;
             if calls {
                 events.open_tracepoints(&way);
             }
         }
+        events.terms = way.terms;
         events.processor_time = way.counters(Software::TASK_CLOCK);
         events.faults = way.counters(Software::PAGE_FAULTS);
         events.migrations = way.counters(Software::CPU_MIGRATIONS);
@@ -148,7 +175,7 @@ impl Events {
     fn open_processor(&mut self, way: &mut Way<'_>, rate: u64) -> Result<(), Error> {
         let (mut last, pace) = (None, Pace::Sampled(rate));
         for (kernel, cycles) in [(true, true), (true, false), (false, true), (false, false)] {
-            way.kernel = kernel;
+            way.terms.kernel = kernel;
             let tried = match cycles {
                 true => self.ring(way, Source::Processor, Hardware::CPU_CYCLES, pace),
                 false => self.ring(way, Source::Processor, Software::CPU_CLOCK, pace),
@@ -182,17 +209,29 @@ impl Events {
     }
 
     /// Without them, waits have a length and no stack.
-    fn open_switches(&mut self, way: &Way<'_>) {
-        let opened = self.rings_with_fallback(way, Source::Switch, Software::CONTEXT_SWITCHES);
-        if let Err(error) = opened {
-            let error = failed("context switches", error);
-            (self.missing).push(format!("what is waited for is not recorded: {error}"));
+    fn open_switches(&mut self, way: &mut Way<'_>, rate: u64) -> Result<(), Error> {
+        let (source, event) = (Source::Switch, Software::CONTEXT_SWITCHES);
+        let opened = match way.terms.switches_apart {
+            true => self.ring(way, source, event, Pace::Each),
+            false => self.rings_with_fallback(way, source, event),
+        };
+        let Err(error) = opened else {
+            return Ok(());
+        };
+        let error = failed("context switches", error);
+        (self.missing).push(format!("what is waited for is not recorded: {error}"));
+        if !std::mem::take(&mut way.terms.switches_apart) {
+            return Ok(());
         }
+        // The lengths can still be told by the samplers of processor time.
+        self.rings.clear();
+        self.others.clear();
+        self.open_processor(way, rate)
     }
 
     /// They need the tracepoints' numbers, which the file system for tracing has.
     fn open_tracepoints(&mut self, way: &Way<'_>) {
-        let Some(calls) = tracepoint("raw_syscalls/sys_exit") else {
+        let Some(calls) = tracepoint(CALLS) else {
             self.missing.push(
                 "system calls are not counted, and who ends a wait is not known: \
                  /sys/kernel/tracing cannot be read; run as root, after 'mount -t tracefs tracefs \
@@ -201,7 +240,7 @@ impl Events {
             );
             return;
         };
-        if let Err(error) = self.rings_with_fallback(way, Source::Call, calls) {
+        if let Err(error) = self.ring(way, Source::Call, calls, Pace::Each) {
             let why = match error.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => format!("{error}; run as root"),
                 _ => failed("system calls", error).to_string(),
@@ -228,12 +267,11 @@ impl Events {
             ..*way
         };
         let before = self.rings.len();
-        self.rings_with_fallback(&everywhere, Source::Wake, wakes)?;
+        self.ring(&everywhere, Source::Wake, wakes, Pace::Each)?;
         if let Some(filter) = woken(way.scope) {
             let mut rings = self.rings[before..].iter();
             let set = rings.try_for_each(|(_, ring)| set_filter(ring.as_counter(), &filter));
             if let Err(error) = set {
-                self.fallbacks.retain(|of| of.source != Source::Wake);
                 self.rings.truncate(before);
                 return Err(error);
             }
@@ -258,7 +296,6 @@ impl Events {
             return Err(error);
         }
         self.fallbacks.push(Fallback {
-            source,
             each: ((begin.0..middle.0).collect(), (begin.1..middle.1).collect()),
             sampled: (
                 (middle.0..self.rings.len()).collect(),
@@ -268,36 +305,8 @@ impl Events {
         Ok(())
     }
 
-    /// From now on events of `source` are sampled if there were too many: `count` in `seconds`.
-    pub(super) fn bound(&mut self, source: Source, count: u64, seconds: f64) {
-        let most = match source {
-            Source::Wake => MOST_WAKES,
-            _ => MOST,
-        };
-        if (count as f64) < most as f64 * seconds {
-            return;
-        }
-        let Some(at) = self.fallbacks.iter().position(|of| of.source == source) else {
-            return;
-        };
-        let fallback = self.fallbacks.swap_remove(at);
-        // These calls fail only for a descriptor that is none.
-        for ring in fallback.sampled.0 {
-            let _ = self.rings[ring].1.as_counter_mut().enable();
-        }
-        for other in fallback.sampled.1 {
-            let _ = self.others[other].enable();
-        }
-        for ring in fallback.each.0 {
-            let _ = self.rings[ring].1.as_counter_mut().disable();
-        }
-        for other in fallback.each.1 {
-            let _ = self.others[other].disable();
-        }
-    }
-
     /// A ring of each processor for one kind of event.
-    fn ring(
+    pub(super) fn ring(
         &mut self,
         way: &Way<'_>,
         source: Source,
@@ -320,14 +329,15 @@ impl Events {
         event: impl Event + Clone,
         pace: Pace,
     ) -> io::Result<()> {
-        for cpu in 0..way.processors {
+        let may_end = |number: usize| number > 0 || source == Source::Call;
+        for cpu in 0..way.terms.processors {
             let mut owner: Option<usize> = None;
             let mut open = |builder: &mut Builder<'_>| -> io::Result<()> {
                 let counter = builder.one_cpu(cpu).build()?;
                 match owner {
                     None => {
                         let size = match source {
-                            _ if !way.is_root => SMALL_RING,
+                            _ if !way.terms.is_root => SMALL_RING,
                             Source::Wake => WAKE_RING,
                             _ => RING,
                         };
@@ -336,7 +346,7 @@ impl Events {
                     }
                     Some(owner) => {
                         share(&counter, self.rings[owner].1.as_counter())?;
-                        self.others.push(counter);
+                        self.others.push((source, counter));
                     }
                 }
                 Ok(())
@@ -352,7 +362,7 @@ impl Events {
                         let mut builder = way.sampler(source, event.clone(), pace);
                         match open(builder.observe_pid(tid as libc::pid_t)) {
                             // A thread may have ended since they were listed.
-                            Err(e) if e.raw_os_error() == Some(libc::ESRCH) && number > 0 => {}
+                            Err(e) if e.raw_os_error() == Some(libc::ESRCH) && may_end(number) => {}
                             Err(error) if offline(&error) => {}
                             opened => opened?,
                         }
@@ -361,65 +371,6 @@ impl Events {
             }
         }
         Ok(())
-    }
-
-    /// Starts what cannot start by itself with the command.
-    pub(super) fn enable_wakes(&mut self) -> io::Result<()> {
-        let waiting: Vec<usize> = self.waiting(|fallback| &fallback.sampled.0);
-        for (number, (source, ring)) in self.rings.iter_mut().enumerate() {
-            if *source == Source::Wake && !waiting.contains(&number) {
-                ring.as_counter_mut().enable()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What is to sample where there are too many.
-    fn waiting(&self, of: fn(&Fallback) -> &Vec<usize>) -> Vec<usize> {
-        self.fallbacks.iter().flat_map(of).copied().collect()
-    }
-
-    /// Starts what does not start with the command.
-    pub(super) fn enable(&mut self) -> io::Result<()> {
-        let rings = self.waiting(|fallback| &fallback.sampled.0);
-        let others = self.waiting(|fallback| &fallback.sampled.1);
-        for (number, (_, ring)) in self.rings.iter_mut().enumerate() {
-            if !rings.contains(&number) {
-                ring.as_counter_mut().enable()?;
-            }
-        }
-        for (number, event) in self.others.iter_mut().enumerate() {
-            if !others.contains(&number) {
-                event.enable()?;
-            }
-        }
-        let counters = [
-            &mut self.processor_time,
-            &mut self.faults,
-            &mut self.migrations,
-        ];
-        counters.into_iter().flatten().try_for_each(Counter::enable)
-    }
-
-    /// Stops all of them; what is in the rings stays.
-    pub(super) fn disable(&mut self) {
-        for (_, ring) in &mut self.rings {
-            // It fails only for a descriptor that is none.
-            let _ = ring.as_counter_mut().disable();
-        }
-        self.others.iter_mut().for_each(|event| {
-            let _ = event.disable();
-        });
-    }
-
-    /// Processor time in nanoseconds, page faults, and moves between processors.
-    pub(super) fn counts(&mut self) -> [u64; 3] {
-        [
-            &mut self.processor_time,
-            &mut self.faults,
-            &mut self.migrations,
-        ]
-        .map(|counters| counters.iter_mut().filter_map(|c| c.read().ok()).sum())
     }
 }
 
@@ -456,15 +407,19 @@ impl<'a> Way<'a> {
                 .mmap2(true)
                 .comm(true)
                 .comm_exec(true)
-                .task(true)
-                .context_switch(true);
+                .task(true);
         }
+        let tells_switches = match self.terms.kernel && self.terms.switches_apart {
+            true => Source::Switch,
+            false => Source::Processor,
+        };
+        builder.context_switch(source == tells_switches);
         builder
     }
 
     fn common(&self, builder: &mut Builder<'_>) {
-        builder.exclude_kernel(!self.kernel);
-        builder.exclude_callchain_kernel(!self.kernel);
+        builder.exclude_kernel(!self.terms.kernel);
+        builder.exclude_callchain_kernel(!self.terms.kernel);
         builder.exclude_idle(true);
         if let Scope::Threads { children, .. } = self.scope {
             // Threads of the process are its children too, for the kernel.
@@ -478,7 +433,7 @@ impl<'a> Way<'a> {
         let mut builder = Builder::new(event);
         self.common(&mut builder);
         match self.scope {
-            Scope::Machine => (0..self.processors)
+            Scope::Machine => (0..self.terms.processors)
                 .filter_map(|cpu| builder.any_pid().one_cpu(cpu).build().ok())
                 .collect(),
             Scope::Threads { tids, .. } => tids

@@ -6,11 +6,15 @@
 //! | `events` | the kernel's events, as many as this user is allowed |
 //! | `tracepoints`, `refusals` | tracepoints by number and filter; what the kernel refuses to whom |
 //! | `records`, `share` | what the kernel's rings hold; rings that threads share |
-//! | `collect`, `spaces` | stacks and waits of what happened; which file an address is in |
-//! | `wakes` | who ended each wait |
+//! | `switching` | events on and off, for all of the time or for windows |
+//! | `budget`, `spending` | when windows are, so that recording costs little; a session that keeps to it |
+//! | `collect`, `spaces` | what happened, with stacks; which file an address is in |
+//! | `waits`, `wakes` | who waited, where and how long; who ended each wait |
+//! | `windowed` | sums over windows |
 //! | `turns` | one recording for each of those who take turns |
 //! | `calls`, `stat` | system calls by name; what the machine did meanwhile |
 
+mod budget;
 mod calls;
 mod collect;
 mod events;
@@ -19,11 +23,15 @@ mod refusals;
 #[allow(unsafe_code)]
 mod share;
 pub(crate) mod spaces;
+mod spending;
 mod stat;
+mod switching;
 mod target;
 mod tracepoints;
 pub mod turns;
+mod waits;
 mod wakes;
+mod windowed;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -34,14 +42,15 @@ use cipherlane_measure::counters::{Scope as Usage, Snapshot};
 use cipherlane_measure::machine::Machine;
 use rustix::time::{ClockId, clock_gettime};
 
-use self::collect::Collector;
+use self::collect::{Collector, Sums};
 use self::events::{Events, Scope, Source};
 use self::records::Happened;
+use self::spending::{Seen, Spending};
 use self::stat::Stat;
 use self::target::{Moved, Waiting};
 use crate::Error;
 use crate::recording::{
-    Counters, Kind, Recording, SCHEMA, Sample, SystemCall, Unit, VERSION, Wake, Work,
+    Counters, Coverage, Kind, Recording, SCHEMA, Sample, SystemCall, Unit, VERSION, Wake, Work,
 };
 use crate::symbols::{self, Named};
 
@@ -75,6 +84,9 @@ pub struct Options {
     pub time: Option<Duration>,
     /// Samples per second of processor time.
     pub rate: u64,
+    /// Each system call and wait is recorded, whatever that costs the target. Without it, they are
+    /// recorded in windows where all of them would cost more than about 1 % of the time.
+    pub exact: bool,
     /// The work that is done, where the caller knows it.
     pub work: Option<(u64, Unit)>,
 }
@@ -90,8 +102,9 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
     let mut steal = Steal::new(begin, stat);
     let mut asked = false;
     loop {
-        std::thread::sleep(PACE);
+        std::thread::sleep(session.pace());
         session.drain();
+        session.keep_to_budget();
         steal.look();
         let over = options.time.is_some_and(|time| begin.elapsed() >= time);
         if session.has_ended() {
@@ -109,6 +122,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
     let moved = session.moved().since(moved);
     session.events.disable();
     session.drain();
+    session.collector.used = Some(session.events.processor_ns());
     session.collector.finish(now);
     let status = session.end(asked);
     let used = Snapshot::now(Usage::Process).since(&usage);
@@ -128,8 +142,8 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         processor_ns: ended.counts[0],
         page_faults: ended.counts[1],
         migrations: ended.counts[2],
-        waits: collector.waits,
-        preemptions: collector.preemptions,
+        waits: collector.sums.waits,
+        preemptions: collector.sums.preemptions,
         read_bytes: moved.read,
         written_bytes: moved.written,
         machine_interrupts: machine.interrupts,
@@ -146,9 +160,9 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         event: ended.event.to_owned(),
         period_ns: 1_000_000_000 / options.rate.max(1),
         wall_ns: wall.as_nanos() as u64,
-        work: work(options, moved, &collector.calls),
+        work: work(options, moved, &collector.sums),
         counters,
-        system_calls: system_calls(&collector.calls),
+        system_calls: system_calls(&collector.sums),
         lost: collector.lost,
         recorder_ns: used.cpu().as_nanos() as u64,
         missing: ended.missing,
@@ -156,6 +170,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         frames: named.frames,
         stacks: named.stacks,
         samples,
+        coverage: covered(&collector.sums.coverage),
         wakes: ended.wakes,
         steal: steal.seen,
     })
@@ -169,16 +184,18 @@ struct Session {
     held: Vec<Happened>,
     command: Option<Waiting>,
     process: Option<u32>,
-    /// Switches, system calls and wake-ups in the rings since `counted`.
+    /// Switches that the rings had since `counted`.
     switches: u64,
-    calls: u64,
-    wakes: u64,
     counted: Instant,
+    /// What has to be paid for, and when it is, where that is limited.
+    seen: Seen,
+    spending: Option<Spending>,
 }
 
 impl Session {
     fn open(target: &Target, options: &Options) -> Result<Self, Error> {
         let mut collector = Collector::default();
+        collector.children = options.children;
         let (mut command, mut process) = (None, None);
         let opened = match target {
             Target::Command(words) => {
@@ -189,7 +206,10 @@ impl Session {
                 };
                 let opened = Events::open(scope, true, options.rate);
                 match opened {
-                    Ok(_) => command = Some(waiting),
+                    Ok(_) => {
+                        collector.alive.insert(waiting.id(), waiting.id());
+                        command = Some(waiting);
+                    }
                     Err(_) => waiting.abandon(),
                 }
                 opened
@@ -197,6 +217,7 @@ impl Session {
             Target::Process(pid) => {
                 let tids = target::threads(*pid)?;
                 process = Some(*pid);
+                collector.alive.extend(tids.iter().map(|tid| (*tid, *pid)));
                 collector.spaces.read(*pid);
                 let scope = Scope::Threads {
                     tids: &tids,
@@ -210,11 +231,14 @@ impl Session {
                 Events::open(Scope::Machine, false, options.rate)
             }
         };
+        let events = opened?;
+        let spending = (!options.exact).then(|| Spending::new(&events));
         Ok(Self {
             collector,
             command,
             process,
-            ..Self::over(opened?)
+            spending,
+            ..Self::over(events)
         })
     }
 
@@ -227,14 +251,15 @@ impl Session {
             command: None,
             process: None,
             switches: 0,
-            calls: 0,
-            wakes: 0,
             counted: Instant::now(),
+            seen: Seen::default(),
+            spending: None,
         }
     }
 
     fn begin(&mut self) -> Result<(), Error> {
-        self.collector.begin = Some(monotonic());
+        let begin = monotonic();
+        self.collector.begin = Some(begin);
         let begun = match &self.command {
             Some(_) => self.events.enable_wakes(),
             None => self.events.enable(),
@@ -258,23 +283,16 @@ impl Session {
     fn drain_until(&mut self, now: u64) {
         for (source, ring) in &mut self.events.rings {
             while let Some(record) = ring.next_record() {
-                match source {
-                    Source::Switch => self.switches += 1,
-                    Source::Call => self.calls += 1,
-                    Source::Wake => self.wakes += 1,
-                    Source::Processor => {}
-                }
+                self.switches += u64::from(*source == Source::Switch);
+                self.seen.count(*source);
                 self.held.extend(records::read(*source, &record));
             }
         }
         // The start of a program is a burst, and says nothing of its rate.
         let since = self.counted.elapsed();
         if since >= STAT_PACE {
-            let seconds = since.as_secs_f64();
-            self.events.bound(Source::Switch, self.switches, seconds);
-            self.events.bound(Source::Call, self.calls, seconds);
-            self.events.bound(Source::Wake, self.wakes, seconds);
-            (self.switches, self.calls, self.wakes) = (0, 0, 0);
+            self.events.bound(self.switches, since.as_secs_f64());
+            self.switches = 0;
             self.counted = Instant::now();
         }
         self.held.sort_by_key(|happened| happened.time);
@@ -339,14 +357,14 @@ impl Ended {
         );
         let mut missing = std::mem::take(&mut events.missing);
         missing.extend(named.missing.iter().cloned());
-        if collector.wakes.are_foreign() {
+        if collector.sums.wakes.are_foreign() {
             missing.push(
                 "who ends a wait is not known: the kernel names threads by other numbers here; \
                  record outside of the container"
                     .to_owned(),
             );
         }
-        let wakes = collector.wakes.named(&mut named);
+        let wakes = collector.sums.wakes.named(&mut named);
         Self {
             collector,
             named,
@@ -422,11 +440,7 @@ impl Moved {
 
 /// What was done: what the caller says, or the bytes that went through, each counted once: who
 /// encrypts reads and writes the same.
-fn work(
-    options: &Options,
-    moved: Moved,
-    calls: &std::collections::BTreeMap<u64, collect::Calls>,
-) -> Option<Work> {
+fn work(options: &Options, moved: Moved, sums: &Sums) -> Option<Work> {
     if let Some((amount, unit)) = options.work {
         return Some(Work {
             amount,
@@ -435,27 +449,40 @@ fn work(
         });
     }
     let bytes_of = |names: &[libc::c_long]| -> u64 {
-        let of = names.iter().filter_map(|call| calls.get(&(*call as u64)));
+        let of = names
+            .iter()
+            .filter_map(|call| sums.calls.get(&(*call as u64)));
         of.map(|calls| calls.bytes).sum()
     };
     // The kernel does not count these among bytes read and written.
     let sent = bytes_of(&[libc::SYS_sendto, libc::SYS_sendmsg, libc::SYS_sendfile]);
     let received = bytes_of(&[libc::SYS_recvfrom, libc::SYS_recvmsg]);
     let amount = (moved.read + received).max(moved.written + sent);
-    (amount >= LEAST_WORK).then(|| Work {
+    let mut source = "bytes read or written, whichever is more".to_owned();
+    if !sums.coverage.calls.is_whole() && sent.max(received) > 0 {
+        source += "; those of sockets are estimated";
+    }
+    (amount >= LEAST_WORK).then_some(Work {
         amount,
         unit: Unit::Byte,
-        source: "bytes read or written, whichever is more".to_owned(),
+        source,
     })
 }
 
-fn system_calls(calls: &std::collections::BTreeMap<u64, collect::Calls>) -> Vec<SystemCall> {
-    let mut named: Vec<SystemCall> = calls
+/// When system calls and waits were recorded, if there were gaps.
+fn covered(coverage: &Coverage) -> Option<Coverage> {
+    let is_whole = coverage.calls.is_whole() && coverage.waits.is_whole();
+    (!is_whole).then(|| coverage.clone())
+}
+
+fn system_calls(sums: &Sums) -> Vec<SystemCall> {
+    let mut named: Vec<SystemCall> = sums
+        .calls
         .iter()
         .map(|(number, calls)| SystemCall {
             name: calls::name(*number),
             count: calls.count,
-            exact: calls.exact,
+            exact: sums.coverage.calls.is_whole(),
             bytes: calls.bytes,
         })
         .collect();

@@ -42,6 +42,15 @@ pub(super) struct Happened {
     pub(super) what: What,
 }
 
+/// Kinds of events that have windows of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kinds {
+    /// System calls.
+    Calls,
+    /// Waits, their stacks, and who ends them.
+    Waits,
+}
+
 #[derive(Debug)]
 pub(super) enum What {
     /// A thread had a processor.
@@ -79,6 +88,16 @@ pub(super) enum What {
     Ended,
     /// The ring had no room.
     Lost { samples: u64 },
+    /// A window of events of these kinds begins or ends. No ring says that either.
+    Window {
+        of: Kinds,
+        is_open: bool,
+        /// Nanoseconds of processors that the target has used until now.
+        ran: u64,
+        /// System calls that the kernel has counted in the window that ends, those among them that
+        /// the rings had no room for.
+        counted: u64,
+    },
     /// It is somebody's turn from now on, or nobody's. No ring says that: the program does.
     Turn { of: Option<u32> },
 }

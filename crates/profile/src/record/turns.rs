@@ -225,6 +225,7 @@ impl Ended {
             frames,
             stacks,
             samples,
+            coverage: None,
             wakes: Vec::new(),
             steal: Vec::new(),
         }

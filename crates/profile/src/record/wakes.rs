@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::windowed::scaled;
 use crate::recording::Wake;
 use crate::symbols::{KERNEL, Named};
 
@@ -32,10 +33,19 @@ pub(super) struct Wakes {
 
 impl Wakes {
     /// A thread has waited for `ns` in `stack`, until `waker` woke it.
-    pub(super) fn add(&mut self, thread: u32, stack: u32, waker: Waker, ns: u64) {
+    pub(super) fn add(&mut self, thread: u32, stack: u32, waker: Waker, (count, ns): (u64, u64)) {
         let sum = self.sums.entry((thread, stack, waker)).or_default();
-        sum.0 += 1;
+        sum.0 += count;
         sum.1 += ns;
+    }
+
+    /// Adds those of a window, each of which stands for `weight`.
+    pub(super) fn add_all(&mut self, window: &Self, weight: f64) {
+        self.seen += window.seen;
+        for (&(thread, stack, waker), &(count, ns)) in &window.sums {
+            let of = (scaled(count, weight), scaled(ns, weight));
+            self.add(thread, stack, waker, of);
+        }
     }
 
     /// Whether wake-ups were seen, and none of a thread that waited.
@@ -126,9 +136,9 @@ mod tests {
         named.numbers = vec![main, entry, inside, called];
         let mut wakes = Wakes::default();
         // The thread 4, and the interrupt that came while it ran.
-        wakes.add(0, 0, (5, 4), 10);
-        wakes.add(0, 0, (5, 3), 20);
-        wakes.add(0, 0, (6, 3), 30);
+        wakes.add(0, 0, (5, 4), (1, 10));
+        wakes.add(0, 0, (5, 3), (1, 20));
+        wakes.add(0, 0, (6, 3), (1, 30));
         let wakes = wakes.named(&mut named);
         let rows: Vec<_> = wakes
             .iter()

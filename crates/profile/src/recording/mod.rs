@@ -4,6 +4,7 @@
 //! may come from a stranger: [`Recording::parse`] checks each number that points into a table, so
 //! that nothing behind it needs to.
 
+mod coverage;
 mod row;
 
 use std::fs::File;
@@ -13,6 +14,7 @@ use std::path::Path;
 use cipherlane_measure::machine::Machine;
 use serde::{Deserialize, Serialize};
 
+pub use self::coverage::{Coverage, Windows};
 pub use self::row::{Kind, Sample, Wake};
 use crate::Error;
 
@@ -71,6 +73,10 @@ pub struct Recording {
     pub stacks: Vec<(u32, u32)>,
     /// In the order of time.
     pub samples: Vec<Sample>,
+    /// When system calls and waits were recorded, where that was not all of the time: their counts,
+    /// times and bytes are multiplied up then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
     /// Waits by who ended them, the longest first. Empty where wake-ups cannot be recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wakes: Vec<Wake>,
@@ -289,6 +295,11 @@ impl Recording {
                 .checked_add(sample.ns)
                 .ok_or("its times are too long to be added up")?;
         }
+        let windows = self.coverage.iter();
+        let mut windows = windows.flat_map(|of| [&of.calls, &of.waits]);
+        if !windows.all(|windows| windows.are_in_order(LONGEST_NS)) {
+            return Err("its windows are not in the order of time".to_owned());
+        }
         let mut woken: u64 = 0;
         for (number, wake) in self.wakes.iter().enumerate() {
             let known = (wake.thread as usize) < self.threads.len()
@@ -342,6 +353,7 @@ pub(crate) mod tests {
             frames: Vec::new(),
             stacks: Vec::new(),
             samples: Vec::new(),
+            coverage: None,
             wakes: Vec::new(),
             steal: Vec::new(),
         };
@@ -409,6 +421,18 @@ pub(crate) mod tests {
         refused(&with(|r| r.samples[3].stack = 7), "sample 3");
         refused(&with(|r| r.samples[3].thread = 7), "sample 3");
         refused(&with(|r| r.samples[3].at_ns = u64::MAX), "sample 3");
+        let windows = |windows: &[(u64, u64)]| {
+            let mut changed = whole.clone();
+            changed.coverage = Some(Coverage {
+                calls: Windows(windows.to_vec()),
+                waits: Windows::default(),
+            });
+            changed.to_bytes()
+        };
+        assert!(Recording::parse(&windows(&[(0, 5), (5, 9)])).is_ok());
+        for wrong in [[(5, 4), (9, 9)], [(0, 5), (4, 9)], [(0, 5), (6, u64::MAX)]] {
+            refused(&windows(&wrong), "windows");
+        }
         let wake = |change: fn(&mut Wake)| {
             let mut changed = whole.clone();
             let mut wake = Wake::from((0, 1, 1, 2, 3, 4));

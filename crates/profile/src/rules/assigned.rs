@@ -1,7 +1,7 @@
 //! Which phase each sample of a recording is of: by its thread, by its stack, and for a wait for a
 //! lock by what the lock's holder did.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Rule, RuleKind, Rules};
 use crate::locks::{self, Holder};
@@ -51,6 +51,7 @@ impl Rules {
             lock: self.find(LOCK),
             peer: self.find(PEER),
             passed_on: HashMap::new(),
+            long: long(recording),
             wall_ns: recording.wall_ns,
         };
         if let Some(lock) = assigned.lock {
@@ -84,16 +85,39 @@ pub struct Assigned {
     peer: Option<usize>,
     /// Waits for locks, by thread and stack, that are really waits for something else.
     passed_on: HashMap<(u32, u32), usize>,
+    /// Threads with stacks in which they waited once and for most of the recording, as far as that
+    /// was seen in windows.
+    long: HashSet<(u32, u32)>,
     wall_ns: u64,
+}
+
+/// Threads and stacks of waits that took most of the recording and were recorded in windows: they
+/// have time in many, and began in one at most.
+fn long(recording: &Recording) -> HashSet<(u32, u32)> {
+    let windows = recording.coverage.as_ref().map(|of| &of.waits);
+    let Some(windows) = windows.filter(|of| !of.is_whole()) else {
+        return HashSet::new();
+    };
+    let weights = windows.weights(recording.wall_ns);
+    let mut waits: HashMap<(u32, u32), (f64, u64)> = HashMap::new();
+    for sample in recording.samples.iter().filter(|of| of.kind == Kind::Wait) {
+        let weight = windows.at(sample.at_ns).map_or(1.0, |at| weights[at]);
+        let wait = waits.entry((sample.thread, sample.stack)).or_default();
+        wait.0 += sample.count as f64 / weight;
+        wait.1 = wait.1.saturating_add(sample.ns);
+    }
+    let long = |of: &(f64, u64)| of.0 < 1.5 && of.1 > recording.wall_ns / 2;
+    let waits = waits.into_iter().filter(|(_, of)| long(of));
+    waits.map(|(of, _)| of).collect()
 }
 
 impl Assigned {
     /// The index of the phase of a sample.
     pub fn of(&self, sample: &Sample) -> usize {
         let by_rules = Some(self.phase(sample.kind, sample.stack));
+        let once = sample.count == 1 && sample.ns > self.wall_ns / 2;
         let is_long = sample.kind == Kind::Wait
-            && sample.count == 1
-            && sample.ns > self.wall_ns / 2
+            && (once || self.long.contains(&(sample.thread, sample.stack)))
             && (by_rules == self.lock || by_rules == self.peer);
         match is_long && self.whole(sample.kind, sample.thread).is_none() {
             true => self.idle,

@@ -289,6 +289,20 @@ mod tests {
     }
 
     #[test]
+    fn the_doorbell_of_a_virtual_device_is_a_matter_of_the_device() {
+        let rules = Rules::built_in();
+        for stack in [
+            "main;blk_mq_run_hw_queue@[kernel];virtqueue_notify@[kernel];iowrite16@[kernel]",
+            "main;blk_mq_run_hw_queue@[kernel];vp_notify@[kernel]",
+        ] {
+            let recording = recording(&[(stack, Kind::Cpu, 1)]);
+            let number = recording.samples[0].stack;
+            let phase = rules.of(&recording).phase(Kind::Cpu, number);
+            assert_eq!(rules.phases()[phase].name, "device", "{stack}");
+        }
+    }
+
+    #[test]
     fn rules_of_a_file_come_first() {
         let rules = Rules::built_in()
             .and(

@@ -1,0 +1,185 @@
+//! A session that keeps to its budget: it counts what the rings have, and opens and closes windows.
+//!
+//! The prices are processor time that the recorded program loses, measured on a virtual machine with
+//! a Zen 5 (`bench/profile-overhead` measures what comes out): a system call that is recorded took
+//! 0.6 microseconds more, a switch with its stack 4, a wake-up with the stack of the one who wakes
+//! 1.8.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::budget::{Budget, Order};
+use super::events::{Events, Scope, Source};
+use super::records::{Happened, Kinds, What};
+use super::{PACE, Session, monotonic};
+
+/// Nanoseconds that an event costs the program.
+pub(super) const CALL: u64 = 600;
+const SWITCH: u64 = 4000;
+const WAKE: u64 = 1800;
+/// Records of a switch: its stack, the thread that stops, and the one that goes on.
+const RECORDS: u64 = 3;
+/// Shares of the time that system calls and waits may cost.
+const CALLS_SHARE: f64 = 0.004;
+const WAITS_SHARE: f64 = 0.008;
+/// Nanoseconds that each may cost in advance, so that short recordings and short bursts are whole.
+const IN_ADVANCE: u64 = 10_000_000;
+
+/// What the rings had since it was paid for.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    calls: u64,
+    switches: u64,
+    wakes: u64,
+}
+
+impl Seen {
+    pub(super) fn count(&mut self, source: Source) {
+        match source {
+            Source::Processor => {}
+            Source::Switch => self.switches += 1,
+            Source::Call => self.calls += 1,
+            Source::Wake => self.wakes += 1,
+        }
+    }
+}
+
+/// What is spent on the kinds of events that cost most; none for those that are not recorded.
+pub(super) struct Spending {
+    calls: Option<Budget>,
+    waits: Option<Budget>,
+    /// System calls that were counted before the window began.
+    counted: u64,
+    /// Processor time of the target until the last look.
+    processor_ns: u64,
+}
+
+impl Spending {
+    pub(super) fn new(events: &Events) -> Self {
+        let now = monotonic();
+        let budget = |kinds, share| {
+            let is_there = events.have(kinds);
+            is_there.then(|| Budget::new(now, share, IN_ADVANCE, now))
+        };
+        Self {
+            calls: budget(Kinds::Calls, CALLS_SHARE),
+            waits: budget(Kinds::Waits, WAITS_SHARE),
+            counted: 0,
+            processor_ns: 0,
+        }
+    }
+}
+
+impl Session {
+    /// How long to sleep until the rings have to be read, or a window begins or ends.
+    pub(super) fn pace(&self) -> Duration {
+        let budgets = self.spending.iter();
+        let budgets = budgets.flat_map(|of| [&of.calls, &of.waits]).flatten();
+        let now = monotonic();
+        let next = budgets
+            .map(|budget| budget.next().saturating_sub(now))
+            .min();
+        let next = next.filter(|next| *next > 0);
+        next.map_or(PACE, |next| PACE.min(Duration::from_nanos(next)))
+    }
+
+    /// Pays for what the rings had, and opens or closes windows as the budgets say.
+    pub(super) fn keep_to_budget(&mut self) {
+        let Some(mut spending) = self.spending.take() else {
+            return;
+        };
+        let seen = std::mem::take(&mut self.seen);
+        let processor_ns = self.events.processor_ns();
+        let used = processor_ns.saturating_sub(spending.processor_ns);
+        spending.processor_ns = processor_ns;
+        if let Some(budget) = &mut spending.waits {
+            let price = SWITCH * seen.switches / RECORDS + WAKE * seen.wakes;
+            match budget.look(monotonic(), price, used) {
+                Order::Nothing => {}
+                Order::Close => {
+                    self.tell(Kinds::Waits, false, processor_ns, 0);
+                    self.events.switch_waits(false);
+                }
+                Order::Open => {
+                    let price = processor_time_of(|| self.events.switch_waits(true));
+                    budget.opened(price);
+                    self.tell(Kinds::Waits, true, processor_ns, 0);
+                }
+            }
+        }
+        if let Some(budget) = &mut spending.calls {
+            match budget.look(monotonic(), CALL * seen.calls, used) {
+                Order::Nothing => {}
+                Order::Close => self.close_calls(spending.counted),
+                Order::Open => {
+                    let mut opened = Ok(());
+                    let price = processor_time_of(|| opened = self.open_calls());
+                    budget.opened(price);
+                    match opened {
+                        Ok(()) => {
+                            let ran = self.events.processor_ns();
+                            spending.counted = self.events.calls_counted();
+                            self.tell(Kinds::Calls, true, ran, 0);
+                        }
+                        Err(error) => {
+                            self.events.close_calls();
+                            self.events.missing.push(format!(
+                                "system calls were recorded at the begin only: {error}"
+                            ));
+                            spending.calls = None;
+                        }
+                    }
+                }
+            }
+        }
+        self.spending = Some(spending);
+    }
+
+    fn close_calls(&mut self, before: u64) {
+        let ran = self.events.processor_ns();
+        let counted = self.events.calls_counted().saturating_sub(before);
+        self.tell(Kinds::Calls, false, ran, counted);
+        self.events.stop_calls();
+        self.drain();
+        self.events.close_calls();
+    }
+
+    fn open_calls(&mut self) -> std::io::Result<()> {
+        let tids: Vec<u32> = self.collector.alive.keys().copied().collect();
+        let scope = match self.collector.left_out {
+            Some(_) => Scope::Machine,
+            None => Scope::Threads {
+                tids: &tids,
+                children: self.collector.children,
+            },
+        };
+        self.events.open_calls(scope)
+    }
+
+    /// From now on these kinds are recorded, or not.
+    fn tell(&mut self, of: Kinds, is_open: bool, ran: u64, counted: u64) {
+        self.held.push(Happened {
+            time: monotonic(),
+            pid: 0,
+            tid: 0,
+            what: What::Window {
+                of,
+                is_open,
+                ran,
+                counted,
+            },
+        });
+    }
+}
+
+/// Processor time of this thread for `work`, in nanoseconds.
+fn processor_time_of(work: impl FnOnce()) -> u64 {
+    let now = || {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    };
+    let before = now();
+    work();
+    now() - before
+}

@@ -1,0 +1,173 @@
+//! Events that are open are switched on and off: all of them at the begin and the end, some of them
+//! for windows in between.
+
+use std::io;
+
+use perf_event::Counter;
+
+use super::events::{CALLS, Events, Fallback, Pace, Scope, Source, Way};
+use super::records::Kinds;
+use super::tracepoints::tracepoint;
+
+/// Switches per second of which each one has a stack, where there are no windows.
+const MOST: u64 = 20_000;
+
+impl Events {
+    /// Starts what cannot start by itself with the command.
+    pub(super) fn enable_wakes(&mut self) -> io::Result<()> {
+        let waiting: Vec<usize> = self.waiting(|fallback| &fallback.sampled.0);
+        for (number, (source, ring)) in self.rings.iter_mut().enumerate() {
+            if *source == Source::Wake && !waiting.contains(&number) {
+                ring.as_counter_mut().enable()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to sample where there are too many.
+    fn waiting(&self, of: fn(&Fallback) -> &Vec<usize>) -> Vec<usize> {
+        self.fallbacks.iter().flat_map(of).copied().collect()
+    }
+
+    /// Starts what does not start with the command.
+    pub(super) fn enable(&mut self) -> io::Result<()> {
+        let rings = self.waiting(|fallback| &fallback.sampled.0);
+        let others = self.waiting(|fallback| &fallback.sampled.1);
+        for (number, (_, ring)) in self.rings.iter_mut().enumerate() {
+            if !rings.contains(&number) {
+                ring.as_counter_mut().enable()?;
+            }
+        }
+        for (number, (_, event)) in self.others.iter_mut().enumerate() {
+            if !others.contains(&number) {
+                event.enable()?;
+            }
+        }
+        let counters = [
+            &mut self.processor_time,
+            &mut self.faults,
+            &mut self.migrations,
+        ];
+        counters.into_iter().flatten().try_for_each(Counter::enable)
+    }
+
+    /// Stops all of them; what is in the rings stays.
+    pub(super) fn disable(&mut self) {
+        for (_, ring) in &mut self.rings {
+            // It fails only for a descriptor that is none.
+            let _ = ring.as_counter_mut().disable();
+        }
+        self.others.iter_mut().for_each(|(_, event)| {
+            let _ = event.disable();
+        });
+    }
+
+    /// Whether there are any of these kinds.
+    pub(super) fn have(&self, kinds: Kinds) -> bool {
+        self.rings.iter().any(|(source, _)| source.is_of(kinds))
+    }
+
+    /// Begins a window of waits, or ends it. What is in the rings stays.
+    pub(super) fn switch_waits(&mut self, is_on: bool) {
+        let rings = self.rings.iter_mut();
+        let rings = rings.map(|(source, ring)| (*source, ring.as_counter_mut()));
+        let others = self.others.iter_mut();
+        let others = others.map(|(source, event)| (*source, event));
+        for (_, event) in rings.chain(others).filter(|of| of.0.is_of(Kinds::Waits)) {
+            // It fails only for a descriptor that is none.
+            let _ = match is_on {
+                true => event.enable(),
+                false => event.disable(),
+            };
+        }
+    }
+
+    /// Begins a window of system calls, of these threads or of every one.
+    pub(super) fn open_calls(&mut self, scope: Scope<'_>) -> io::Result<()> {
+        let calls = tracepoint(CALLS).ok_or(io::ErrorKind::NotFound)?;
+        let way = Way {
+            scope,
+            at_exec: false,
+            terms: self.terms,
+        };
+        let before = (self.rings.len(), self.others.len());
+        self.ring(&way, Source::Call, calls, Pace::Each)?;
+        let rings = self.rings[before.0..].iter_mut();
+        let mut rings = rings.map(|(_, ring)| ring.as_counter_mut());
+        let mut others = self.others[before.1..].iter_mut().map(|(_, event)| event);
+        rings.try_for_each(Counter::enable)?;
+        others.try_for_each(Counter::enable)
+    }
+
+    /// Ends a window of system calls: no event is left, and the caller has to have read the rings.
+    /// The kernel waits for all processors with that, and this thread does not.
+    pub(super) fn close_calls(&mut self) {
+        let is_call = |source: &Source| source.is_of(Kinds::Calls);
+        let rings: Vec<_> = self.rings.extract_if(.., |of| is_call(&of.0)).collect();
+        let others: Vec<_> = self.others.extract_if(.., |of| is_call(&of.0)).collect();
+        let closer = std::thread::Builder::new().name("closer".to_owned());
+        // Without a thread they are closed here, since the closure that has them is dropped.
+        let _ = closer.spawn(move || drop((others, rings)));
+    }
+
+    /// Stops system calls, so that the rings can be read to their end.
+    pub(super) fn stop_calls(&mut self) {
+        let rings = self.rings.iter_mut();
+        for (_, ring) in rings.filter(|of| of.0.is_of(Kinds::Calls)) {
+            let _ = ring.as_counter_mut().disable();
+        }
+        let others = self.others.iter_mut();
+        for (_, event) in others.filter(|of| of.0.is_of(Kinds::Calls)) {
+            let _ = event.disable();
+        }
+    }
+
+    /// System calls that the open events have counted.
+    pub(super) fn calls_counted(&mut self) -> u64 {
+        let is_call = |source: Source| source.is_of(Kinds::Calls);
+        let rings = self.rings.iter_mut().filter(|of| is_call(of.0));
+        let rings = rings.filter_map(|(_, ring)| ring.as_counter_mut().read().ok());
+        let others = self.others.iter_mut().filter(|of| is_call(of.0));
+        let others = others.filter_map(|(_, event)| event.read().ok());
+        rings.chain(others).sum()
+    }
+
+    /// Processor time until now, in nanoseconds.
+    pub(super) fn processor_ns(&mut self) -> u64 {
+        let counters = self.processor_time.iter_mut();
+        counters.filter_map(|counter| counter.read().ok()).sum()
+    }
+
+    /// Processor time in nanoseconds, page faults, and moves between processors.
+    pub(super) fn counts(&mut self) -> [u64; 3] {
+        [
+            &mut self.processor_time,
+            &mut self.faults,
+            &mut self.migrations,
+        ]
+        .map(|counters| counters.iter_mut().filter_map(|c| c.read().ok()).sum())
+    }
+
+    /// From now on stacks of switches are sampled if there were too many: `count` in `seconds`.
+    pub(super) fn bound(&mut self, count: u64, seconds: f64) {
+        if (count as f64) < MOST as f64 * seconds {
+            return;
+        }
+        let Some(fallback) = self.fallbacks.pop() else {
+            return;
+        };
+        // These calls fail only for a descriptor that is none.
+        for ring in fallback.sampled.0 {
+            let _ = self.rings[ring].1.as_counter_mut().enable();
+        }
+        for other in fallback.sampled.1 {
+            let _ = self.others[other].1.enable();
+        }
+        for ring in fallback.each.0 {
+            let _ = self.rings[ring].1.as_counter_mut().disable();
+        }
+        for other in fallback.each.1 {
+            let _ = self.others[other].1.disable();
+        }
+    }
+}

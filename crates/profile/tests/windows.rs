@@ -1,0 +1,224 @@
+//! What costs too much is recorded in windows and multiplied up; what does not is recorded whole.
+//! The kernel's tracepoints need a file system that is not mounted everywhere: the test mounts it
+//! where only its own processes see it.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use cipherlane_profile::phases::Phases;
+use cipherlane_profile::record::{Options, RATE, Target, record};
+use cipherlane_profile::recording::{Kind, Recording};
+use cipherlane_profile::rules::Rules;
+
+/// System calls that the program below makes, and bytes that are handed to and fro.
+const CALLS: u64 = 2_000_000;
+const ROUNDS: u64 = 300_000;
+
+/// The program that the tests record: it makes very many system calls, or two of its threads wait for
+/// each other very often, or it is quiet. It leaves the number of calls or of waits in a file.
+#[test]
+#[ignore = "a program for the other tests"]
+#[allow(clippy::disallowed_methods)]
+fn program() {
+    let does = std::env::var("DOES").unwrap_or_default();
+    let told = match does.as_str() {
+        "calls" => {
+            for _ in 0..CALLS {
+                std::hint::black_box(std::os::unix::process::parent_id());
+                // Something is done between them, too.
+                std::hint::black_box((0..1000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
+            }
+            CALLS
+        }
+        "waits" => hand_to_and_fro(),
+        _ => {
+            for _ in 0..50 {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            // Something has to be sampled.
+            std::hint::black_box((0..50_000_000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
+            50
+        }
+    };
+    if let Ok(path) = std::env::var("TELLS") {
+        std::fs::write(path, told.to_string()).unwrap();
+    }
+}
+
+/// How often the two have waited, as the kernel counts it.
+fn hand_to_and_fro() -> u64 {
+    let (mut near, mut to_far) = std::io::pipe().unwrap();
+    let (mut far, mut to_near) = std::io::pipe().unwrap();
+    let other = std::thread::spawn(move || {
+        let mut byte = [0];
+        while near.read(&mut byte).unwrap() > 0 {
+            to_near.write_all(&byte).unwrap();
+        }
+        waits()
+    });
+    let mut byte = [1];
+    for _ in 0..ROUNDS {
+        to_far.write_all(&byte).unwrap();
+        far.read_exact(&mut byte).unwrap();
+    }
+    drop(to_far);
+    other.join().unwrap() + waits()
+}
+
+/// Voluntary switches of the calling thread.
+fn waits() -> u64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let mut lines = status.lines();
+    let line = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn what_costs_too_much_is_recorded_in_windows() {
+    const MOUNT: &str = "test -e /sys/kernel/tracing/events || \
+        mount -t tracefs tracefs /sys/kernel/tracing || exit 77; exec \"$@\"";
+    let own = std::env::current_exe().unwrap();
+    let test = ["--ignored", "--exact", "in_windows", "--nocapture"];
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", MOUNT, "sh"])
+        .arg(own)
+        .args(test)
+        .output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => return eprintln!("SKIPPED: unshare: {error}"),
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    eprint!("{said}");
+    if matches!(output.status.code(), Some(1 | 77)) && !said.contains("panicked") {
+        return eprintln!("SKIPPED: no file system for tracing may be mounted here");
+    }
+    assert!(output.status.success(), "{said}");
+}
+
+/// A recording, and what the program has told of itself.
+fn run(does: &str, exact: bool, place: &Path) -> Option<(Recording, u64)> {
+    let told = place.join("told");
+    let own = std::env::current_exe().unwrap();
+    let words = [
+        "/usr/bin/env".into(),
+        format!("DOES={does}").into(),
+        format!("TELLS={}", told.display()).into(),
+        own.into_os_string(),
+        "--ignored".into(),
+        "--exact".into(),
+        "program".into(),
+        "--test-threads=1".into(),
+        "--quiet".into(),
+    ];
+    let options = Options {
+        children: false,
+        time: None,
+        rate: RATE,
+        exact,
+        work: None,
+    };
+    match record(
+        &Target::Command(words.to_vec()),
+        &options,
+        &AtomicBool::new(false),
+    ) {
+        Ok(recording) if recording.missing.is_empty() => {
+            assert_eq!(recording.status, Some(0));
+            assert_eq!(
+                Recording::parse(&recording.to_bytes()).as_ref(),
+                Ok(&recording)
+            );
+            let told = std::fs::read_to_string(told).unwrap().parse().unwrap();
+            Some((recording, told))
+        }
+        Ok(recording) => {
+            eprintln!("SKIPPED: {}", recording.missing.join("; "));
+            None
+        }
+        Err(error) => {
+            eprintln!("SKIPPED: {error}");
+            None
+        }
+    }
+}
+
+fn calls(recording: &Recording, name: &str) -> (u64, bool) {
+    let of = recording.system_calls.iter().find(|call| call.name == name);
+    of.map_or((0, true), |call| (call.count, call.exact))
+}
+
+#[track_caller]
+fn is_about(estimate: u64, truth: u64) {
+    let ratio = estimate as f64 / truth as f64;
+    assert!((0.4..2.5).contains(&ratio), "{estimate} for {truth}");
+}
+
+#[test]
+#[ignore = "the test above runs it"]
+fn in_windows() {
+    let place = tempfile::tempdir().unwrap();
+    let Some((recording, truth)) = run("calls", false, place.path()) else {
+        return;
+    };
+    let coverage = recording
+        .coverage
+        .as_ref()
+        .expect("there are too many calls");
+    assert!(coverage.calls.0.len() > 1, "{coverage:?}");
+    let (count, exact) = calls(&recording, "getppid");
+    assert!(!exact);
+    is_about(count, truth);
+    eprintln!("{count} calls for {truth}, {:?}", recording.sampled());
+
+    let (recording, truth) = run("waits", false, place.path()).unwrap();
+    let coverage = recording
+        .coverage
+        .as_ref()
+        .expect("there are too many waits");
+    assert!(coverage.waits.0.len() > 1, "{coverage:?}");
+    // Recorded waits are slower, so there are fewer in a window than outside of one.
+    is_about(2 * recording.counters.waits, truth);
+    eprintln!(
+        "{} waits for {truth}, {:?}",
+        recording.counters.waits,
+        recording.sampled()
+    );
+    // No thread can have waited for longer than it was there.
+    let rules = Rules::built_in();
+    let waited = Phases::new(&recording, &rules)
+        .totals
+        .iter()
+        .map(|of| of.wait)
+        .sum::<f64>();
+    let threads: std::collections::BTreeSet<u32> =
+        recording.samples.iter().map(|of| of.thread).collect();
+    let most = recording.wall_ns as f64 * threads.len() as f64;
+    assert!(
+        waited > 0.1 * recording.wall_ns as f64 && waited < 1.1 * most,
+        "{waited} of {most}"
+    );
+    // The reader of a pipe is woken by its writer.
+    let waker = recording.wakes.iter().map(|wake| wake.count).sum::<u64>();
+    assert!(waker * 3 > recording.counters.waits, "{waker}");
+
+    // Whatever it costs, or where it costs nothing, all of it is there.
+    let (recording, truth) = run("calls", true, place.path()).unwrap();
+    assert_eq!(recording.coverage, None);
+    let (count, exact) = calls(&recording, "getppid");
+    let lost = recording.lost;
+    assert!(
+        exact && count + lost >= truth,
+        "{count} and {lost} lost, of {truth}"
+    );
+    let (recording, truth) = run("nothing", false, place.path()).unwrap();
+    assert_eq!(recording.coverage, None);
+    assert_eq!(recording.sampled(), None);
+    let (count, exact) = calls(&recording, "clock_nanosleep");
+    assert!(exact && count == truth, "{count} for {truth}");
+    let sleeps = recording.samples.iter().filter(|of| of.kind == Kind::Wait);
+    let slept: u64 = sleeps.map(|of| of.ns).sum();
+    assert!(slept >= 500_000_000, "{slept}");
+}
