@@ -69,6 +69,16 @@ fn sampled(shape: &Shape, nanoseconds: u64) {
     UNTIL_SAMPLE.set(every);
 }
 
+/// What a batch that took `elapsed` nanoseconds would have taken with helpers that are awake, where
+/// they slept and came after `delay`. They are called for work that is longer than that, and the
+/// caller works until they come, so half of the delay is lost.
+fn awake(elapsed: u64, delay: u32) -> f32 {
+    match u64::from(delay) < elapsed {
+        true => elapsed as f32 - delay as f32 / 2.0,
+        false => elapsed as f32,
+    }
+}
+
 impl Inner {
     /// The driver for a batch whose caller waits.
     fn choose(&self, shape: &Shape) -> usize {
@@ -191,7 +201,9 @@ impl Inner {
                         (bytes as f32 * pace) as u32
                     }
                 };
-                let waits = queue.saturating_add(load.delay_ns) > cell.gain;
+                // Meanwhile the caller works, so helpers that sleep cost half of their delay at most.
+                let asleep = load.delay_ns / 2;
+                let waits = load.delay_ns == u32::MAX || queue.saturating_add(asleep) > cell.gain;
                 if waits && (1..u32::MAX).contains(&load.delay_ns) {
                     driver.missed(cell.gain);
                 }
@@ -292,10 +304,10 @@ impl Inner {
         stats.time(driver, self.algorithm_index, elapsed);
         let cost = Cost {
             cpu: 0.0,
-            ..Cost::inline(elapsed as f32)
+            ..Cost::inline(awake(elapsed, delay))
         };
         // Helpers that rested, or slept though the caller has no choice, do not show what they are
-        // worth. Where there is a choice, they were worth their wake-up.
+        // worth.
         match delay == u32::MAX || delay > 0 && self.alone.is_some() {
             true => self.dispatch.count_estimated(driver, shape, share),
             false => self.dispatch.learn(driver, shape, cost, share, explored),

@@ -1,8 +1,8 @@
 //! The promise of `auto` over the whole matrix, in virtual time, and what one decision costs.
 //!
 //! `cargo bench -p cipherlane-drivers --bench promise` prints a summary for each device, and all
-//! together; with `-- --cells` every place of the matrix too. `-- --model` and `-- --dma` leave the
-//! other out.
+//! together; with `-- --cells` every place of the matrix too. `-- --model`, `-- --dma` and
+//! `-- --beside-cores` are for one part, or some, without the others.
 
 #![expect(dead_code, reason = "the tests use more of it")]
 
@@ -115,6 +115,8 @@ fn beside_cores(cells: bool) {
 fn main() {
     let asked = |option: &str| std::env::args().any(|argument| argument == option);
     let cells = asked("--cells");
+    let parts = ["--model", "--dma", "--beside-cores"].map(asked);
+    let is_wanted = |part: usize| parts[part] || !parts.contains(&true);
     let machine = Machine::detect();
     println!("{}, {} processors", machine.cpu, machine.cpus);
     println!("\n== one decision, nanoseconds, median");
@@ -122,17 +124,17 @@ fn main() {
     let began = Instant::now();
     let devices = DEVICES.iter();
     let devices = devices.map(|settings| (settings.name, Bench::new(*settings).all(&WHOLE)));
-    if !asked("--dma") {
+    if is_wanted(0) {
         matrix("over a cost model", devices, cells);
     }
     let presets = PRESETS.iter().map(|preset| {
         let bench = Bench::accelerator(*preset, 0, |_| {});
         (preset.0, bench.all(&OVER_DMA))
     });
-    if !asked("--model") {
+    if is_wanted(1) {
         matrix("over the dma driver", presets, cells);
     }
-    if !asked("--dma") {
+    if is_wanted(2) {
         beside_cores(cells);
     }
     println!("\nin {:.0} s", began.elapsed().as_secs_f64());

@@ -115,7 +115,7 @@ fn measure(bench: &Bench<Workers>, (size, pause, callers): (usize, u64, usize)) 
     let calls = (60e6 / software).clamp(400.0, 4000.0);
     let learning = Duration::from_millis(60).max((ns(software) + between).mul_f64(calls));
     // Neither learning nor measuring may depend on where other work happens to fall.
-    let periods = nature.other.map_or(0.0, |(every, _)| 20.0 * every);
+    let periods = nature.other.map_or(0.0, |(every, _)| 100.0 * every);
     let learning = learning.max(ns(periods)) * callers as u32;
     let run = |driver: Option<&str>| {
         let mut callers = bench.callers(driver, &cell);

@@ -11,6 +11,8 @@ use cipherlane_core::{
     VirtualTime,
 };
 
+use cipherlane_measure::random::Random;
+
 use crate::callers::{ALGORITHM, KEY};
 use crate::calls::Calls;
 use crate::cells::Bench;
@@ -102,13 +104,18 @@ impl Workers {
         worker.used + worker.sleeps_at - worker.awake_from
     }
 
-    /// The time that other work on the worker's core takes away, next after a moment.
+    /// The time that other work on the worker's core takes away, next after a moment. It begins at
+    /// random, the same in every run, so that no caller keeps in step with it.
     fn other_work(&self, from: f64) -> Option<(f64, f64)> {
         let (every, taken) = self.nature.other?;
-        let begin = (from / every).floor() * every;
-        let begin = match from < begin + taken {
-            true => begin,
-            false => begin + every,
+        let begin = |turn: f64| {
+            let part = Random::new(turn as u64).below(1 << 20) as f64 / (1 << 21) as f64;
+            every * (turn + part)
+        };
+        let turn = (from / every).floor();
+        let begin = match from < begin(turn) + taken {
+            true => begin(turn),
+            false => begin(turn + 1.0),
         };
         Some((begin, begin + taken))
     }
