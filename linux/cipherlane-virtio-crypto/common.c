@@ -5,6 +5,7 @@
 #include "../common/cost.c"
 #include "../common/calibrate.c"
 #include "../common/queue.c"
+#include "../common/lists.c"
 #include "../common/completion.c"
 #include "../common/device.c"
 #include "../common/recovery.c"

@@ -7,6 +7,7 @@
  *	alg.c		the algorithms, their keys, and the choice of a way
  *	aead.c		those that authenticate
  *	queue.c		slots, and the queue before them
+ *	lists.c		scatter lists: what lies over what
  *	completion.c	what the device has ended
  *	device.c	a device that begins
  *	recovery.c	timeouts, resets, removal
@@ -334,11 +335,13 @@ void cl_pump(struct cl_device *dev);
 void cl_hold(struct cl_device *dev);
 void cl_let_go(struct cl_device *dev);
 void cl_forget_session(struct cl_ctx *ctx);
-bool cl_overlaps(struct scatterlist *a, struct scatterlist *b, u32 len);
-void cl_copy_in(struct cl_slot *slot);
 void cl_release(struct cl_device *dev, struct cl_slot *slot);
 void cl_watch_soon(struct cl_device *dev);
 void cl_probe(struct cl_device *dev);
+
+/* lists.c */
+bool cl_overlaps(struct scatterlist *a, struct scatterlist *b, u32 len);
+void cl_copy_in(struct cl_slot *slot);
 
 /* completion.c */
 void cl_ended(struct cl_device *dev, struct cl_slot *slot, enum cl_result result,

@@ -71,10 +71,20 @@ void cl_end(struct cl_device *dev, struct list_head *ended)
 	}
 }
 
+/*
+ * Nothing comes from a device that is down or has written nonsense before it is reset, and what it
+ * left in its ring would look like news for ever.
+ */
+static bool cl_is_sound(const struct cl_device *dev)
+{
+	return READ_ONCE(dev->state) == CL_UP && !READ_ONCE(dev->broken);
+}
+
 static void cl_tasklet(struct tasklet_struct *tasklet)
 {
 	struct cl_device *dev = from_tasklet(dev, tasklet, tasklet);
 	LIST_HEAD(ended);
+	bool is_sound;
 	u32 found;
 
 	found = dev->ops->collect(dev, &ended);
@@ -89,18 +99,20 @@ static void cl_tasklet(struct tasklet_struct *tasklet)
 	cl_end(dev, &ended);
 	cl_pump(dev);
 	cl_let_go(dev);
-	if (READ_ONCE(dev->broken))
+	/* One that is down is tried again when its pause has passed. */
+	if (READ_ONCE(dev->broken) && READ_ONCE(dev->state) == CL_UP)
 		mod_delayed_work(dev->workqueue, &dev->watch, 0);
 
 	/* Under load the next ones are there soon, and an interrupt costs more than a look. */
+	is_sound = cl_is_sound(dev);
 	dev->idle_polls = found ? 0 : dev->idle_polls + 1;
-	if (READ_ONCE(dev->flying) > 1 && dev->idle_polls < CL_POLLS) {
+	if (is_sound && READ_ONCE(dev->flying) > 1 && dev->idle_polls < CL_POLLS) {
 		cl_count(CL_STAT_POLLS);
 		tasklet_schedule(&dev->tasklet);
 		return;
 	}
 	dev->idle_polls = 0;
-	if (!dev->ops->listen(dev))
+	if (is_sound && !dev->ops->listen(dev))
 		tasklet_schedule(&dev->tasklet);
 	if (!READ_ONCE(dev->flying))
 		wake_up(&dev->idle);

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Slots, and the queue before them: from the CryptoAPI to the device. */
 #include <linux/bitmap.h>
-#include <linux/scatterlist.h>
 
 #include "cipherlane.h"
 
 /* Milliseconds between looks at the time. */
 #define CL_TICK		10
-/* Entries of a scatter list that are compared with those of another. */
-#define CL_COMPARED	32
 
 /* The device that serves; NULL if there is none. */
 struct cl_device __rcu *cl_active;
@@ -361,40 +358,4 @@ void cl_forget_session(struct cl_ctx *ctx)
 	}
 	rcu_read_unlock();
 	ctx->epoch = 0;
-}
-
-/* --- For the transports --------------------------------------------------------------- */
-
-/* Whether any of the first @len bytes of both lists are the same memory. */
-bool cl_overlaps(struct scatterlist *a, struct scatterlist *b, u32 len)
-{
-	struct scatterlist *x, *y;
-	u32 left_a, left_b;
-	int i, j;
-
-	if (a == b)
-		return true;
-	for (x = a, left_a = len, i = 0; x && left_a; x = sg_next(x), i++) {
-		u32 here = min(x->length, left_a);
-
-		left_a -= here;
-		for (y = b, left_b = len, j = 0; y && left_b; y = sg_next(y), j++) {
-			u32 there = min(y->length, left_b);
-
-			left_b -= there;
-			if (i == CL_COMPARED || j == CL_COMPARED)
-				return true;	/* too long to tell */
-			if (sg_phys(x) < sg_phys(y) + there && sg_phys(y) < sg_phys(x) + here)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Additional data and payload into the bounce buffer. */
-void cl_copy_in(struct cl_slot *slot)
-{
-	struct cl_req *req = slot->req;
-
-	sg_copy_to_buffer(req->src, sg_nents(req->src), slot->bounce, req->skip + req->in_len);
 }

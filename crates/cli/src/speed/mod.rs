@@ -174,7 +174,7 @@ pub(crate) fn run(args: &SpeedArgs, mut config: Config) -> Result<(), Failure> {
         text += &reasons.as_ref().map(Reasons::text).unwrap_or_default();
         output::show(&text)?;
     }
-    outputs.write(&record, reasons.as_ref(), &asked)
+    outputs.write(&record, reasons.as_ref(), &promise, &asked)
 }
 
 fn plan(asked: &Asked, cell: &Cell) -> Plan {

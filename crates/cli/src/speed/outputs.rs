@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::arguments::SpeedArgs;
 use super::asked::Asked;
+use super::auto::Promise;
 use super::markdown;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -72,6 +73,7 @@ impl Outputs {
         &self,
         record: &Record,
         profile: Option<&Reasons>,
+        promise: &Promise,
         asked: &Asked,
     ) -> Result<(), Failure> {
         for (format, path) in &self.outputs {
@@ -89,7 +91,9 @@ impl Outputs {
                     bytes = page.into_bytes();
                 }
                 Format::Markdown => {
-                    bytes = markdown::text(record, &asked.title, asked.unit).into_bytes();
+                    let kept = promise.text();
+                    let text = markdown::text(record, &asked.title, asked.unit, kept.as_deref());
+                    bytes = text.into_bytes();
                 }
             }
             write_whole(path, &bytes)?;

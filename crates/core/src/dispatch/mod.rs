@@ -336,7 +336,13 @@ impl Dispatch {
         let (n, mean) = (shape.requests, shape.mean());
         match explored {
             true => self.charge_trial(&learned, driver, shape, seen, share),
-            false => self.count_work(seen.period * share),
+            false => {
+                // Who was interrupted while this batch was timed was not interrupted in each of those
+                // that it stands for. Time that nobody has worked would pay for trials.
+                let known = learned.models[driver][d][m].estimate(n, mean);
+                let usual = known.map_or(seen.period, |known| known.period.min(seen.period));
+                self.count_work(seen.period + usual * (share - 1.0));
+            }
         }
         let change = learned.models[driver][d][m].learn(n, mean, seen, false);
         self.update_tables(&mut learned, shape, change);

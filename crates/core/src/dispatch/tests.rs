@@ -227,3 +227,18 @@ fn goals_differ_where_they_should() {
     assert_eq!(best(Goal::Throughput), 0);
     assert_eq!(best(Goal::Cpu), 1);
 }
+
+#[test]
+fn an_interruption_counts_once_and_not_for_each_batch_that_a_sample_stands_for() {
+    let dispatch = Dispatch::new(vec![DriverFacts::default(); 2]);
+    let shape = shape(Mode::Wait, 1, 256);
+    for _ in 0..100 {
+        dispatch.learn(BASE, &shape, Cost::inline(1e3), 500.0, false);
+    }
+    let before = dispatch.spent.load(Ordering::Relaxed);
+    assert_eq!(before, 100 * 500_000);
+    // Ten milliseconds of others, and 499 batches as usual.
+    dispatch.learn(BASE, &shape, Cost::inline(10e6), 500.0, false);
+    let counted = dispatch.spent.load(Ordering::Relaxed) - before;
+    assert_eq!(counted, 10_000_000 + 499_000);
+}

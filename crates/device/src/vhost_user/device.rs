@@ -55,6 +55,11 @@ impl Device {
         }
     }
 
+    /// What takes time and has to be done once, before there is a guest that would wait for it.
+    pub(crate) fn prepare(&self) {
+        self.sessions.test_drivers();
+    }
+
     /// Does what a message says; the body of the reply, if it has one of its own.
     pub(crate) fn handle(&mut self, message: Message) -> Result<Option<Vec<u8>>, String> {
         add(&self.counters.messages, 1);

@@ -163,6 +163,7 @@ impl<'s> Loop<'s> {
     }
 
     fn run(&mut self, listener: &OwnedFd) {
+        self.device.prepare();
         let mut kicked = Vec::new();
         while !self.shared.stop.is_stopping() {
             // Over its share, the guest is not heard at all: its messages cost time too.

@@ -1,10 +1,10 @@
 //! The guest's keys: sessions of the framework by number.
 
-use cipherlane_core::{Direction, Framework, Session};
+use cipherlane_core::{Algorithm, Direction, Framework, Session};
 use rustc_hash::FxHashMap;
 
 use super::creation::Creation;
-use super::private::Open;
+use super::private::{ALGORITHMS, Open};
 
 /// Runs work within which what is allocated belongs to keys.
 pub type KeepKeys = fn(&mut dyn FnMut());
@@ -51,6 +51,21 @@ impl Sessions {
             next,
             open: FxHashMap::default(),
             chosen: FxHashMap::default(),
+        }
+    }
+
+    /// Has the framework test its drivers by each algorithm that a guest can ask for, which it does
+    /// once. Otherwise the first session of each algorithm would do it, while the guest waits.
+    pub(crate) fn test_drivers(&self) {
+        for (_, name) in ALGORITHMS {
+            let lengths = Algorithm::find(name).map(Algorithm::key_lengths);
+            let Some(&len) = lengths.iter().flatten().next() else {
+                continue;
+            };
+            // The halves of a key of XTS must differ.
+            let key: Vec<u8> = (0..len).map(|index| index as u8).collect();
+            // What fails here fails again for the guest, and is told then.
+            let _ = self.make(name, &key, None, None);
         }
     }
 
