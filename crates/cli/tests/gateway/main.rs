@@ -16,6 +16,7 @@ mod restarts;
 mod rig;
 mod scapy;
 mod soak;
+mod tshark;
 mod xfrm;
 
 #[path = "../support/provider.rs"]
