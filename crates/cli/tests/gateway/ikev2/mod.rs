@@ -5,6 +5,7 @@ mod certificates;
 mod liveness;
 mod load;
 mod moving;
+mod selectors;
 mod xfrm;
 
 use std::net::UdpSocket;
