@@ -13,6 +13,7 @@
 //! | `packet/` | inner packets: read, cut, joined; no system calls |
 //! | `control/` | SAs and policies of an IKE daemon, over a socket |
 //! | `tunnel`, `table`, `shared` | the tunnels that are up, and what threads share |
+//! | `service` | protocols and ports of selectors, and of packets |
 //! | [`state`] | which sequence numbers were sent, kept over a restart |
 //! | [`spi`] | SPIs with room for a shard |
 //! | `confine` | what threads that carry packets may still ask of the system |
@@ -48,6 +49,7 @@ pub mod pair;
 pub mod parsers;
 mod path;
 pub mod selector;
+mod service;
 mod shared;
 pub mod spi;
 pub mod state;

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use rustc_hash::FxHashMap;
 
+use crate::service::{Flow, Selector, Service};
+
 /// A block of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
@@ -115,33 +117,104 @@ impl<T: Default> Blocks<T> {
     }
 }
 
+/// The tunnels of a pair of blocks.
+#[derive(Default)]
+struct Carriers {
+    /// Of all protocols.
+    of_all: Option<usize>,
+    /// Of one protocol, or of some ports.
+    of_services: Vec<(Service, usize)>,
+}
+
 /// Which tunnel carries what goes from an address to another. The time of a search depends on how
 /// many lengths of prefixes there are, not on how many tunnels: ten thousand branches may all send
 /// to one network.
 #[derive(Default)]
 pub(crate) struct Destinations {
-    by_remote: Blocks<Blocks<Option<usize>>>,
+    by_remote: Blocks<Blocks<Carriers>>,
+    has_services: bool,
 }
 
 impl Destinations {
     /// Adds a pair of selectors of tunnel `tunnel`. The first tunnel that has a pair keeps it.
     pub(crate) fn add(&mut self, remote: Prefix, local: Prefix, tunnel: usize) {
-        let place = self.by_remote.entry(remote).entry(local);
-        place.get_or_insert(tunnel);
+        let carriers = self.by_remote.entry(remote).entry(local);
+        carriers.of_all.get_or_insert(tunnel);
     }
 
-    /// The tunnel with the smallest remote block around `destination`, and of these the one with
-    /// the smallest local block around `source`.
+    /// The same for one service.
+    pub(crate) fn add_selector(&mut self, selector: &Selector, tunnel: usize) {
+        if selector.service == Service::ALL {
+            return self.add(selector.remote, selector.local, tunnel);
+        }
+        self.has_services = true;
+        let carriers = self.by_remote.entry(selector.remote).entry(selector.local);
+        let mut known = carriers.of_services.iter();
+        if !known.any(|(service, _)| *service == selector.service) {
+            carriers.of_services.push((selector.service, tunnel));
+        }
+    }
+
+    /// Whether packets between the same addresses can be of several tunnels.
+    pub(crate) fn has_services(&self) -> bool {
+        self.has_services
+    }
+
+    /// The tunnel with the smallest remote block around the destination, and of these the one with
+    /// the smallest local block around the source; of the same blocks, one that names the packet's
+    /// service.
     #[inline]
-    pub(crate) fn find(&self, source: IpAddr, destination: IpAddr) -> Option<usize> {
-        self.by_remote
-            .find(destination, |locals| locals.find(source, |tunnel| *tunnel))
+    pub(crate) fn find(&self, flow: &Flow) -> Option<usize> {
+        self.by_remote.find(flow.destination, |locals| {
+            locals.find(flow.source, |carriers| {
+                let mut services = carriers.of_services.iter();
+                let named = services.find(|(service, _)| service.holds(flow));
+                named.map(|(_, tunnel)| *tunnel).or(carriers.of_all)
+            })
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn flow(source: IpAddr, destination: IpAddr) -> Flow {
+        Flow {
+            source,
+            destination,
+            protocol: 17,
+            ports: Some((1024, 53)),
+        }
+    }
+
+    #[test]
+    fn of_the_same_blocks_the_service_decides() {
+        let mut all = Destinations::default();
+        let (local, remote) = (
+            "10.1.0.0/16".parse().unwrap(),
+            "10.2.0.0/16".parse().unwrap(),
+        );
+        let names = Selector {
+            local,
+            remote,
+            service: Service {
+                protocol: 17,
+                remote: (53, 53),
+                ..Service::ALL
+            },
+        };
+        let asks = flow("10.1.0.1".parse().unwrap(), "10.2.0.1".parse().unwrap());
+        let other = Flow {
+            ports: Some((1024, 54)),
+            ..asks
+        };
+        all.add_selector(&names, 1);
+        assert!(all.has_services());
+        assert_eq!((all.find(&asks), all.find(&other)), (Some(1), None));
+        all.add(remote, local, 2);
+        assert_eq!((all.find(&asks), all.find(&other)), (Some(1), Some(2)));
+    }
 
     #[test]
     fn the_smallest_block_wins() {
@@ -160,7 +233,7 @@ mod tests {
             all.add(remote.parse().unwrap(), local.parse().unwrap(), at);
         }
         let find = |source: &str, destination: &str| {
-            all.find(source.parse().unwrap(), destination.parse().unwrap())
+            all.find(&flow(source.parse().unwrap(), destination.parse().unwrap()))
         };
         assert_eq!(find("192.0.2.1", "10.1.2.3"), Some(2));
         assert_eq!(find("192.0.2.7", "10.1.2.3"), Some(3));
@@ -187,9 +260,9 @@ mod tests {
         }
         let server = "192.168.0.1".parse().unwrap();
         for n in 0..10_000 {
-            assert_eq!(all.find(branch(n), server), Some(n));
+            assert_eq!(all.find(&flow(branch(n), server)), Some(n));
         }
-        assert_eq!(all.find(branch(10_000), server), None);
+        assert_eq!(all.find(&flow(branch(10_000), server)), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What `status` shows: read from counters, written as JSON to whoever connects to the socket.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::encapsulation;
+use crate::service::Selector;
 use crate::tunnel::Tunnel;
 
 /// Readers that may wait for their turn.
@@ -202,7 +203,17 @@ impl SaStatus {
 impl TunnelStatus {
     pub(crate) fn of(tunnel: &Tunnel) -> Self {
         let (outbound, inbound) = (&tunnel.outbound, &tunnel.inbound);
-        let texts = |prefixes: &[crate::Prefix]| prefixes.iter().map(|p| p.to_string()).collect();
+        let config = &tunnel.config;
+        let texts = |prefixes: &[crate::Prefix], text: fn(&Selector) -> String| {
+            let all = prefixes.iter().map(|prefix| prefix.to_string());
+            match config.services.is_empty() {
+                true => all.collect(),
+                false => {
+                    let named: BTreeSet<_> = config.services.iter().map(text).collect();
+                    named.into_iter().collect::<Vec<_>>()
+                }
+            }
+        };
         let failures = tunnel.send_failures.load(Relaxed);
         let last = io::Error::from_raw_os_error(tunnel.last_failure.load(Relaxed));
         TunnelStatus {
@@ -210,8 +221,8 @@ impl TunnelStatus {
             peer: encapsulation::shown_peer(tunnel.peer(), tunnel.config.in_udp),
             encapsulation: encapsulation::word(tunnel.config.in_udp).to_owned(),
             transform: tunnel.config.transform_name.to_owned(),
-            local: texts(&tunnel.config.local),
-            remote: texts(&tunnel.config.remote),
+            local: texts(&config.local, Selector::local_text),
+            remote: texts(&config.remote, Selector::remote_text),
             path_mtu: tunnel.path_mtu(),
             inner_mtu: tunnel.inner_mtu(),
             outbound: SaStatus::new(

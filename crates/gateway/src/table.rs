@@ -1,12 +1,12 @@
 //! The tunnels that are up, found by what comes in: the SPI, or the addresses of an inner packet.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::control::Trap;
 use crate::selector::Destinations;
+use crate::service::Flow;
 use crate::tunnel::Tunnel;
 
 /// What IKE has made.
@@ -42,17 +42,23 @@ impl Table {
         tunnels.extend(children.tunnels.iter().map(|(tunnel, _)| tunnel.clone()));
         for (place, (tunnel, is_sender)) in tunnels.iter().zip(is_sender).enumerate() {
             table.by_spi.insert(tunnel.inbound.spi(), place);
-            for &remote in tunnel.config.remote.iter().filter(|_| is_sender) {
+            if !is_sender {
+                continue;
+            }
+            for selector in &tunnel.config.services {
+                table.destinations.add_selector(selector, place);
+            }
+            let is_of_all = tunnel.config.services.is_empty();
+            for &remote in tunnel.config.remote.iter().filter(|_| is_of_all) {
                 for &local in &tunnel.config.local {
                     table.destinations.add(remote, local, place);
                 }
             }
         }
         for (place, trap) in children.traps.iter().enumerate() {
-            for &remote in &trap.remote {
-                for &local in &trap.local {
-                    table.destinations.add(remote, local, tunnels.len() + place);
-                }
+            for selector in &trap.selectors {
+                let place = tunnels.len() + place;
+                table.destinations.add_selector(selector, place);
             }
         }
         table.tunnels = tunnels;
@@ -80,17 +86,23 @@ impl Table {
         self.by_spi.get(&spi).map(|&place| &*self.tunnels[place])
     }
 
-    /// The place of the tunnel that carries what is sent from `source` to `destination`.
+    /// Whether protocols and ports decide, and not addresses alone.
     #[inline]
-    pub(crate) fn by_addresses(&self, source: IpAddr, destination: IpAddr) -> Option<usize> {
-        let place = self.destinations.find(source, destination);
+    pub(crate) fn has_services(&self) -> bool {
+        self.destinations.has_services()
+    }
+
+    /// The place of the tunnel that carries a packet that is sent.
+    #[inline]
+    pub(crate) fn by_flow(&self, flow: &Flow) -> Option<usize> {
+        let place = self.destinations.find(flow);
         place.filter(|place| *place < self.tunnels.len())
     }
 
-    /// The policy that drops what is sent from `source` to `destination`, where no tunnel takes it.
+    /// The policy that drops a packet which no tunnel takes.
     #[cold]
-    pub(crate) fn trap(&self, source: IpAddr, destination: IpAddr) -> Option<&Trap> {
-        let place = self.destinations.find(source, destination)?;
+    pub(crate) fn trap(&self, flow: &Flow) -> Option<&Trap> {
+        let place = self.destinations.find(flow)?;
         let trap = self
             .children
             .traps

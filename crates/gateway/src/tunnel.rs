@@ -1,6 +1,6 @@
 //! A tunnel: its two SAs, its peer, its selectors, and what is known of the path.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -12,6 +12,7 @@ use crate::Error;
 use crate::config::TunnelConfig;
 use crate::control::Child;
 use crate::selector::Prefix;
+use crate::service::Flow;
 use crate::state::{Block, Identity};
 use crate::sys::sockaddr::RawAddress;
 
@@ -235,9 +236,19 @@ impl Tunnel {
 
     /// Whether the peer may have sent such a packet.
     #[inline]
-    pub(crate) fn admits(&self, source: IpAddr, destination: IpAddr) -> bool {
+    pub(crate) fn admits(&self, flow: &Flow) -> bool {
+        if self.has_services() {
+            let mut selectors = self.config.services.iter();
+            return selectors.any(|selector| selector.admits(flow));
+        }
         let holds = |selectors: &[Prefix], address| selectors.iter().any(|p| p.holds(address));
-        holds(&self.config.remote, source) && holds(&self.config.local, destination)
+        holds(&self.config.remote, flow.source) && holds(&self.config.local, flow.destination)
+    }
+
+    /// Whether protocols and ports decide about its packets, and not addresses alone.
+    #[inline]
+    pub(crate) fn has_services(&self) -> bool {
+        !self.config.services.is_empty()
     }
 
     /// The system refused to send.

@@ -27,11 +27,15 @@ mod status;
 mod watch;
 mod way;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use watch::Statistics;
+
 use crate::failure::Failure;
+use program::Openssl;
 
 /// Let programs that use OpenSSL 3 (curl, nginx, Python, OpenVPN) encrypt by Cipherlane
 #[derive(Args, Debug)]
@@ -57,4 +61,11 @@ pub(crate) fn run(args: &OpensslArgs) -> Result<ExitCode, Failure> {
         Action::MeasureHere(args) => measure::rounds::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The file of the provider that belongs to this program, which OpenSSL can load.
+pub(crate) fn provider() -> Result<PathBuf, Failure> {
+    let module = module::find(None, &Openssl::ask()?.modules)?;
+    module::try_out(&module)?;
+    Ok(module)
 }

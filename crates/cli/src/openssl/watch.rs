@@ -39,6 +39,13 @@ pub(crate) struct Process {
     pub(crate) ciphers_problem: Option<String>,
 }
 
+impl Process {
+    /// Bytes that it encrypted or decrypted by a cipher.
+    pub(crate) fn bytes(&self, cipher: &str) -> u64 {
+        self.ciphers.get(cipher).map_or(0, |used| used.bytes)
+    }
+}
+
 /// How much it used of a cipher.
 #[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Use {
@@ -74,6 +81,11 @@ impl Statistics {
 
     pub(crate) fn file(&self) -> PathBuf {
         self.dir.path().join("statistics")
+    }
+
+    /// Has the provider in a program and its children write them.
+    pub(crate) fn of(&self, program: &mut Command) {
+        program.env(VARIABLE, self.file());
     }
 
     /// What the processes that have ended told.
@@ -138,9 +150,10 @@ pub(crate) fn run(command: &[OsString], json: bool) -> Result<ExitCode, Failure>
             .map_err(|error| Failure::io("wait for", "the program", &error))?;
     }
     let name = PathBuf::from(&command[0]);
-    let status = Command::new(&name)
+    let mut program = Command::new(&name);
+    statistics.of(&mut program);
+    let status = program
         .args(&command[1..])
-        .env(VARIABLE, statistics.file())
         .env("LD_DEBUG", "libs")
         .env("LD_DEBUG_OUTPUT", statistics.loader())
         .status();

@@ -11,6 +11,8 @@ mod others;
 mod place;
 mod plan;
 mod profile;
+#[path = "../support/provider.rs"]
+mod provider;
 #[path = "../support/schema.rs"]
 mod schema;
 mod schemas;

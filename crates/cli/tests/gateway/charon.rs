@@ -7,6 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::rig::{Host, OUTER, Rig};
 
 pub(crate) const CHARON: &str = "/usr/sbin/charon-systemd";
@@ -109,10 +111,10 @@ impl Charon {
         let control = rig.path(["a", "b"][host as usize]).join("control");
         let strongswan = format!(
             "charon-systemd {{\n load = random nonce openssl kdf pem pkcs1 pkcs8 x509 pubkey \
-             eap-identity eap-md5 {carrying} kernel-netlink vici\n\
+             eap-identity eap-md5 eap-mschapv2 {carrying} kernel-netlink vici\n\
              retransmit_timeout = 0.5\n retransmit_tries = 4\n\
              plugins {{\n vici {{ socket = unix://{shown}/vici }}\n\
-             kernel-cipherlane {{ control = {} }}\n openssl {{ load_legacy = no }}\n }}\n\
+             kernel-cipherlane {{ control = {} }}\n openssl {{ load_legacy = yes }}\n }}\n\
              filelog {{ file {{ path = {shown}/log\n append = yes\n flush_line = yes\n default = 1\n \
              knl = 2\n }} }}\n journal {{ default = -1 }}\n}}\nswanctl {{ load = openssl pem pkcs1 \
              pkcs8 x509 pubkey }}\n",
@@ -159,6 +161,12 @@ impl Charon {
         command.output().unwrap()
     }
 
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.child.id() as i32).unwrap();
+        kill_process(pid, signal).unwrap();
+    }
+
     /// kill -9.
     pub(crate) fn kill(mut self) {
         let _ = self.child.kill();
@@ -202,6 +210,8 @@ pub(crate) struct Settings {
     pub(crate) authentication: Option<[String; 2]>,
     /// Secrets beside that one.
     pub(crate) secrets: String,
+    /// Sections beside the connections.
+    pub(crate) beside: String,
     /// The file of one's own private key.
     pub(crate) key: Option<PathBuf>,
 }
@@ -223,8 +233,8 @@ impl Settings {
              proposals = aes128gcm16-prfsha256-x25519\n {}\n local {{ {local}\n }}\n remote {{ \
              {remote}\n }}\n children {{ net {{\n local_ts = {}/32\n remote_ts = {}/32\n \
              esp_proposals = aes128gcm16\n {}\n }} }}\n }}\n}}\nsecrets {{ ike {{ secret = \"a \
-             secret of the test\" }}\n {} }}\n",
-            self.connection, INNER[own], INNER[other], self.child, self.secrets
+             secret of the test\" }}\n {} }}\n{}\n",
+            self.connection, INNER[own], INNER[other], self.child, self.secrets, self.beside
         )
     }
 }

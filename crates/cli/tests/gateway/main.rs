@@ -1,6 +1,7 @@
 //! The gateway as its users see it: the built program at both ends of a tunnel, in network
 //! namespaces. Without root it says loudly that nothing was tested.
 
+mod bench;
 mod carrying;
 mod charon;
 mod enemies;
@@ -15,8 +16,11 @@ mod restarts;
 mod rig;
 mod scapy;
 mod soak;
+mod tshark;
 mod xfrm;
 
+#[path = "../support/provider.rs"]
+mod provider;
 #[path = "../support/schema.rs"]
 mod schema;
 

@@ -312,15 +312,25 @@ impl Rig {
 
     /// Waits until packets pass from a to b and back.
     pub(crate) fn wait_until_connected(&self) {
+        self.wait_until_answered(Host::A, "10.9.0.1", "10.9.0.2:7");
+    }
+
+    /// Waits until packets pass from an address of a host, a or b, to one of the other and back.
+    pub(crate) fn wait_until_answered(&self, from: Host, own: &str, other: &str) {
         let begin = Instant::now();
-        let echo = self.echo("10.9.0.2:7");
-        let passed = self.within(Host::A, move || {
-            let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+        let at = match from {
+            Host::A => Host::B,
+            _ => Host::A,
+        };
+        let echo = self.echo_at(at, other);
+        let (own, other) = (format!("{own}:0"), other.to_owned());
+        let passed = self.within(from, move || {
+            let socket = UdpSocket::bind(own).unwrap();
             socket
                 .set_read_timeout(Some(Duration::from_millis(200)))
                 .unwrap();
             while begin.elapsed() < PATIENCE {
-                let _ = socket.send_to(b"hello", "10.9.0.2:7");
+                let _ = socket.send_to(b"hello", &other);
                 if socket.recv(&mut [0; 16]).is_ok() {
                     return true;
                 }
@@ -333,10 +343,15 @@ impl Rig {
 
     /// Sends back, at b, what comes to an address.
     pub(crate) fn echo(&self, address: &str) -> Running {
+        self.echo_at(Host::B, address)
+    }
+
+    /// The same at any host.
+    fn echo_at(&self, host: Host, address: &str) -> Running {
         let address = address.to_owned();
         let (stop, stopped) = running();
         let (ready, is_ready) = std::sync::mpsc::channel();
-        let thread = self.beside(Host::B, move || {
+        let thread = self.beside(host, move || {
             let socket = bound(|| UdpSocket::bind(&address));
             ready.send(()).unwrap();
             socket

@@ -215,6 +215,7 @@ impl TunnelFile {
             remote,
             routes,
             name: self.name,
+            services: Vec::new(),
         })
     }
 }

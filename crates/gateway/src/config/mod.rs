@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 use crate::Error;
 use crate::key::Key;
 use crate::selector::Prefix;
+use crate::service::Selector;
 
 pub(crate) use transforms::{key_len, transform};
 
@@ -108,6 +109,9 @@ pub struct TunnelConfig {
     pub remote: Vec<Prefix>,
     /// What is routed into the device; `None`: all of `remote`.
     pub routes: Vec<Prefix>,
+    /// Where IKE names protocols or ports: all pairs that the tunnel carries. Empty: all protocols,
+    /// from every address of `local` to every address of `remote`.
+    pub(crate) services: Vec<Selector>,
 }
 
 /// One SA.

@@ -14,6 +14,7 @@ use crate::counters::{Loss, add};
 use crate::packet::coalesce::Group;
 use crate::packet::vnet::Vnet;
 use crate::packet::{inner::Inner, long, mss, protocol};
+use crate::service::Flow;
 use crate::sys::raw;
 use crate::sys::sockaddr::RawAddress;
 use crate::sys::udp::{Received, UdpSocket};
@@ -228,11 +229,13 @@ impl Inbound {
             };
             let ends = (tunnel.inbound.spi(), inner.source, inner.destination);
             if self.last != Some(ends) {
-                if !tunnel.admits(inner.source, inner.destination) {
+                if !tunnel.admits(&Flow::of(&inner, packet)) {
                     context.io.counters.lose(Loss::Selectors, 1);
                     continue;
                 }
-                self.last = Some(ends);
+                if !tunnel.has_services() {
+                    self.last = Some(ends);
+                }
             }
             if context.clamps_mss {
                 mss::clamp(packet, &inner, tunnel.inner_mtu());

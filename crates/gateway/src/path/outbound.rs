@@ -16,6 +16,7 @@ use crate::counters::{Loss, add};
 use crate::packet::segment::{Cut, MAX_HEADERS};
 use crate::packet::vnet::{Gso, Vnet};
 use crate::packet::{checksum, icmp, inner::Inner, mss, protocol};
+use crate::service::Flow;
 use crate::table::Table;
 
 /// Packets that are gathered.
@@ -51,9 +52,9 @@ pub(crate) struct Context<'a> {
 
 /// No tunnel takes a packet. A policy of IKE may ask for one.
 #[cold]
-fn drop_without_tunnel(context: &Context<'_>, inner: &Inner) {
+fn drop_without_tunnel(context: &Context<'_>, inner: &Inner, flow: &Flow) {
     let counters = &context.io.counters;
-    match context.table.trap(inner.source, inner.destination) {
+    match context.table.trap(flow) {
         Some(trap) => {
             counters.lose(Loss::NoSa, 1);
             if let Some(inbox) = context.inbox {
@@ -136,8 +137,9 @@ impl Outbound {
             Gso::None => None,
             _ => Cut::of(&arrived.vnet, known, arrived.len),
         };
-        let Some(place) = self.place(context, &inner) else {
-            drop_without_tunnel(context, &inner);
+        let flow = Flow::of(&inner, known);
+        let Some(place) = self.place(context, &flow) else {
+            drop_without_tunnel(context, &inner, &flow);
             return;
         };
         if arrived.vnet.gso == Gso::None {
@@ -157,18 +159,19 @@ impl Outbound {
 
     /// The tunnel for a packet.
     #[inline]
-    fn place(&mut self, context: &Context<'_>, inner: &Inner) -> Option<usize> {
+    fn place(&mut self, context: &Context<'_>, flow: &Flow) -> Option<usize> {
         match self.last {
             Some((source, destination, place))
-                if (source, destination) == (inner.source, inner.destination) =>
+                if (source, destination) == (flow.source, flow.destination) =>
             {
                 Some(place)
             }
             _ => {
-                let place = context
-                    .table
-                    .by_addresses(inner.source, inner.destination)?;
-                self.last = Some((inner.source, inner.destination, place));
+                let place = context.table.by_flow(flow)?;
+                // The next packet between these addresses may be of another tunnel.
+                if !context.table.has_services() {
+                    self.last = Some((flow.source, flow.destination, place));
+                }
                 Some(place)
             }
         }

@@ -3,7 +3,9 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `rig` | two network namespaces joined by a veth pair, and the programs started in them |
-//! | `peers` | how each VPN is set up between them |
+//! | `peers` | which VPNs there are, and how the simple ones are set up between them |
+//! | `openvpn` | OpenVPN, with this project's OpenSSL provider and without |
+//! | `strongswan` | strongSwan with its own ESP in user space |
 //! | `measure` | one test: iperf3 or ping, and the processor time of all processes concerned |
 //! | `report` | medians, the table, JSON, the page and the sentence |
 //! | `reasoning` | `--profile`: why the gateway or another VPN is slower |
@@ -16,10 +18,12 @@
 mod limit;
 mod many;
 mod measure;
+mod openvpn;
 mod peers;
 mod reasoning;
 mod report;
 mod rig;
+mod strongswan;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
@@ -45,8 +50,8 @@ pub(crate) struct BenchArgs {
     /// How often each VPN has its turn; the medians are shown
     #[arg(long, value_name = "NUMBER", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Only these: cipherlane, bare, wireguard-go, boringtun, openvpn
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Only these
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(peers::NAMES))]
     peers: Vec<String>,
     /// Only these tests: tcp, tcp4, both, udp1400, udp64, ping, loaded
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -130,7 +135,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     }
     check_outputs(args)?;
     let tests = Test::chosen(&args.tests)?;
-    let (present, absent) = peers::chosen(args)?;
+    let (present, absent) = peers::chosen(args);
     let stop = Stop::new()?;
     let mut reasoning = Reasoning::start(args.profile)?;
     let mut samples: Vec<Sample> = Vec::new();
@@ -189,9 +194,10 @@ fn turn_of(
     stop: &Stop,
 ) -> Result<Vec<Sample>, Failure> {
     let mut rig = Rig::up(args)?;
+    let started = peers::start(peer, &mut rig, stop)?;
     let flow = Flow {
         from: None,
-        to: peers::start(peer, &mut rig)?,
+        to: started.target,
     };
     measure::wait_until_reachable(&rig, &flow, stop)?;
     let mut samples = Vec::new();
@@ -206,6 +212,11 @@ fn turn_of(
             test: *test,
             found,
         });
+    }
+    if let Some(evidence) = started.evidence {
+        rig.end_programs();
+        let carried = samples.iter().map(|sample| sample.found.bytes).sum();
+        evidence.check(carried)?;
     }
     Ok(samples)
 }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use cipherlane_gateway::pair::{self, Common, End};
 
-use super::BenchArgs;
+use super::openvpn::{Evidence, OpenVpn};
 use super::rig::{INNER, OUTER, Rig, call, find, ip};
+use super::strongswan::StrongSwan;
+use super::{BenchArgs, Stop};
 use crate::failure::Failure;
 
 /// What is measured.
@@ -20,10 +22,29 @@ pub(crate) enum Peer {
     /// A WireGuard in user space: its name here, its program.
     WireGuard(&'static str, PathBuf),
     /// OpenVPN 2.
-    OpenVpn(PathBuf),
+    OpenVpn(OpenVpn),
+    /// strongSwan with its own ESP in user space.
+    StrongSwan(StrongSwan),
 }
 
-const NAMES: [&str; 5] = ["cipherlane", "bare", "wireguard-go", "boringtun", "openvpn"];
+/// Their names, in the order in which they are measured.
+pub(crate) const NAMES: [&str; 7] = [
+    "cipherlane",
+    "bare",
+    "wireguard-go",
+    "boringtun",
+    "openvpn",
+    "openvpn-cipherlane",
+    "strongswan",
+];
+
+/// A VPN that was started.
+pub(crate) struct Started {
+    /// The address of end b through it.
+    pub(crate) target: String,
+    /// What must hold once its programs have ended.
+    pub(crate) evidence: Option<Evidence>,
+}
 
 impl Peer {
     pub(crate) fn name(&self) -> &'static str {
@@ -31,7 +52,8 @@ impl Peer {
             Peer::Cipherlane(_) => "cipherlane",
             Peer::Bare => "bare",
             Peer::WireGuard(name, _) => name,
-            Peer::OpenVpn(_) => "openvpn",
+            Peer::OpenVpn(openvpn) => openvpn.name(),
+            Peer::StrongSwan(_) => "strongswan",
         }
     }
 }
@@ -42,22 +64,12 @@ pub(crate) fn transform(peer: &Peer) -> String {
         Peer::Cipherlane(transform) => transform.clone(),
         Peer::Bare => "none".to_owned(),
         Peer::WireGuard(..) => "chacha20-poly1305".to_owned(),
-        Peer::OpenVpn(_) => "aes-256-gcm".to_owned(),
+        Peer::OpenVpn(_) | Peer::StrongSwan(_) => "aes-256-gcm".to_owned(),
     }
 }
 
 /// Those that are here, and why the others are not.
-pub(crate) fn chosen(args: &BenchArgs) -> Result<(Vec<Peer>, Vec<String>), Failure> {
-    if let Some(unknown) = args
-        .peers
-        .iter()
-        .find(|name| !NAMES.contains(&name.as_str()))
-    {
-        return Err(Failure::Usage(format!(
-            "gateway bench: there is no peer '{unknown}'; those that there are: {}",
-            NAMES.join(", ")
-        )));
-    }
+pub(crate) fn chosen(args: &BenchArgs) -> (Vec<Peer>, Vec<String>) {
     let (mut present, mut absent) = (Vec::new(), Vec::new());
     let is_wanted = |name: &&str| args.peers.is_empty() || args.peers.iter().any(|n| n == name);
     for name in NAMES.into_iter().filter(is_wanted) {
@@ -67,15 +79,14 @@ pub(crate) fn chosen(args: &BenchArgs) -> Result<(Vec<Peer>, Vec<String>), Failu
         }
         match look_for(name, args) {
             Ok(peer) => present.push(peer),
-            Err(missing) => absent.push(format!("{name} (no program '{missing}')")),
+            Err(why) => absent.push(format!("{name} ({why})")),
         }
     }
-    Ok((present, absent))
+    (present, absent)
 }
 
-/// A VPN, or the name of the program that it lacks.
+/// A VPN, or why it cannot be measured.
 fn look_for(name: &'static str, args: &BenchArgs) -> Result<Peer, String> {
-    let program = |name: &str| find(name).ok_or_else(|| name.to_owned());
     match name {
         "bare" => Ok(Peer::Bare),
         "wireguard-go" => {
@@ -90,22 +101,31 @@ fn look_for(name: &'static str, args: &BenchArgs) -> Result<Peer, String> {
             program("wg")?;
             Ok(Peer::WireGuard("boringtun", program("boringtun-cli")?))
         }
-        _ => {
-            program("openssl")?;
-            Ok(Peer::OpenVpn(program("openvpn")?))
-        }
+        "openvpn" => OpenVpn::find().map(Peer::OpenVpn),
+        "openvpn-cipherlane" => OpenVpn::find_with_provider().map(Peer::OpenVpn),
+        _ => StrongSwan::find().map(Peer::StrongSwan),
     }
 }
 
-/// Sets a VPN up; the address of end b through it.
-pub(crate) fn start(peer: &Peer, rig: &mut Rig) -> Result<String, Failure> {
+/// The file of a program that a VPN needs, or why there is none.
+pub(super) fn program(name: &str) -> Result<PathBuf, String> {
+    find(name).ok_or_else(|| format!("no program '{name}'"))
+}
+
+/// Sets a VPN up.
+pub(crate) fn start(peer: &Peer, rig: &mut Rig, stop: &Stop) -> Result<Started, Failure> {
+    let (mut target, mut evidence) = (INNER[1], None);
     match peer {
-        Peer::Bare => return Ok(OUTER[1].to_owned()),
+        Peer::Bare => target = OUTER[1],
         Peer::Cipherlane(transform) => cipherlane(rig, transform)?,
         Peer::WireGuard(name, program) => wireguard(rig, name, program)?,
-        Peer::OpenVpn(program) => openvpn(rig, program)?,
+        Peer::OpenVpn(openvpn) => evidence = openvpn.start(rig)?,
+        Peer::StrongSwan(strongswan) => strongswan.start(rig, stop)?,
     }
-    Ok(INNER[1].to_owned())
+    Ok(Started {
+        target: target.to_owned(),
+        evidence,
+    })
 }
 
 fn cipherlane(rig: &mut Rig, transform: &str) -> Result<(), Failure> {
@@ -193,49 +213,5 @@ fn address(rig: &Rig, end: usize, link: &str) -> Result<(), Failure> {
         INNER[end]
     ))?;
     ip(&format!("-n {namespace} link set {link} mtu 1420 up"))?;
-    Ok(())
-}
-
-fn openvpn(rig: &mut Rig, program: &PathBuf) -> Result<(), Failure> {
-    let mut prints = Vec::new();
-    for name in ["a", "b"] {
-        let file = |kind: &str| rig.directory().join(format!("{name}.{kind}"));
-        let mut make = Command::new("openssl");
-        make.args(["req", "-x509", "-newkey", "ec", "-pkeyopt"]);
-        make.args(["ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj"]);
-        make.arg(format!("/CN={name}"))
-            .arg("-keyout")
-            .arg(file("key"));
-        make.arg("-out").arg(file("crt"));
-        call(&mut make)?;
-        let mut print = Command::new("openssl");
-        print.args(["x509", "-noout", "-fingerprint", "-sha256", "-in"]);
-        let text = call(print.arg(file("crt")))?;
-        prints.push(
-            text.trim()
-                .rsplit('=')
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
-        );
-    }
-    for (end, name) in [(0, "a"), (1, "b")] {
-        let file = |kind: &str| rig.directory().join(format!("{name}.{kind}"));
-        let (cert, key) = (file("crt"), file("key"));
-        let mut command = rig.command(end, program);
-        let own = match end {
-            0 => format!("--tls-client --remote {} 1194 --nobind", OUTER[1]),
-            _ => format!("--tls-server --dh none --local {} --lport 1194", OUTER[1]),
-        };
-        command.args(own.split_whitespace());
-        let common = "--dev ovpn0 --dev-type tun --proto udp --cipher AES-256-GCM --data-ciphers \
-                      AES-256-GCM --disable-dco --topology subnet --sndbuf 1048576 --rcvbuf \
-                      1048576 --verb 1";
-        command.args(common.split_whitespace());
-        command.args(["--ifconfig", INNER[end], "255.255.255.0"]);
-        command.args(["--peer-fingerprint", &prints[1 - end]]);
-        command.arg("--cert").arg(cert).arg("--key").arg(key);
-        rig.start(end, command, &format!("openvpn-{name}.log"))?;
-    }
     Ok(())
 }

@@ -16,7 +16,7 @@ pub(crate) const OUTER: [&str; 2] = ["198.18.0.1", "198.18.0.2"];
 pub(crate) const INNER: [&str; 2] = ["198.18.2.1", "198.18.2.2"];
 
 /// How long a program may take to end by itself.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the names of namespaces begin with.
 const PREFIX: &str = "cipherlane-";
@@ -181,6 +181,23 @@ impl Rig {
         lines.join(" / ")
     }
 
+    /// Asks the programs to end, and waits for them.
+    pub(crate) fn end_programs(&mut self) {
+        for child in &mut self.children {
+            if let Some(pid) = rustix::process::Pid::from_raw(child.id() as i32) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            }
+        }
+        let begin = Instant::now();
+        for mut child in self.children.drain(..) {
+            while begin.elapsed() < PATIENCE && matches!(child.try_wait(), Ok(None)) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
     /// Processor seconds of the programs that stay.
     pub(crate) fn processor_seconds(&self) -> f64 {
         let ids = self.children.iter().map(Child::id);
@@ -200,19 +217,7 @@ fn seconds_of(pid: u32) -> Option<f64> {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        for child in &mut self.children {
-            if let Some(pid) = rustix::process::Pid::from_raw(child.id() as i32) {
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            }
-        }
-        let begin = Instant::now();
-        for child in &mut self.children {
-            while begin.elapsed() < PATIENCE && matches!(child.try_wait(), Ok(None)) {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.end_programs();
         for end in [0, 1] {
             let _ = ip(&format!("netns del {}", self.namespace(end)));
         }

@@ -9,45 +9,13 @@ mod env;
 mod install;
 mod programs;
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use crate::place::{HEX, IV, Place, run};
+use crate::provider::provider;
 use crate::schema::judge;
-
-/// The provider as cargo builds it, beside the command.
-fn provider() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let profile = Path::new(env!("CARGO_BIN_EXE_cipherlane"))
-            .parent()
-            .unwrap();
-        let file = profile.join("libcipherlane_provider.so");
-        // With the tests of the whole project it is built, but not laid beside the command.
-        let built = profile.join("deps/libcipherlane_provider.so");
-        let written = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
-        if written(&built) > written(&file) {
-            let _ = std::fs::remove_file(&file);
-            std::fs::hard_link(&built, &file).unwrap();
-        }
-        // A test of this crate alone does not build it.
-        if !file.exists() {
-            let mut cargo = Command::new(env!("CARGO"));
-            cargo
-                .args(["build", "-p", "cipherlane-provider", "--target-dir"])
-                .arg(profile.parent().unwrap())
-                .current_dir(env!("CARGO_MANIFEST_DIR"));
-            if profile.ends_with("release") {
-                cargo.arg("--release");
-            }
-            run(&mut cargo, 0);
-        }
-        file
-    })
-}
 
 /// The command, without a configuration of OpenSSL of whoever runs the test.
 fn cipherlane(place: &Place, line: &str) -> Command {

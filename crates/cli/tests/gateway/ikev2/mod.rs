@@ -1,8 +1,11 @@
 //! IKEv2 by Debian's charon and swanctl, which drive the gateway through the plugin.
 
+mod addresses;
 mod certificates;
+mod liveness;
 mod load;
 mod moving;
+mod selectors;
 mod xfrm;
 
 use std::net::UdpSocket;
@@ -51,11 +54,11 @@ fn wait_for_ike(rig: &mut Rig, host: Host) {
 }
 
 /// The far end is charon's own ESP.
-fn beside_libipsec(settings: &Settings) -> Option<(Rig, Charon, Charon)> {
+fn beside_libipsec([of_a, of_b]: [&Settings; 2]) -> Option<(Rig, Charon, Charon)> {
     let rig = gateways(&[Host::A])?;
     rig.ip(Host::B, &format!("addr add {}/32 dev lo", INNER[1]));
-    let b = Charon::start(&rig, Host::B, Carrier::Libipsec, settings);
-    let a = Charon::start(&rig, Host::A, Carrier::Gateway, settings);
+    let b = Charon::start(&rig, Host::B, Carrier::Libipsec, of_b);
+    let a = Charon::start(&rig, Host::A, Carrier::Gateway, of_a);
     Some((rig, a, b))
 }
 
@@ -177,7 +180,7 @@ fn refused(status: &Value) -> Vec<&Value> {
 
 #[test]
 fn charon_of_another_esp_talks_to_the_gateway() {
-    let Some((rig, a, b)) = beside_libipsec(&Settings::default()) else {
+    let Some((rig, a, b)) = beside_libipsec([&Settings::default(); 2]) else {
         return;
     };
     a.swanctl(&["--initiate", CHILD[0], CHILD[1]]);

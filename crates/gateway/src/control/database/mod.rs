@@ -21,6 +21,7 @@ use super::inbox::Inbox;
 use super::message::{Reason, Refusal, SaId};
 use super::request::{Action, Direction, Limits, NewSa, Policy};
 use super::transforms;
+use crate::service::{Service, has_ports};
 use crate::tunnel::Tunnel;
 use crate::{config, spi};
 
@@ -302,11 +303,23 @@ impl Database {
         if policy.source.from.is_ipv4() != policy.destination.from.is_ipv4() {
             return Err(Refusal::malformed("a policy's selectors are of one family"));
         }
+        if policy.source.protocol != policy.destination.protocol {
+            return Err(Refusal::malformed(
+                "a policy's selectors are of one protocol",
+            ));
+        }
         for range in [policy.source, policy.destination] {
-            if range.protocol != 0 || range.ports != (0, u16::MAX) {
+            let names_ports = range.ports != Service::ANY_PORT;
+            if names_ports && !has_ports(range.protocol) {
                 return Err(Refusal::unsupported(
-                    "the gateway's policies are of addresses alone; leave protocols and ports out \
-                     of local_ts and remote_ts",
+                    "the gateway looks at the ports of TCP, UDP, DCCP, SCTP and UDP-Lite alone; \
+                     leave ports, and types of ICMP, out of local_ts and remote_ts",
+                ));
+            }
+            if range.ports.0 > range.ports.1 {
+                return Err(Refusal::unsupported(
+                    "the gateway has no selectors for fragments; leave 'opaque' out of local_ts \
+                     and remote_ts",
                 ));
             }
         }

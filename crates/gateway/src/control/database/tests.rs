@@ -1,5 +1,6 @@
 use super::super::request::Range;
 use super::*;
+use crate::service::Flow;
 use crate::table::Table;
 
 fn database() -> Database {
@@ -9,6 +10,16 @@ fn database() -> Database {
 
 fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
+}
+
+/// A datagram from a port of its own to 53.
+fn flow(source: &str, destination: &str) -> Flow {
+    Flow {
+        source: address(source),
+        destination: address(destination),
+        protocol: 17,
+        ports: Some((1024, 53)),
+    }
 }
 
 /// An SA between 192.0.2.1, which is here, and `peer`.
@@ -71,7 +82,7 @@ fn table(database: &mut Database) -> Table {
 
 /// The SPI by which a packet from 10.1.0.1 to 10.2.0.1 is sent.
 fn sent_by(table: &Table) -> Option<u32> {
-    let place = table.by_addresses(address("10.1.0.1"), address("10.2.0.1"))?;
+    let place = table.by_flow(&flow("10.1.0.1", "10.2.0.1"))?;
     Some(table.tunnels()[place].outbound.spi())
 }
 
@@ -83,7 +94,7 @@ fn an_sa_is_replaced_before_the_old_one_goes() {
     assert!(sent_by(&table(&mut all)).is_none());
     assert!(
         table(&mut all)
-            .trap(address("10.1.0.9"), address("10.2.0.1"))
+            .trap(&flow("10.1.0.9", "10.2.0.1"))
             .is_some()
     );
     all.add_sa(sa(0x1001, true, 1, peer)).unwrap();
@@ -107,9 +118,7 @@ fn an_sa_is_replaced_before_the_old_one_goes() {
     all.delete_sa((0x2002, address(peer))).unwrap();
     let trapped = table(&mut all);
     assert!(sent_by(&trapped).is_none() && trapped.by_spi(0x1002).is_none());
-    let trap = trapped
-        .trap(address("10.1.0.1"), address("10.2.0.1"))
-        .unwrap();
+    let trap = trapped.trap(&flow("10.1.0.1", "10.2.0.1")).unwrap();
     assert!(trap.acquires && trap.reqid == 1);
 }
 
@@ -147,9 +156,7 @@ fn policies_are_counted_and_the_narrowest_one_decides() {
     drops.action = Action::Drop;
     all.add_policy(drops, None).unwrap();
     let dropping = table(&mut all);
-    let trap = dropping
-        .trap(address("10.1.0.1"), address("10.2.0.1"))
-        .unwrap();
+    let trap = dropping.trap(&flow("10.1.0.1", "10.2.0.1")).unwrap();
     assert!(!trap.acquires);
 }
 
@@ -180,11 +187,17 @@ fn what_cannot_be_done_is_refused_with_a_remedy() {
     }
     all.add_sa(sa(0x1001, true, 1, "198.51.100.1")).unwrap();
     assert_eq!(refused(&mut all, &|_| {}).reason, Reason::Exists);
-    let mut ports = out(1);
-    ports.source.ports = (80, 80);
+    let mut types = out(1);
+    types.source.protocol = 1;
+    types.destination.protocol = 1;
+    types.source.ports = (8 << 8, 8 << 8);
+    let mut opaque = out(1);
+    opaque.source.protocol = 17;
+    opaque.destination.protocol = 17;
+    opaque.destination.ports = (u16::MAX, 0);
     let mut passes = out(1);
     passes.action = Action::Pass;
-    for wrong in [ports, passes] {
+    for wrong in [types, opaque, passes] {
         let refusal = all.add_policy(wrong, None).unwrap_err();
         assert_eq!(refusal.reason, Reason::Unsupported);
     }
@@ -245,7 +258,7 @@ fn what_a_dead_daemon_protected_is_dropped_while_the_next_one_begins() {
     assert!(retired.tunnels().is_empty());
     assert!(
         !retired
-            .trap(address("10.1.0.1"), address("10.2.0.1"))
+            .trap(&flow("10.1.0.1", "10.2.0.1"))
             .unwrap()
             .acquires
     );
@@ -255,10 +268,7 @@ fn what_a_dead_daemon_protected_is_dropped_while_the_next_one_begins() {
     assert!(all.tick() && !all.tick());
     assert!(all.routes().0.is_empty());
     let none = table(&mut all);
-    assert!(
-        none.trap(address("10.1.0.1"), address("10.2.0.1"))
-            .is_none()
-    );
+    assert!(none.trap(&flow("10.1.0.1", "10.2.0.1")).is_none());
 }
 
 #[test]
@@ -294,4 +304,35 @@ fn a_lifetime_that_passes_is_told_by_the_id_that_the_sa_has_then() {
         panic!("{told:?}");
     };
     assert_eq!(all.find(*serial), Some((0x2001, there.ip())));
+}
+
+#[test]
+fn a_policy_with_ports_carries_them_alone() {
+    let mut all = database();
+    let mut asks = out(1);
+    for range in [&mut asks.source, &mut asks.destination] {
+        range.protocol = 17;
+    }
+    asks.destination.ports = (53, 53);
+    all.add_policy(asks, None).unwrap();
+    let other = Flow {
+        ports: Some((1024, 54)),
+        ..flow("10.1.0.1", "10.2.0.1")
+    };
+    let waiting = table(&mut all);
+    assert!(waiting.trap(&flow("10.1.0.1", "10.2.0.1")).is_some());
+    assert!(waiting.trap(&other).is_none() && waiting.has_services());
+    all.add_sa(sa(0x1001, true, 1, "198.51.100.1")).unwrap();
+    all.add_sa(sa(0x2001, false, 1, "198.51.100.1")).unwrap();
+    let open = table(&mut all);
+    assert_eq!(sent_by(&open), Some(0x2001));
+    assert_eq!(open.by_flow(&other), None);
+    let answer = |port| Flow {
+        ports: Some((port, 1024)),
+        ..flow("10.2.0.1", "10.1.0.1")
+    };
+    let tunnel = open.by_spi(0x1001).unwrap();
+    assert!(tunnel.admits(&answer(53)) && !tunnel.admits(&answer(54)));
+    // The way is the same for all ports: what is not of the policy is dropped.
+    assert_eq!(all.routes().0.len(), 1);
 }

@@ -16,6 +16,7 @@ use super::{Database, Half, Sa};
 use crate::config::{SaConfig, TunnelConfig};
 use crate::key::Key;
 use crate::selector::Prefix;
+use crate::service::{Selector, Service};
 use crate::table::Children;
 use crate::tunnel::Tunnel;
 
@@ -32,9 +33,16 @@ pub(crate) struct Trap {
     pub(in crate::control) reqid: u32,
     /// Whether an SA is asked for.
     pub(in crate::control) acquires: bool,
-    pub(crate) local: Vec<Prefix>,
-    pub(crate) remote: Vec<Prefix>,
+    pub(crate) selectors: Vec<Selector>,
     pub(in crate::control) told: Seldom,
+}
+
+/// What a reqid may send, and receive from the other side.
+#[derive(Default)]
+struct Selectors {
+    local: Vec<Prefix>,
+    remote: Vec<Prefix>,
+    pairs: Vec<Selector>,
 }
 
 /// An inbound SA of a database.
@@ -68,7 +76,7 @@ impl Database {
             let Some((out, sealing)) = outbound.get(&reqid) else {
                 continue;
             };
-            let Some((local, remote)) = selectors.get(&reqid) else {
+            let Some(selectors) = selectors.get(&reqid) else {
                 continue;
             };
             all.sort_by_key(|(_, sa, _)| std::cmp::Reverse(sa.serial));
@@ -78,7 +86,7 @@ impl Database {
                     source: sa.source,
                     told: Seldom::default(),
                 };
-                let config = self.config(reqid, sa, out, id.0, local, remote);
+                let config = self.config(reqid, sa, out, id.0, selectors);
                 let before = self.tunnels.get(&id.0);
                 let tunnel = Tunnel::of_child(config, sealing.clone(), opening, child, before);
                 let tunnel = Arc::new(tunnel);
@@ -98,8 +106,7 @@ impl Database {
         inbound: &Sa,
         outbound: &Sa,
         spi: u32,
-        local: &[Prefix],
-        remote: &[Prefix],
+        selectors: &Selectors,
     ) -> TunnelConfig {
         let of = outbound.description;
         let source = outbound.source.ip();
@@ -132,19 +139,21 @@ impl Database {
             },
             outbound: sa(sealing),
             inbound: sa(spi),
-            local: local.to_vec(),
-            remote: remote.to_vec(),
+            local: selectors.local.clone(),
+            remote: selectors.remote.clone(),
             routes: Vec::new(),
+            services: selectors.services(),
         }
     }
 
     /// What each reqid may send and receive.
-    fn selectors(&self) -> HashMap<u32, (Vec<Prefix>, Vec<Prefix>)> {
-        let mut all: HashMap<u32, (Vec<Prefix>, Vec<Prefix>)> = HashMap::new();
+    fn selectors(&self) -> HashMap<u32, Selectors> {
+        let mut all: HashMap<u32, Selectors> = HashMap::new();
         for policy in self.outbound_policies(Action::Protect) {
-            let (local, remote) = all.entry(policy.reqid).or_default();
-            merge(local, policy.source);
-            merge(remote, policy.destination);
+            let selectors = all.entry(policy.reqid).or_default();
+            merge(&mut selectors.local, policy.source);
+            merge(&mut selectors.remote, policy.destination);
+            selectors.pairs.extend(pairs(policy));
         }
         all
     }
@@ -159,12 +168,10 @@ impl Database {
         let waiting = waiting.filter(|policy| !has_pair.contains(&policy.reqid));
         let dropping = self.outbound_policies(Action::Drop);
         let trap = |policy: &Policy| {
-            let side = |range: Range| blocks(range.from, range.to);
             Arc::new(Trap {
                 reqid: policy.reqid,
                 acquires: policy.action == Action::Protect,
-                local: side(policy.source),
-                remote: side(policy.destination),
+                selectors: pairs(policy),
                 told: Seldom::default(),
             })
         };
@@ -213,6 +220,35 @@ impl Database {
         }
         (wanted, left_out)
     }
+}
+
+impl Selectors {
+    /// All pairs, where one of them is not of all protocols.
+    fn services(&self) -> Vec<Selector> {
+        let mut services = self.pairs.iter().map(|pair| pair.service);
+        match services.any(|service| service != Service::ALL) {
+            true => self.pairs.clone(),
+            false => Vec::new(),
+        }
+    }
+}
+
+/// An outbound policy as pairs of prefixes.
+fn pairs(policy: &Policy) -> Vec<Selector> {
+    let side = |range: Range| blocks(range.from, range.to);
+    let (locals, remotes) = (side(policy.source), side(policy.destination));
+    let service = Service {
+        protocol: policy.source.protocol,
+        local: policy.source.ports,
+        remote: policy.destination.ports,
+    };
+    let pair = |local, remote| Selector {
+        local,
+        remote,
+        service,
+    };
+    let of = |local| remotes.iter().map(move |remote| pair(local, *remote));
+    locals.iter().flat_map(|local| of(*local)).collect()
 }
 
 fn merge(prefixes: &mut Vec<Prefix>, range: Range) {
