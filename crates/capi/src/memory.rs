@@ -105,10 +105,10 @@ pub(crate) unsafe fn array<'a, T>(
 /// `T`, which begins with its size.
 pub(crate) unsafe fn sized<T>(name: &str, pointer: *const T, known: &mut T) -> Result<(), Refusal> {
     // Far more than any version has.
-    const MOST: usize = 4096;
+    const MAX_SIZE: usize = 4096;
     // SAFETY: the first word is there at any rate.
     let size = unsafe { pointer.cast::<usize>().read() };
-    if !(size_of::<usize>()..=MOST).contains(&size) {
+    if !(size_of::<usize>()..=MAX_SIZE).contains(&size) {
         return Err(Refusal::Argument(format!(
             "a struct {name} of {size} bytes: set 'size' to sizeof(struct {name})"
         )));

@@ -9,7 +9,7 @@ use super::counters::Counters;
 use super::device::Device;
 use super::files::Limits;
 use super::status::Status;
-use super::wire::{MOST, Region, kernel};
+use super::wire::{MAX_DATA, Region, kernel};
 
 /// Bytes of the program's memory, which begins at [`BASE`].
 pub const MEMORY: usize = 64 << 10;
@@ -110,7 +110,8 @@ impl Program {
                         regions.iter().map(|region| region.len).sum()
                     };
                     assert!(
-                        total(&next_input) <= MOST as u64 && total(&next_output) <= MOST as u64
+                        total(&next_input) <= MAX_DATA as u64
+                            && total(&next_output) <= MAX_DATA as u64
                     );
                     (input, output) = (next_input, next_output);
                 }

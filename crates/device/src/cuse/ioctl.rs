@@ -19,7 +19,7 @@ use cipherlane_drivers::cryptodev::header::{
 use super::authenticated::{aead, aead_needs, srtp, srtp_needs};
 use super::counters::{Counters, Refusal};
 use super::files::{File, Files, Keyed, Wanted};
-use super::wire::{Ioctl, MOST, Region};
+use super::wire::{Ioctl, MAX_DATA, Region};
 
 /// How an ioctl goes on.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ fn stage<T>(
     let Needs { mut input, output } = needs(&value)?;
     input.insert(0, structure);
     let (wanted, room) = (total(&input), total(&output));
-    if wanted > MOST as u64 || room > MOST as u64 {
+    if wanted > MAX_DATA as u64 || room > MAX_DATA as u64 {
         return Err(Refusal::TooLong);
     }
     if data.len() as u64 == wanted && ioctl.room as u64 == room {

@@ -22,10 +22,10 @@ const IOCTL: usize = 32;
 
 /// Bytes that an ioctl may have read, and as many that it may have written: Linux transfers no
 /// more pages than `FUSE_DEFAULT_MAX_PAGES_PER_REQ`.
-pub(crate) const MOST: usize = 32 * 4096;
+pub(crate) const MAX_DATA: usize = 32 * 4096;
 
 /// Bytes for the longest message.
-pub(crate) const BUFFER: usize = HEADER + IOCTL + MOST + 4096;
+pub(crate) const BUFFER: usize = HEADER + IOCTL + MAX_DATA + 4096;
 
 /// Bytes of a read and of a write of the device, which it does not serve: the least that there
 /// can be.

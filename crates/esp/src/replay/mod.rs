@@ -53,9 +53,9 @@ pub struct Window {
 
 impl Window {
     /// The narrowest window (RFC 4303, section 3.4.3).
-    pub const LEAST: u32 = 32;
+    pub const MIN_WIDTH: u32 = 32;
     /// The widest.
-    pub const MOST: u32 = 65_536;
+    pub const MAX_WIDTH: u32 = 65_536;
 
     /// A window of `width` numbers, of which none was seen. It takes 64 bytes, and 8 bytes
     /// for each 32 numbers of the next power of two above the width.
@@ -66,7 +66,7 @@ impl Window {
     /// A window of `width` numbers for an association that goes on after `top`: all numbers
     /// up to it count as received.
     pub fn after(top: u64, width: u32) -> Result<Self, Error> {
-        if !(Self::LEAST..=Self::MOST).contains(&width) {
+        if !(Self::MIN_WIDTH..=Self::MAX_WIDTH).contains(&width) {
             return Err(Error::ReplayWindow { given: width });
         }
         Ok(Window {

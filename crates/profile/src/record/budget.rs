@@ -151,13 +151,13 @@ mod tests {
     use super::*;
 
     const TICK: u64 = 20_000_000;
-    const MOST: u64 = 10_000_000;
+    const IN_ADVANCE: u64 = 10_000_000;
     const SHARE: f64 = 0.005;
 
     /// Runs for `seconds`; at each time events cost `dearness(time)` per nanosecond while they are
     /// recorded: the windows, and all that was spent.
     fn run(seconds: u64, seed: u64, dearness: impl Fn(u64) -> f64) -> (Vec<(u64, u64)>, u64) {
-        let mut budget = Budget::new(0, SHARE, MOST, seed);
+        let mut budget = Budget::new(0, SHARE, IN_ADVANCE, seed);
         let (mut now, mut on, mut windows, mut spent) = (0, Some(0), Vec::new(), 0);
         while now < seconds * 1_000_000_000 {
             let next = (now + TICK).min(budget.next().max(now + 1));
@@ -203,12 +203,12 @@ mod tests {
         for dearness in [0.01, 0.05, 0.3, 0.8] {
             for seed in 0..10 {
                 let (windows, spent) = run(20, seed, |_| dearness);
-                let allowed = SHARE * 20e9 + MOST as f64;
+                let allowed = SHARE * 20e9 + IN_ADVANCE as f64;
                 assert!((spent as f64) < 1.25 * allowed, "{dearness}: {spent}");
                 assert!(spent as f64 > 0.5 * allowed, "{dearness}: {spent}");
                 assert!(windows.len() >= 10, "{dearness}: {}", windows.len());
                 // The begin is recorded as long as the advance lasts.
-                assert!(windows[0].1 as f64 * dearness >= MOST as f64);
+                assert!(windows[0].1 as f64 * dearness >= IN_ADVANCE as f64);
             }
         }
     }
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn processors_in_use_earn_their_share() {
-        let mut budget = Budget::new(0, SHARE, MOST, 1);
+        let mut budget = Budget::new(0, SHARE, IN_ADVANCE, 1);
         // Four processors, and events that cost three times what one of them earns.
         let closed = (1..1000).any(|tick| {
             let price = 3.0 * SHARE * TICK as f64;

@@ -10,7 +10,7 @@ use super::records::Kinds;
 use super::tracepoints::tracepoint;
 
 /// Switches per second of which each one has a stack, where there are no windows.
-const MOST: u64 = 20_000;
+const MAX_PER_SECOND: u64 = 20_000;
 
 impl Events {
     /// Starts what cannot start by itself with the command.
@@ -150,7 +150,7 @@ impl Events {
 
     /// From now on stacks of switches are sampled if there were too many: `count` in `seconds`.
     pub(super) fn bound(&mut self, count: u64, seconds: f64) {
-        if (count as f64) < MOST as f64 * seconds {
+        if (count as f64) < MAX_PER_SECOND as f64 * seconds {
             return;
         }
         let Some(fallback) = self.fallbacks.pop() else {

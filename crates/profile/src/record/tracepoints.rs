@@ -11,7 +11,7 @@ use super::events::Scope;
 /// that are started from now on, whose numbers are larger until the numbers begin anew.
 pub(super) fn woken(scope: Scope<'_>) -> Option<CString> {
     /// The kernel takes filters of less than a page.
-    const MOST: usize = 100;
+    const MAX_THREADS: usize = 100;
     let Scope::Threads { tids, .. } = scope else {
         return None;
     };
@@ -19,7 +19,7 @@ pub(super) fn woken(scope: Scope<'_>) -> Option<CString> {
     let last = load.split_whitespace().last();
     let newest: u32 = last.and_then(|word| word.parse().ok()).unwrap_or(u32::MAX);
     let filter = match tids.len() {
-        0..=MOST => {
+        0..=MAX_THREADS => {
             let each = tids.iter().map(|tid| format!("pid=={tid}||"));
             each.collect::<String>() + &format!("pid>{}", newest.min(i32::MAX as u32))
         }

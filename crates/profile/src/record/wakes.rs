@@ -7,7 +7,7 @@ use crate::recording::Wake;
 use crate::symbols::{KERNEL, Named};
 
 /// Rows that a recording has at most, those of the longest waits.
-const MOST: usize = 10_000;
+const MAX_KEPT: usize = 10_000;
 /// Functions of the kernel that an interrupt begins with. What it interrupted has nothing to do
 /// with whom it wakes.
 const INTERRUPTS: [&str; 6] = [
@@ -88,7 +88,7 @@ impl Wakes {
             let of = (wake.thread, wake.stack, wake.waker, wake.waker_stack);
             (std::cmp::Reverse(wake.ns), of)
         });
-        wakes.truncate(MOST);
+        wakes.truncate(MAX_KEPT);
         wakes
     }
 }

@@ -343,7 +343,7 @@ fn what_is_not_served_is_refused_by_name() {
         ),
         (
             CryptOp {
-                len: MOST as u32,
+                len: MAX_DATA as u32,
                 ..sound
             },
             EMSGSIZE,

@@ -12,7 +12,7 @@ const WIDEST: usize = 64;
 /// Byte `WIDEST - n` starts a mask that keeps the first `n` bytes of a vector.
 #[repr(align(64))]
 struct KeepTable([u8; 2 * WIDEST]);
-static KEEP: KeepTable = KeepTable({
+static KEEP_MASKS: KeepTable = KeepTable({
     let mut table = [0; 2 * WIDEST];
     let mut i = 0;
     while i < WIDEST {
@@ -105,7 +105,7 @@ pub(in crate::x86_64) trait Lane: Copy {
     unsafe fn keep(n: usize) -> Self {
         debug_assert!(n <= WIDEST);
         // SAFETY: with n <= 64, 64 bytes from `64 - n` on are inside the table.
-        unsafe { Self::load(KEEP.0.as_ptr().add(WIDEST - n)) }
+        unsafe { Self::load(KEEP_MASKS.0.as_ptr().add(WIDEST - n)) }
     }
 
     /// Ones in lane `i < BLOCKS`.
