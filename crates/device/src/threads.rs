@@ -1,7 +1,7 @@
 //! The threads of a device that runs, and their end.
 
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 
 use cipherlane_files::local;
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::net::{SocketFlags, SocketType};
+use rustix::net::{Shutdown, SocketFlags, SocketType, shutdown};
 use serde::Serialize;
 
 use crate::{Error, status};
@@ -37,6 +37,8 @@ pub(crate) struct Threads {
     stop: Arc<Stop>,
     /// Where that is asked.
     status: PathBuf,
+    /// The socket there.
+    asked: Option<UnixListener>,
     handles: Vec<JoinHandle<()>>,
 }
 
@@ -54,6 +56,7 @@ impl Threads {
                 is_stopping: AtomicBool::new(false),
             }),
             status: status.to_owned(),
+            asked: None,
             handles: Vec::new(),
         })
     }
@@ -86,6 +89,10 @@ impl Threads {
         status: impl Fn() -> S + Send + 'static,
     ) -> Result<(), Error> {
         let (asked, stop) = (UnixListener::from(asked), self.stop.clone());
+        self.asked = Some(asked.try_clone().map_err(|source| Error::System {
+            doing: "make a thread wakeable",
+            source,
+        })?);
         self.spawn(name, move || {
             status::serve(&asked, || stop.is_stopping(), status);
         })
@@ -105,8 +112,11 @@ impl Threads {
     pub(crate) fn end(&mut self) -> bool {
         self.stop.is_stopping.store(true, Relaxed);
         let _ = rustix::io::write(&self.stop.event, &1u64.to_ne_bytes());
-        // Wakes the thread that waits there.
-        let _ = UnixStream::connect(&self.status);
+        // Wakes the thread that waits there. A connection would not where the socket's name is gone,
+        // or is that of another process by now.
+        if let Some(asked) = &self.asked {
+            let _ = shutdown(asked, Shutdown::Both);
+        }
         let mut is_sound = true;
         for thread in self.handles.drain(..) {
             is_sound &= thread.join().is_ok();
@@ -123,4 +133,21 @@ pub(crate) fn listen(path: &Path) -> Result<OwnedFd, Error> {
         path: path.to_owned(),
         source,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_end_when_the_name_of_the_socket_is_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("status");
+        let mut threads = Threads::new(&path).unwrap();
+        let asked = listen(&path).unwrap();
+        threads.tell("told", asked, || 7).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(threads.end());
+        assert!(threads.is_empty());
+    }
 }
