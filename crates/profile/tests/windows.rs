@@ -6,15 +6,17 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use cipherlane_profile::phases::Phases;
 use cipherlane_profile::record::{Options, RATE, Target, record};
 use cipherlane_profile::recording::{Kind, Recording};
 use cipherlane_profile::rules::Rules;
 
-/// System calls that the program below makes, and bytes that are handed to and fro.
-const CALLS: u64 = 2_000_000;
-const ROUNDS: u64 = 300_000;
+/// How long the program below goes on where it is recorded in windows, and where each of its events
+/// is: on a fast processor a number of events would not last for several windows.
+const IN_WINDOWS: Duration = Duration::from_secs(4);
+const EXACTLY: Duration = Duration::from_millis(500);
 
 /// The program that the tests record: it makes very many system calls, or two of its threads wait for
 /// each other very often, or it is quiet. It leaves the number of calls or of waits in a file.
@@ -23,19 +25,25 @@ const ROUNDS: u64 = 300_000;
 #[allow(clippy::disallowed_methods)]
 fn program() {
     let does = std::env::var("DOES").unwrap_or_default();
+    let lasts = std::env::var("LASTS").ok().and_then(|ms| ms.parse().ok());
+    let (begin, lasts) = (Instant::now(), Duration::from_millis(lasts.unwrap_or(0)));
     let told = match does.as_str() {
         "calls" => {
-            for _ in 0..CALLS {
-                std::hint::black_box(std::os::unix::process::parent_id());
-                // Something is done between them, too.
-                std::hint::black_box((0..1000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
+            let mut calls = 0;
+            while begin.elapsed() < lasts {
+                for _ in 0..1000 {
+                    std::hint::black_box(std::os::unix::process::parent_id());
+                    // Something is done between them, too.
+                    std::hint::black_box((0..1000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
+                }
+                calls += 1000;
             }
-            CALLS
+            calls
         }
-        "waits" => hand_to_and_fro(),
+        "waits" => hand_to_and_fro(|| begin.elapsed() < lasts),
         _ => {
             for _ in 0..50 {
-                std::thread::sleep(std::time::Duration::from_millis(10));
+                std::thread::sleep(Duration::from_millis(10));
             }
             // Something has to be sampled.
             std::hint::black_box((0..50_000_000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
@@ -48,7 +56,7 @@ fn program() {
 }
 
 /// How often the two have waited, as the kernel counts it.
-fn hand_to_and_fro() -> u64 {
+fn hand_to_and_fro(goes_on: impl Fn() -> bool) -> u64 {
     let (mut near, mut to_far) = std::io::pipe().unwrap();
     let (mut far, mut to_near) = std::io::pipe().unwrap();
     let other = std::thread::spawn(move || {
@@ -59,7 +67,7 @@ fn hand_to_and_fro() -> u64 {
         waits()
     });
     let mut byte = [1];
-    for _ in 0..ROUNDS {
+    while goes_on() {
         to_far.write_all(&byte).unwrap();
         far.read_exact(&mut byte).unwrap();
     }
@@ -101,11 +109,13 @@ fn what_costs_too_much_is_recorded_in_windows() {
 /// A recording, and what the program has told of itself.
 fn run(does: &str, exact: bool, place: &Path) -> Option<(Recording, u64)> {
     let told = place.join("told");
+    let lasts = if exact { EXACTLY } else { IN_WINDOWS };
     let own = std::env::current_exe().unwrap();
     let words = [
         "/usr/bin/env".into(),
         format!("DOES={does}").into(),
         format!("TELLS={}", told.display()).into(),
+        format!("LASTS={}", lasts.as_millis()).into(),
         own.into_os_string(),
         "--ignored".into(),
         "--exact".into(),
