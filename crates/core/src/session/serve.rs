@@ -30,9 +30,17 @@ thread_local! {
     static UNTIL_SAMPLE: Cell<i64> = const { Cell::new(0) };
     /// Work between the last timed batch and the next.
     static BETWEEN_SAMPLES: Cell<i64> = const { Cell::new(FIRST_SAMPLE_EVERY) };
-    /// Until when this thread awaits the helpers of a driver that is to be tried, in nanoseconds
-    /// of the framework's clock; 0 if it awaits none.
-    static AWAITING: Cell<u64> = const { Cell::new(0) };
+    /// The trial for which this thread awaits the helpers of a driver.
+    static AWAITING: Cell<Option<Awaiting>> = const { Cell::new(None) };
+}
+
+/// A trial that was put off because the driver's helpers were asleep.
+#[derive(Clone, Copy)]
+struct Awaiting {
+    /// Address of the session. Batches of other sessions do not wait for its helpers.
+    session: usize,
+    /// Nanoseconds of the framework's clock, after which the trial is made as it is.
+    until: u64,
 }
 
 #[inline]
@@ -53,22 +61,6 @@ fn share(shape: &Shape) -> f32 {
     (BETWEEN_SAMPLES.get() as f32 / work(shape).max(1) as f32).max(1.0)
 }
 
-/// Sets when the next batch is timed, after a timed batch took this many nanoseconds. On a slow
-/// machine that is after fewer batches.
-fn sampled(shape: &Shape, nanoseconds: u64) {
-    let every = match nanoseconds {
-        0 => FIRST_SAMPLE_EVERY,
-        known => {
-            let batches = SAMPLE_AFTER / known as f32;
-            (batches * work(shape) as f32).clamp(1.0, SAMPLE_EVERY as f32) as i64
-        }
-    };
-    // Every batch is timed while helpers are awaited, so that they do not sleep again before.
-    let every = if AWAITING.get() > 0 { 0 } else { every };
-    BETWEEN_SAMPLES.set(every);
-    UNTIL_SAMPLE.set(every);
-}
-
 /// What a batch that took `elapsed` nanoseconds would have taken with helpers that are awake, where
 /// they slept and came after `delay`. They are called for work that is longer than that, and the
 /// caller works until they come, so half of the delay is lost.
@@ -80,6 +72,28 @@ fn awake(elapsed: u64, delay: u32) -> f32 {
 }
 
 impl Inner {
+    /// Sets when the next batch is timed, after a timed batch took this many nanoseconds. On a slow
+    /// machine that is after fewer batches.
+    fn sampled(&self, shape: &Shape, nanoseconds: u64) {
+        let every = match (self.awaiting(), nanoseconds) {
+            // Every batch is timed while helpers are awaited, so that they do not sleep again before.
+            (Some(_), _) => 0,
+            (None, 0) => FIRST_SAMPLE_EVERY,
+            (None, known) => {
+                let batches = SAMPLE_AFTER / known as f32;
+                (batches * work(shape) as f32).clamp(1.0, SAMPLE_EVERY as f32) as i64
+            }
+        };
+        BETWEEN_SAMPLES.set(every);
+        UNTIL_SAMPLE.set(every);
+    }
+
+    /// The trial of this session that was put off.
+    fn awaiting(&self) -> Option<Awaiting> {
+        let session = std::ptr::from_ref(self).addr();
+        AWAITING.get().filter(|of| of.session == session)
+    }
+
     /// The driver for a batch whose caller waits.
     fn choose(&self, shape: &Shape) -> usize {
         if let Some(driver) = self.alone {
@@ -111,7 +125,7 @@ impl Inner {
         if !is_sample(shape) {
             return (chosen, Purpose::Work);
         }
-        sampled(shape, self.submit_depth.interval());
+        self.sampled(shape, self.submit_depth.interval());
         match self.explore(shape, chosen, now) {
             // The base has no helpers, and a device's queue is known.
             Some(other) if other == BASE || self.dispatch.is_device(other) => {
@@ -124,6 +138,12 @@ impl Inner {
 
     /// Another driver than the chosen one, to learn, now and then.
     fn explore(&self, shape: &Shape, chosen: usize, now: u64) -> Option<usize> {
+        // Whatever comes of this batch, the wait is over, unless the batch is put off again: work may
+        // have become too little for the driver.
+        let awaiting = self.awaiting();
+        if awaiting.is_some() {
+            AWAITING.set(None);
+        }
         let backlog = |driver: usize| self.queue(driver).backlog(now);
         let other = self.dispatch.explore(shape, chosen, backlog)?;
         if !self.takes(other, shape) {
@@ -134,10 +154,13 @@ impl Inner {
             // The driver's helpers rest.
             return None;
         }
-        let until = AWAITING.replace(0);
-        if (until == 0 || now < until) && self.must_wake(other, chosen, shape) {
+        let is_patient = awaiting.is_none_or(|of| now < of.until);
+        if is_patient && self.must_wake(other, chosen, shape) {
             let longest = now + WAKE_UP_PATIENCE * u64::from(load.delay_ns);
-            AWAITING.set(if until == 0 { longest } else { until });
+            AWAITING.set(Some(Awaiting {
+                session: std::ptr::from_ref(self).addr(),
+                until: awaiting.map_or(longest, |of| of.until),
+            }));
             self.dispatch.try_again(shape, other);
             return None;
         }
@@ -299,7 +322,7 @@ impl Inner {
         let started = self.now();
         self.run_on(driver, shape.direction, requests);
         let elapsed = self.now().saturating_sub(started);
-        sampled(shape, elapsed);
+        self.sampled(shape, elapsed);
         let stats = &self.framework.shared.stats;
         stats.time(driver, self.algorithm_index, elapsed);
         let cost = Cost {
@@ -336,7 +359,7 @@ impl Inner {
         let well = self.settle(driver, shape.direction, requests);
         let spent = self.now().saturating_sub(started);
         if timed {
-            sampled(shape, spent);
+            self.sampled(shape, spent);
         }
         let stats = &self.framework.shared.stats;
         stats.time(driver, self.algorithm_index, spent);
@@ -487,3 +510,6 @@ impl Inner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
