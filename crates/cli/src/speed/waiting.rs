@@ -74,12 +74,13 @@ impl<'s> Waiting<'s> {
     ) -> R {
         let (session, work) = (self.session, self.work);
         let regions = &mut *self.regions.borrow_mut();
-        let mut data = regions.data.chunks_exact_mut(work.size);
-        let mut beside = regions.beside.chunks_exact_mut(work.size);
+        regions.move_on();
+        let (data, beside, tags, aad) = regions.parts();
+        let mut data = data.chunks_exact_mut(work.size);
+        let mut beside = beside.chunks_exact_mut(work.size);
         // `chunks_exact` takes no length of 0, and there is no tag then to be cut.
         let tag_len = session.tag_len();
-        let mut tags = regions.tags.chunks_exact_mut(tag_len.max(1));
-        let aad = &*regions.aad;
+        let mut tags = tags.chunks_exact_mut(tag_len.max(1));
         let mut next = |index: usize| {
             let input = data.next().unwrap_or_default();
             let request = match (work.algorithm.kind, beside.next()) {
