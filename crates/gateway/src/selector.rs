@@ -1,5 +1,6 @@
 //! Selectors: which addresses a tunnel carries, found by the longest prefix.
 
+use std::cell::Cell;
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -132,7 +133,6 @@ struct Carriers {
 #[derive(Default)]
 pub(crate) struct Destinations {
     by_remote: Blocks<Blocks<Carriers>>,
-    has_services: bool,
 }
 
 impl Destinations {
@@ -147,7 +147,6 @@ impl Destinations {
         if selector.service == Service::ALL {
             return self.add(selector.remote, selector.local, tunnel);
         }
-        self.has_services = true;
         let carriers = self.by_remote.entry(selector.remote).entry(selector.local);
         let mut known = carriers.of_services.iter();
         if !known.any(|(service, _)| *service == selector.service) {
@@ -155,23 +154,30 @@ impl Destinations {
         }
     }
 
-    /// Whether packets between the same addresses can be of several tunnels.
-    pub(crate) fn has_services(&self) -> bool {
-        self.has_services
-    }
-
     /// The tunnel with the smallest remote block around the destination, and of these the one with
     /// the smallest local block around the source; of the same blocks, one that names the packet's
     /// service.
     #[inline]
     pub(crate) fn find(&self, flow: &Flow) -> Option<usize> {
-        self.by_remote.find(flow.destination, |locals| {
+        self.find_of_service(flow).0
+    }
+
+    /// The same, and whether its protocol or ports were asked for: another packet between the same
+    /// addresses may then be of another tunnel.
+    #[inline]
+    pub(crate) fn find_of_service(&self, flow: &Flow) -> (Option<usize>, bool) {
+        let is_of_service = Cell::new(false);
+        let tunnel = self.by_remote.find(flow.destination, |locals| {
             locals.find(flow.source, |carriers| {
+                if !carriers.of_services.is_empty() {
+                    is_of_service.set(true);
+                }
                 let mut services = carriers.of_services.iter();
                 let named = services.find(|(service, _)| service.holds(flow));
                 named.map(|(_, tunnel)| *tunnel).or(carriers.of_all)
             })
-        })
+        });
+        (tunnel, is_of_service.get())
     }
 }
 
@@ -210,10 +216,17 @@ mod tests {
             ..asks
         };
         all.add_selector(&names, 1);
-        assert!(all.has_services());
         assert_eq!((all.find(&asks), all.find(&other)), (Some(1), None));
         all.add(remote, local, 2);
-        assert_eq!((all.find(&asks), all.find(&other)), (Some(1), Some(2)));
+        assert_eq!(all.find_of_service(&asks), (Some(1), true));
+        assert_eq!(all.find_of_service(&other), (Some(2), true));
+        // Elsewhere addresses decide alone, and the answer holds for the next packet.
+        all.add("10.3.0.0/16".parse().unwrap(), local, 3);
+        let elsewhere = Flow {
+            destination: "10.3.0.1".parse().unwrap(),
+            ..asks
+        };
+        assert_eq!(all.find_of_service(&elsewhere), (Some(3), false));
     }
 
     #[test]

@@ -86,17 +86,13 @@ impl Table {
         self.by_spi.get(&spi).map(|&place| &*self.tunnels[place])
     }
 
-    /// Whether protocols and ports decide, and not addresses alone.
+    /// The place of the tunnel that carries a packet that is sent, and whether its protocol or
+    /// ports were asked for.
     #[inline]
-    pub(crate) fn has_services(&self) -> bool {
-        self.destinations.has_services()
-    }
-
-    /// The place of the tunnel that carries a packet that is sent.
-    #[inline]
-    pub(crate) fn by_flow(&self, flow: &Flow) -> Option<usize> {
-        let place = self.destinations.find(flow);
-        place.filter(|place| *place < self.tunnels.len())
+    pub(crate) fn by_flow(&self, flow: &Flow) -> Option<(usize, bool)> {
+        let (place, is_of_service) = self.destinations.find_of_service(flow);
+        let place = place.filter(|place| *place < self.tunnels.len())?;
+        Some((place, is_of_service))
     }
 
     /// The policy that drops a packet which no tunnel takes.

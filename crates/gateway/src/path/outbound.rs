@@ -137,10 +137,20 @@ impl Outbound {
             Gso::None => None,
             _ => Cut::of(&arrived.vnet, known, arrived.len),
         };
-        let flow = Flow::of(&inner, known);
-        let Some(place) = self.place(context, &flow) else {
-            drop_without_tunnel(context, &inner, &flow);
-            return;
+        let place = match self.last {
+            Some((source, destination, place))
+                if (source, destination) == (inner.source, inner.destination) =>
+            {
+                place
+            }
+            _ => {
+                let flow = Flow::of(&inner, known);
+                let Some(place) = self.place(context, &flow) else {
+                    drop_without_tunnel(context, &inner, &flow);
+                    return;
+                };
+                place
+            }
         };
         if arrived.vnet.gso == Gso::None {
             add(&counters.tun_packets, 1);
@@ -157,24 +167,15 @@ impl Outbound {
         self.super_packet(context, &arrived, &inner, place, &cut);
     }
 
-    /// The tunnel for a packet.
+    /// The tunnel for a packet between other addresses than the last one's.
     #[inline]
     fn place(&mut self, context: &Context<'_>, flow: &Flow) -> Option<usize> {
-        match self.last {
-            Some((source, destination, place))
-                if (source, destination) == (flow.source, flow.destination) =>
-            {
-                Some(place)
-            }
-            _ => {
-                let place = context.table.by_flow(flow)?;
-                // The next packet between these addresses may be of another tunnel.
-                if !context.table.has_services() {
-                    self.last = Some((flow.source, flow.destination, place));
-                }
-                Some(place)
-            }
+        let (place, is_of_service) = context.table.by_flow(flow)?;
+        // The next packet between these addresses may be of another tunnel.
+        if !is_of_service {
+            self.last = Some((flow.source, flow.destination, place));
         }
+        Some(place)
     }
 
     fn single(&mut self, context: &Context<'_>, arrived: &Arrived, inner: &Inner, place: usize) {

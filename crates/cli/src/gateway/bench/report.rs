@@ -293,7 +293,7 @@ fn cell(sample: &Sample, all: &[Found], rounds: usize) -> Cell {
     }
 }
 
-/// Processor, how many, and kernel; and what of it the VPNs may use.
+/// Processor, how many, kernel and TCP's congestion control; and what of it the VPNs may use.
 pub(super) fn machine(args: &BenchArgs) -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info
@@ -307,6 +307,11 @@ pub(super) fn machine(args: &BenchArgs) -> String {
         model.unwrap_or("unknown processor").trim(),
         system.release().to_string_lossy()
     );
+    // With one that paces, as bbr does, a stream without a VPN has half of the rate.
+    let path = "/proc/sys/net/ipv4/tcp_congestion_control";
+    if let Ok(congestion_control) = std::fs::read_to_string(path) {
+        text += &format!(", TCP by {}", congestion_control.trim());
+    }
     if let Some(percent) = args.quota {
         text += &format!(", {percent} % of one processor for the VPN of each end");
     }

@@ -102,6 +102,8 @@ fn the_bench_of_many_tunnels_has_its_form() {
     assert!(output.status.success(), "{output:?}");
     crate::schema::judge("gateway-tunnels", &output.stdout);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let machine = report["machine"].as_str().unwrap();
+    assert!(machine.contains(", TCP by "), "{machine}");
     for (cell, tunnels) in report["cells"].as_array().unwrap().iter().zip([1, 20]) {
         assert_eq!(cell["tunnels"], tunnels);
         assert!(cell["memory_bytes"].as_u64().unwrap() > 0, "{cell}");
