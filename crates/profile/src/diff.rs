@@ -110,8 +110,9 @@ struct Side {
 impl Diff {
     /// Compares `b` with `a`.
     pub fn new(a: &Recording, b: &Recording, rules: &Rules) -> Self {
-        let (unit, mut warnings) = unit(a, b);
-        warnings.extend(verdict::doubts(a, b));
+        let (unit, notes) = unit(a, b);
+        let mut warnings = verdict::doubts(a, b);
+        warnings.extend(notes);
         let side = |recording: &Recording| Side {
             phases: Phases::new(recording, rules),
             amount: recording.amount(unit).expect("the unit is one of both"),
@@ -361,12 +362,18 @@ mod tests {
         let mut b = recording(&[CIPHER]);
         b.machine.cpu = "another one".to_owned();
         b.lost = 5;
+        b.counters.machine_busy_ns = 10 * b.wall_ns;
         let diff = Diff::new(&a, &b, &Rules::built_in());
         assert_eq!(diff.unit, Unit::Second);
         assert!(
+            diff.warnings[0].contains("another one"),
+            "{:?}",
+            diff.warnings
+        );
+        assert!(
             diff.warnings
                 .iter()
-                .any(|text| text.contains("another one"))
+                .any(|text| text.contains("other programs"))
         );
         assert!(diff.warnings.iter().any(|text| text.contains("lost")));
         assert!(diff.warnings.iter().any(|text| text.contains("--bytes")));

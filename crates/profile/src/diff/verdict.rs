@@ -112,15 +112,6 @@ pub(super) fn of_others(recording: &Recording) -> f64 {
 /// What makes the comparison of two recordings doubtful; two machines first.
 pub(super) fn doubts(a: &Recording, b: &Recording) -> Vec<String> {
     let mut doubts = Vec::new();
-    let processors = |of: &Recording| of_others(of) / of.wall_ns.max(1) as f64;
-    if processors(a).max(processors(b)) > BUSY {
-        doubts.push(format!(
-            "other programs kept {:.1} processors during A and {:.1} during B: waiting for a \
-             processor is a difference only where it is more than that",
-            processors(a),
-            processors(b)
-        ));
-    }
     let (of_a, of_b) = (&a.machine, &b.machine);
     if (&of_a.cpu, of_a.cpus, &of_a.architecture) != (&of_b.cpu, of_b.cpus, &of_b.architecture) {
         doubts.push(format!(
@@ -132,6 +123,15 @@ pub(super) fn doubts(a: &Recording, b: &Recording) -> Vec<String> {
         doubts.push(format!(
             "the kernels differ: {} and {}",
             of_a.kernel, of_b.kernel
+        ));
+    }
+    let processors = |of: &Recording| of_others(of) / of.wall_ns.max(1) as f64;
+    if processors(a).max(processors(b)) > BUSY {
+        doubts.push(format!(
+            "other programs kept {:.1} processors during A and {:.1} during B: waiting for a \
+             processor is a difference only where it is more than that",
+            processors(a),
+            processors(b)
         ));
     }
     for (name, of) in [("A", a), ("B", b)] {
