@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use blazesym::symbolize::source::{Elf, Kernel, Source};
-use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
+use blazesym::symbolize::{InlinedFn, Input, Sym, Symbolized, Symbolizer};
 
 use crate::go::Functions;
 use crate::record::spaces::Place;
@@ -154,9 +154,14 @@ fn functions(places: &[Place], files: &[String]) -> (Vec<Vec<Frame>>, Vec<String
                 (Some(symbol), _) => {
                     // Debugging information has names without the modules that they are in.
                     let whole = listed.filter(|listed| listed.addr == symbol.addr);
-                    let inlined = symbol.inlined.iter().map(|inlined| &inlined.name);
-                    let names = std::iter::once(&whole.unwrap_or(symbol).name).chain(inlined);
-                    names.map(|name| frame(short(name))).collect()
+                    let outermost = &whole.unwrap_or(symbol).name;
+                    let is_shared = is_of_standard_library(outermost);
+                    let inlined = symbol.inlined.iter().map(|of| match is_shared {
+                        true => with_source(of),
+                        false => short(&of.name),
+                    });
+                    let names = std::iter::once(short(outermost)).chain(inlined);
+                    names.map(frame).collect()
                 }
                 (None, None) => {
                     let starts = starts.get_or_insert_with(|| Starts::read(Path::new(path)));
@@ -187,6 +192,36 @@ fn known<'s>(found: Option<&'s Symbolized<'s>>) -> Option<&'s Sym<'s>> {
         Some(Symbolized::Sym(symbol)) => Some(symbol),
         _ => None,
     }
+}
+
+/// Whether a function is of Rust's standard library. What is inlined into such a generic function
+/// may be of any crate, and no name around it tells which.
+fn is_of_standard_library(name: &str) -> bool {
+    let name = name.trim_start_matches('<');
+    ["core::", "alloc::", "std::"]
+        .iter()
+        .any(|of| name.starts_with(of))
+}
+
+/// The name of an inlined function, with the source file that it is in where this is one of a
+/// crate other than the standard library.
+fn with_source(inlined: &InlinedFn<'_>) -> String {
+    let name = short(&inlined.name);
+    let path = inlined.code_info.as_ref().map(|code| code.to_path());
+    match path.as_deref().and_then(source) {
+        Some(source) => format!("{name} in {source}"),
+        None => name,
+    }
+}
+
+/// A source file from its crate's directory on; none for those of the standard library, and where
+/// no crate's directory is known.
+fn source(path: &Path) -> Option<String> {
+    let path = path.to_str()?.strip_suffix(".rs")?;
+    let (before, within) = path.rsplit_once("/src/")?;
+    let is_standard = before.contains("/library/") || path.starts_with("/rustc/");
+    let directory = before.rsplit('/').next()?;
+    (!is_standard).then(|| format!("{directory}/src/{within}.rs"))
 }
 
 /// A name without the parameters of generic functions, which fill whole screens.
@@ -243,6 +278,33 @@ mod tests {
                 .any(|name| name.starts_with("cipherlane_profile::symbols::tests")),
             "{names:?}"
         );
+    }
+
+    #[test]
+    fn a_source_file_is_named_from_its_crate_on() {
+        for (path, named) in [
+            (
+                "crates/kernels/src/portable/planes.rs",
+                Some("kernels/src/portable/planes.rs"),
+            ),
+            (
+                "/home/me/.cargo/registry/src/index-0/aes-0.8.4/src/soft.rs",
+                Some("aes-0.8.4/src/soft.rs"),
+            ),
+            ("/rustc/00ff/library/core/src/array/mod.rs", None),
+            (
+                "/opt/lib/rustlib/src/rust/library/core/src/ops/try_trait.rs",
+                None,
+            ),
+            ("/home/me/program/main.c", None),
+            ("main.rs", None),
+        ] {
+            assert_eq!(source(Path::new(path)).as_deref(), named, "{path}");
+        }
+        assert!(is_of_standard_library(
+            "<core::ops::Wrapped<T> as FnMut>::call_mut"
+        ));
+        assert!(!is_of_standard_library("cipherlane_core::session::Session"));
     }
 
     #[test]

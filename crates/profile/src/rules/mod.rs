@@ -276,6 +276,11 @@ mod tests {
             phase("main;libcrypto.so.3+0x1230@libcrypto.so.3", Kind::Cpu),
             "cipher"
         );
+        // What is inlined into a generic function of the standard library has its source file.
+        let inlined = "main;<core::ops::try_trait::Wrapped<T,A,F> as FnMut<(A,)>>::call_mut;\
+                       substitute in kernels/src/portable/kuznyechik.rs;\
+                       look_up<8> in kernels/src/portable/planes.rs";
+        assert_eq!(phase(inlined, Kind::Cpu), "cipher");
         assert_eq!(phase("main;memcpy@libc.so.6", Kind::Cpu), "memory");
         assert_eq!(phase("main;seal;unknown", Kind::Cpu), "other");
         let wait = "main;do_syscall_64@[kernel];hrtimer_nanosleep@[kernel];\
