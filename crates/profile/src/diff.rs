@@ -1,34 +1,23 @@
 //! Two recordings compared: time by phase for the same work, with intervals, and a verdict.
 //!
-//! The times of a recording are cut into blocks, and blocks that follow one another are drawn
-//! together (a moving-block bootstrap), so that slow changes of the machine's speed widen the
-//! intervals as they should. A phase is named in the verdict only where the difference is beyond
+//! `drawing` makes the intervals. A phase is named in the verdict only where the difference is beyond
 //! the interval for all phases together and at least some per cent of the whole: two runs of the
 //! same program on a machine that others use differ by that much.
-//!
-//! Where waits were recorded in windows, a block has the waits of the windows in it, and none where
-//! no window was. The waits of the blocks that are drawn are divided by the time that these windows
-//! stand for: a drawing with few windows is as uncertain as it is, and one without any says nothing.
 
+mod drawing;
 mod verdict;
 
-use cipherlane_measure::random::Random;
 use serde::Serialize;
 
-use crate::phases::{Phases, Time};
+use self::drawing::{Side, quantile, resampled};
+use crate::phases::Phases;
 use crate::recording::{Recording, Unit};
 use crate::rules::Rules;
 
-/// Resamples that the intervals are made from.
-const RESAMPLES: usize = 1000;
-/// Blocks that are drawn together.
-const RUN: usize = 4;
 /// The share of the whole that a difference must have to be named.
 const LEAST_SHARE: f64 = 0.03;
 /// Windows that a recording of waits needs at least, for an interval that can be believed.
 const LEAST_WINDOWS: usize = 8;
-/// Seed of the resampling: the same recordings give the same intervals.
-const SEED: u64 = 0x0070_726f_6669_6c65;
 
 /// What two recordings differ in.
 #[derive(Clone, Debug, Serialize)]
@@ -92,19 +81,6 @@ pub struct Totals {
     pub cpu: (f64, f64),
     /// Waits of all threads.
     pub wait: (f64, f64),
-}
-
-/// One recording, cut into blocks.
-struct Side {
-    phases: Phases,
-    amount: f64,
-    wall: f64,
-    /// Processor time of other programs, where it is known.
-    others: f64,
-    /// Its waits were seen too seldom.
-    few_waits: bool,
-    /// The phase of what the hypervisor takes, which is known for all of the time.
-    steal: usize,
 }
 
 impl Diff {
@@ -195,22 +171,6 @@ impl Diff {
     }
 }
 
-impl Side {
-    /// Time of a phase per unit.
-    fn of(&self, phase: usize) -> Time {
-        let total = self.phases.totals[phase];
-        Time {
-            cpu: total.cpu / self.amount,
-            wait: total.wait / self.amount,
-        }
-    }
-
-    /// Time of all phases per unit, idle threads left out.
-    fn whole(&self, rules: &Rules) -> f64 {
-        (self.phases.cpu() + self.phases.waits(rules)) / self.amount
-    }
-}
-
 /// What both can be divided by, and what is to be said about that.
 fn unit(a: &Recording, b: &Recording) -> (Unit, Vec<String>) {
     match (a.unit(), b.unit()) {
@@ -234,65 +194,16 @@ fn unit(a: &Recording, b: &Recording) -> (Unit, Vec<String>) {
     }
 }
 
-/// For each phase, differences of resampled recordings, in order.
-fn resampled(a: &Side, b: &Side, phases: usize) -> Vec<Vec<f64>> {
-    let mut random = Random::new(SEED);
-    let mut differences = vec![Vec::with_capacity(RESAMPLES); phases];
-    for _ in 0..RESAMPLES {
-        let (a, b) = (draw(a, phases, &mut random), draw(b, phases, &mut random));
-        for (phase, differences) in differences.iter_mut().enumerate() {
-            differences.push(b[phase] - a[phase]);
-        }
-    }
-    for differences in &mut differences {
-        differences.sort_unstable_by(f64::total_cmp);
-    }
-    differences
-}
-
-/// Time by phase per unit, of as many blocks as there are, drawn in runs.
-fn draw(side: &Side, phases: usize, random: &mut Random) -> Vec<f64> {
-    let blocks = &side.phases.blocks;
-    let mut sums = vec![Time::default(); phases];
-    let mut covered = 0.0;
-    for _ in 0..blocks.len().div_ceil(RUN) {
-        let first = random.below(blocks.len());
-        for offset in 0..RUN {
-            let number = (first + offset) % blocks.len();
-            covered += side.phases.covered[number];
-            for (sum, time) in sums.iter_mut().zip(&blocks[number]) {
-                sum.cpu += time.cpu;
-                sum.wait += time.wait;
-            }
-        }
-    }
-    let drawn = (blocks.len().div_ceil(RUN) * RUN) as f64 / blocks.len() as f64;
-    let totals = side.phases.totals.iter();
-    let per_unit = sums.iter().zip(totals).enumerate();
-    let per_unit = per_unit.map(|(phase, (sum, total))| {
-        let wait = match covered > 0.0 {
-            _ if phase == side.steal => sum.wait / drawn,
-            true => sum.wait / covered,
-            false => total.wait,
-        };
-        (sum.cpu / drawn + wait) / side.amount
-    });
-    per_unit.collect()
-}
-
 /// Whether waits were recorded in so few windows that nothing is to be said of their differences.
 fn has_few_waits(recording: &Recording) -> bool {
     let coverage = recording.coverage.as_ref();
     coverage.is_some_and(|of| !of.waits.is_whole() && of.waits.0.len() < LEAST_WINDOWS)
 }
 
-fn quantile(sorted: &[f64], q: f64) -> f64 {
-    let rank = (q.clamp(0.0, 1.0) * (sorted.len() - 1) as f64).round();
-    sorted[rank as usize]
-}
-
 #[cfg(test)]
 mod tests {
+    use cipherlane_measure::random::Random;
+
     use super::*;
     use crate::recording::tests::recording;
     use crate::recording::{Coverage, Kind, Windows, Work};

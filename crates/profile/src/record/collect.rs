@@ -1,21 +1,14 @@
-//! Makes samples of what happened: intern stacks, measure waits, add up what is alike.
-//!
-//! Time is cut into slices of ten milliseconds. What one thread did in one stack in one slice is
-//! one sample, so that a program that switches a hundred thousand times per second makes
-//! no larger recording than another one.
+//! Takes in what happened, each thing by its kind, and has what was collected of it.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::records::{Happened, KERNEL, Kinds, MARK, USER, What};
+use super::records::{Happened, Kinds, What};
 use super::spaces::{Place, Spaces};
 use super::turns::Parts;
 use super::waits::{State, WaitSums};
 use super::wakes::Wakes;
 use super::windowed::{Windowed, scaled};
 use crate::recording::{Coverage, Kind, Sample, Thread};
-
-/// Nanoseconds of a slice.
-const SLICE: u64 = 10_000_000;
 
 /// What was collected.
 #[derive(Debug, Default)]
@@ -39,8 +32,8 @@ pub(super) struct Collector {
     pub(super) children: bool,
     /// When the first thing happened, on the kernel's clock.
     pub(super) begin: Option<u64>,
-    place_numbers: HashMap<Place, u32>,
-    stack_numbers: HashMap<(u32, u32), u32>,
+    pub(super) place_numbers: HashMap<Place, u32>,
+    pub(super) stack_numbers: HashMap<(u32, u32), u32>,
     thread_numbers: HashMap<u32, u32>,
     pub(super) states: HashMap<u32, State>,
     /// Time without a processor at the begin of a window, for which no stack is known: when,
@@ -52,8 +45,8 @@ pub(super) struct Collector {
     pub(super) left_out: Option<u32>,
     /// Sum of the periods of all samples of processor time, also of those that are left out.
     pub(super) ran: u64,
-    slice: u64,
-    pending: BTreeMap<(u32, Kind, u32), (u64, u64)>,
+    pub(super) slice: u64,
+    pub(super) pending: BTreeMap<(u32, Kind, u32), (u64, u64)>,
 }
 
 /// One kind of system call.
@@ -218,96 +211,6 @@ impl Collector {
         }
     }
 
-    /// Adds to what the slice has of the kind already. A wait belongs to the slice it began in,
-    /// which may have passed: then it stands alone.
-    pub(super) fn sample(
-        &mut self,
-        time: u64,
-        kind: Kind,
-        thread: u32,
-        stack: u32,
-        (count, ns): (u64, u64),
-    ) {
-        if self.turns.as_ref().is_some_and(|turns| turns.now.is_none()) {
-            return;
-        }
-        let begin = *self.begin.get_or_insert(time);
-        let slice = time.saturating_sub(begin) / SLICE;
-        if slice < self.slice {
-            self.samples.push(Sample {
-                at_ns: self.at(slice, kind),
-                kind,
-                thread,
-                stack,
-                count,
-                ns,
-            });
-            return;
-        }
-        if slice > self.slice {
-            self.flush();
-            self.slice = slice;
-        }
-        let sum = self.pending.entry((thread, kind, stack)).or_default();
-        sum.0 += count;
-        sum.1 += ns;
-    }
-
-    /// The turn ends, and the next one begins, if there is one. A part's time stands still between
-    /// its turns.
-    pub(super) fn turn(&mut self, time: u64, of: Option<u32>) {
-        let Some(now) = self.turns.as_ref().map(|turns| turns.now) else {
-            return;
-        };
-        if let Some((_, since)) = now {
-            let starved: Vec<(u32, u64)> = self
-                .states
-                .iter()
-                .filter_map(|(tid, state)| match state.out {
-                    Some((out, Kind::Ready)) => Some((*tid, out.max(since))),
-                    _ => None,
-                })
-                .collect();
-            for (tid, out) in starved {
-                let stack = self.states.get(&tid).map_or(0, |state| state.stack);
-                let thread = self.thread(0, tid);
-                let ns = time.saturating_sub(out);
-                self.sample(out, Kind::Ready, thread, stack, (1, ns));
-            }
-            self.flush();
-        }
-        let samples = std::mem::take(&mut self.samples);
-        if let Some(turns) = &mut self.turns {
-            let behind = turns.change(time, of, samples);
-            self.begin = Some(time.saturating_sub(behind));
-            self.slice = behind / SLICE;
-        }
-    }
-
-    /// When a sample of a slice was, since the begin: within the window that it belongs to.
-    fn at(&self, slice: u64, kind: Kind) -> u64 {
-        match kind {
-            Kind::Cpu => slice * SLICE,
-            _ => {
-                let since = self.waits.since.saturating_sub(self.begin.unwrap_or(0));
-                (slice * SLICE).max(since)
-            }
-        }
-    }
-
-    pub(super) fn flush(&mut self) {
-        for ((thread, kind, stack), (count, ns)) in std::mem::take(&mut self.pending) {
-            self.samples.push(Sample {
-                at_ns: self.at(self.slice, kind),
-                kind,
-                thread,
-                stack,
-                count,
-                ns,
-            });
-        }
-    }
-
     pub(super) fn thread(&mut self, pid: u32, tid: u32) -> u32 {
         let Self {
             thread_numbers,
@@ -323,52 +226,6 @@ impl Collector {
             threads.len() as u32 - 1
         })
     }
-
-    /// The number of a stack. `chain` has addresses from the innermost function outwards, the
-    /// kernel's and the program's, each part behind its mark.
-    pub(super) fn stack(&mut self, pid: u32, chain: &[u64]) -> u32 {
-        if !self.spaces.knows(pid) && pid != 0 {
-            self.spaces.read(pid);
-        }
-        let mut places = Vec::with_capacity(chain.len());
-        let (mut kernel, mut first) = (false, true);
-        for &address in chain {
-            if address >= MARK {
-                match address {
-                    KERNEL => (kernel, first) = (true, true),
-                    USER => (kernel, first) = (false, true),
-                    _ => {}
-                }
-                continue;
-            }
-            // The address behind a call may belong to the next function.
-            let address = if first {
-                address
-            } else {
-                address.wrapping_sub(1)
-            };
-            first = false;
-            places.push(match kernel {
-                true => Place::Kernel(address),
-                false => self.spaces.place(pid, address),
-            });
-        }
-        let mut stack = 0;
-        for place in places.into_iter().rev() {
-            let next = self.places.len() as u32;
-            let number = *self.place_numbers.entry(place).or_insert(next);
-            if number == next {
-                self.places.push(place);
-            }
-            let next = self.stacks.len() as u32 + 1;
-            let entry = (stack, number);
-            stack = *self.stack_numbers.entry(entry).or_insert(next);
-            if stack == next {
-                self.stacks.push(entry);
-            }
-        }
-        stack
-    }
 }
 
 /// The name of a thread that was there before us, while it is there.
@@ -381,6 +238,7 @@ fn name_of(tid: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::records::{KERNEL, USER};
 
     fn at(time: u64, what: What) -> Happened {
         Happened {

@@ -12,7 +12,8 @@ use rustix::time::{ClockId, clock_gettime};
 use super::budget::{Budget, Order};
 use super::events::{Events, Scope, Source};
 use super::records::{Happened, Kinds, What};
-use super::{PACE, Session, monotonic};
+use super::session::Session;
+use super::{PACE, monotonic};
 
 /// Nanoseconds that an event costs the program.
 pub(super) const CALL: u64 = 600;

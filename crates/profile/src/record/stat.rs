@@ -1,5 +1,10 @@
 //! What the whole machine did meanwhile, from proc_stat(5).
 
+use std::time::{Duration, Instant};
+
+/// How often the machine's counters are read.
+pub(super) const STAT_PACE: Duration = Duration::from_millis(100);
+
 /// The machine's counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stat {
@@ -46,6 +51,39 @@ impl Stat {
             softirqs: self.softirqs.saturating_sub(earlier.softirqs),
             busy_ns: self.busy_ns.saturating_sub(earlier.busy_ns),
             steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
+        }
+    }
+}
+
+/// When the hypervisor took time.
+pub(super) struct Steal {
+    pub(super) begin: Instant,
+    pub(super) looked: Instant,
+    pub(super) last: Stat,
+    pub(super) seen: Vec<(u64, u64)>,
+}
+
+impl Steal {
+    pub(super) fn new(begin: Instant, last: Stat) -> Self {
+        Self {
+            begin,
+            looked: begin,
+            last,
+            seen: Vec::new(),
+        }
+    }
+
+    pub(super) fn look(&mut self) {
+        if self.looked.elapsed() < STAT_PACE {
+            return;
+        }
+        self.looked = Instant::now();
+        let now = Stat::now();
+        let stolen = now.since(self.last).steal_ns;
+        self.last = now;
+        if stolen > 0 {
+            self.seen
+                .push((self.begin.elapsed().as_nanos() as u64, stolen));
         }
     }
 }

@@ -5,7 +5,8 @@ use std::io;
 
 use perf_event::Counter;
 
-use super::events::{CALLS, Events, Fallback, Pace, Scope, Source, Way};
+use super::attributes::Way;
+use super::events::{CALLS, Events, Fallback, Pace, Scope, Source};
 use super::records::Kinds;
 use super::tracepoints::tracepoint;
 

@@ -216,6 +216,15 @@ fn find(program: &OsString) -> std::io::Result<PathBuf> {
         .ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
+impl Moved {
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Self {
+            read: self.read.saturating_sub(earlier.read),
+            written: self.written.saturating_sub(earlier.written),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,9 +13,11 @@ use std::thread::JoinHandle;
 use cipherlane_measure::machine::Machine;
 use rustix::thread::gettid;
 
+use super::ended::Ended;
 use super::events::{Events, Scope};
 use super::records::{Happened, What};
-use super::{Ended, PACE, Session, monotonic, target};
+use super::session::Session;
+use super::{PACE, monotonic, target};
 use crate::Error;
 use crate::recording::{Counters, Frame, Kind, Recording, SCHEMA, Sample, VERSION};
 use crate::symbols::Named;

@@ -7,17 +7,11 @@
 //! since the window before. If it has, what it waits in is not known: the time is given to the
 //! stacks that it waits in otherwise, by their shares, which is how likely it is to be found there.
 
-use std::collections::HashMap;
-
 use super::collect::Collector;
 use super::records::USER;
 use super::turns;
 use super::wakes::{Waker, Wakes};
-use super::windowed::scaled;
-use crate::recording::{Kind, Sample};
-
-/// Stacks of a thread that time without a stack is given to at most, those with the most time.
-const SHARED: usize = 8;
+use crate::recording::Kind;
 
 /// Of a thread.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,9 +31,9 @@ pub(super) struct State {
 /// What is counted of waits in a window.
 #[derive(Debug, Default)]
 pub(super) struct WaitSums {
-    waits: u64,
-    preemptions: u64,
-    wakes: Wakes,
+    pub(super) waits: u64,
+    pub(super) preemptions: u64,
+    pub(super) wakes: Wakes,
 }
 
 impl Collector {
@@ -163,57 +157,6 @@ impl Collector {
         let thread = self.thread(pid, tid);
         let at = since.saturating_sub(self.begin.unwrap_or(since));
         self.edges.push((at, thread, time.saturating_sub(since)));
-    }
-
-    /// The recording has lasted from `begin` to `end`: shares out the time without a stack, and
-    /// multiplies up.
-    pub(super) fn finish_waits(&mut self, begin: u64, end: u64) {
-        let (windows, sums) = self.waits.finish(begin, end, None);
-        for (weight, of) in sums {
-            self.sums.waits += scaled(of.waits, weight);
-            self.sums.preemptions += scaled(of.preemptions, weight);
-            self.sums.wakes.add_all(&of.wakes, weight);
-        }
-        self.share_out();
-        let weights = windows.weights(end.saturating_sub(begin));
-        for sample in self.samples.iter_mut().filter(|of| of.kind != Kind::Cpu) {
-            let weight = windows.at(sample.at_ns).map_or(1.0, |at| weights[at]);
-            sample.count = scaled(sample.count, weight);
-            sample.ns = scaled(sample.ns, weight);
-        }
-        self.sums.coverage.waits = windows;
-    }
-
-    fn share_out(&mut self) {
-        let mut known: HashMap<u32, HashMap<(Kind, u32), u64>> = HashMap::new();
-        for sample in self.samples.iter().filter(|of| of.kind != Kind::Cpu) {
-            let times = known.entry(sample.thread).or_default();
-            *times.entry((sample.kind, sample.stack)).or_default() += sample.ns;
-        }
-        let known: HashMap<u32, Vec<_>> = known
-            .into_iter()
-            .map(|(thread, times)| {
-                let mut times: Vec<_> = times.into_iter().collect();
-                times.sort_by_key(|&(of, ns)| (std::cmp::Reverse(ns), of));
-                times.truncate(SHARED);
-                (thread, times)
-            })
-            .collect();
-        let nowhere = [((Kind::Wait, 0), 1)];
-        for (at_ns, thread, ns) in std::mem::take(&mut self.edges) {
-            let times = known.get(&thread).map_or(&nowhere[..], Vec::as_slice);
-            let all: u64 = times.iter().map(|(_, ns)| *ns).sum();
-            for &((kind, stack), part) in times {
-                self.samples.push(Sample {
-                    at_ns,
-                    kind,
-                    thread,
-                    stack,
-                    count: 0,
-                    ns: scaled(ns, part as f64 / all.max(1) as f64),
-                });
-            }
-        }
     }
 }
 

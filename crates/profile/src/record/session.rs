@@ -1,0 +1,168 @@
+//! A recording under way: it opens the events, empties their rings, and sees when the target ends.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use super::collect::Collector;
+use super::events::{Events, Scope, Source};
+use super::records::{self, Happened};
+use super::spending::{Seen, Spending};
+use super::stat::STAT_PACE;
+use super::target::{self, Moved, Waiting};
+use super::{Options, Target, monotonic};
+use crate::Error;
+
+/// A recording under way.
+pub(super) struct Session {
+    pub(super) events: Events,
+    pub(super) collector: Collector,
+    /// What was read from the rings and may not be the oldest yet.
+    pub(super) held: Vec<Happened>,
+    pub(super) command: Option<Waiting>,
+    pub(super) process: Option<u32>,
+    /// Switches that the rings had since `counted`.
+    pub(super) switches: u64,
+    pub(super) counted: Instant,
+    /// What has to be paid for, and when it is, where that is limited.
+    pub(super) seen: Seen,
+    pub(super) spending: Option<Spending>,
+}
+
+impl Session {
+    pub(super) fn open(target: &Target, options: &Options) -> Result<Self, Error> {
+        let mut collector = Collector::default();
+        collector.children = options.children;
+        let (mut command, mut process) = (None, None);
+        let opened = match target {
+            Target::Command(words) => {
+                let waiting = Waiting::start(words)?;
+                let scope = Scope::Threads {
+                    tids: &[waiting.id()],
+                    children: options.children,
+                };
+                let opened = Events::open(scope, true, options.rate);
+                match opened {
+                    Ok(_) => {
+                        collector.alive.insert(waiting.id(), waiting.id());
+                        command = Some(waiting);
+                    }
+                    Err(_) => waiting.abandon(),
+                }
+                opened
+            }
+            Target::Process(pid) => {
+                let tids = target::threads(*pid)?;
+                process = Some(*pid);
+                collector.alive.extend(tids.iter().map(|tid| (*tid, *pid)));
+                collector.spaces.read(*pid);
+                let scope = Scope::Threads {
+                    tids: &tids,
+                    children: options.children,
+                };
+                Events::open(scope, false, options.rate)
+            }
+            Target::Machine => {
+                // What it costs is told apart (`recorder_ns`).
+                collector.left_out = Some(std::process::id());
+                Events::open(Scope::Machine, false, options.rate)
+            }
+        };
+        let events = opened?;
+        let spending = (!options.exact).then(|| Spending::new(&events));
+        Ok(Self {
+            collector,
+            command,
+            process,
+            spending,
+            ..Self::over(events)
+        })
+    }
+
+    /// A session that ends when its owner says so.
+    pub(super) fn over(events: Events) -> Self {
+        Self {
+            events,
+            collector: Collector::default(),
+            held: Vec::new(),
+            command: None,
+            process: None,
+            switches: 0,
+            counted: Instant::now(),
+            seen: Seen::default(),
+            spending: None,
+        }
+    }
+
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        let begin = monotonic();
+        self.collector.begin = Some(begin);
+        let begun = match &self.command {
+            Some(_) => self.events.enable_wakes(),
+            None => self.events.enable(),
+        };
+        begun.map_err(|source| Error::Unsupported {
+            what: "what was opened",
+            source,
+        })?;
+        if let Some(command) = &self.command {
+            command.go();
+        }
+        Ok(())
+    }
+
+    /// Takes what the rings hold. What happened after the first ring was read may have an older
+    /// companion in another one: it waits for the next turn.
+    pub(super) fn drain(&mut self) {
+        self.drain_until(monotonic());
+    }
+
+    pub(super) fn drain_until(&mut self, now: u64) {
+        for (source, ring) in &mut self.events.rings {
+            while let Some(record) = ring.next_record() {
+                self.switches += u64::from(*source == Source::Switch);
+                self.seen.count(*source);
+                self.held.extend(records::read(*source, &record));
+            }
+        }
+        // The start of a program is a burst, and says nothing of its rate.
+        let since = self.counted.elapsed();
+        if since >= STAT_PACE {
+            self.events.bound(self.switches, since.as_secs_f64());
+            self.switches = 0;
+            self.counted = Instant::now();
+        }
+        self.held.sort_by_key(|happened| happened.time);
+        let ready = self.held.partition_point(|happened| happened.time <= now);
+        for happened in self.held.drain(..ready) {
+            self.collector.add(happened);
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        match (&self.command, self.process) {
+            (Some(command), _) => command.has_ended(),
+            (None, Some(pid)) => !std::path::Path::new(&format!("/proc/{pid}/task/{pid}")).exists(),
+            (None, None) => false,
+        }
+    }
+
+    pub(super) fn moved(&self) -> Moved {
+        match (&self.command, self.process) {
+            (Some(command), _) => command.moved(),
+            (None, Some(pid)) => target::moved(pid),
+            (None, None) => Moved::default(),
+        }
+    }
+
+    /// Its exit status, if it is a command.
+    pub(super) fn end(&mut self, asked: bool) -> Option<i32> {
+        let command = self.command.take()?;
+        if asked {
+            // Those that it has started are to end with it: some only wait for each other.
+            let threads = self.collector.threads.iter();
+            let started: BTreeSet<u32> = threads.map(|thread| thread.pid).collect();
+            command.end(&started);
+        }
+        Some(command.status())
+    }
+}
