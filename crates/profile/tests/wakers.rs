@@ -5,20 +5,33 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use cipherlane_profile::phases::Phases;
+use cipherlane_profile::record::turns::{Turns, Whose};
 use cipherlane_profile::record::{Options, RATE, Target, record};
-use cipherlane_profile::recording::Recording;
+use cipherlane_profile::recording::{Recording, Wake};
 use cipherlane_profile::rules::Rules;
 use cipherlane_profile::{page, wakers};
 
-/// Runs the test below where the tracepoints' numbers can be read.
 #[test]
 fn who_ends_a_wait_is_named_by_function() {
+    with_tracepoints("named_by_function");
+}
+
+#[test]
+fn who_ends_a_wait_in_a_turn_is_named() {
+    with_tracepoints("named_in_turns");
+}
+
+/// Runs that test where the tracepoints' numbers can be read.
+#[track_caller]
+fn with_tracepoints(name: &str) {
     const MOUNT: &str = "test -e /sys/kernel/tracing/events || \
         mount -t tracefs tracefs /sys/kernel/tracing || exit 77; exec \"$@\"";
     let own = std::env::current_exe().unwrap();
-    let test = ["--ignored", "--exact", "named_by_function", "--nocapture"];
+    let test = ["--ignored", "--exact", name, "--nocapture"];
     let output = Command::new("unshare")
         .args(["--mount", "sh", "-c", MOUNT, "sh"])
         .arg(own)
@@ -37,7 +50,58 @@ fn who_ends_a_wait_is_named_by_function() {
 }
 
 #[test]
-#[ignore = "the test above runs it"]
+#[ignore = "a test above runs it"]
+fn named_in_turns() {
+    let turns = match Turns::start(Whose::Own) {
+        Ok(turns) => turns,
+        Err(error) => return eprintln!("SKIPPED: {error}"),
+    };
+    turns.join();
+    let ((ask, asked), (answer, answered)) = (mpsc::channel(), mpsc::channel());
+    let helper = std::thread::Builder::new().name("helper".to_owned());
+    let helper = helper.spawn(move || {
+        for () in asked {
+            // For long enough that the other one sleeps.
+            std::thread::sleep(Duration::from_micros(300));
+            answer.send(()).unwrap();
+        }
+    });
+    let work = || {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(200) {
+            std::hint::spin_loop();
+        }
+    };
+    turns.begin(0);
+    work();
+    for _ in 0..300 {
+        ask.send(()).unwrap();
+        answered.recv().unwrap();
+    }
+    turns.end();
+    turns.begin(1);
+    work();
+    turns.end();
+    drop(ask);
+    helper.unwrap().join().unwrap();
+    let recorded = turns.finish().unwrap();
+    let (first, second) = (&recorded[&0], &recorded[&1]);
+    if !first.missing.is_empty() {
+        return eprintln!("SKIPPED: {}", first.missing.join("; "));
+    }
+    let by_helper = |recording: &Recording| -> u64 {
+        let thread = |wake: &Wake| recording.threads.get(wake.waker.checked_sub(1)? as usize);
+        let wakes = recording.wakes.iter();
+        let of = wakes.filter(|wake| thread(wake).is_some_and(|of| of.name == "helper"));
+        of.map(|wake| wake.count).sum()
+    };
+    assert!(by_helper(first) > 100, "{:#?}", wakers::of(first));
+    assert_eq!(by_helper(second), 0, "{:#?}", wakers::of(second));
+    assert_eq!(Recording::parse(&first.to_bytes()).as_ref(), Ok(first));
+}
+
+#[test]
+#[ignore = "a test above runs it"]
 fn named_by_function() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("waits");

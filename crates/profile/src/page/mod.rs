@@ -62,15 +62,22 @@ pub fn html(recording: &Recording, rules: &Rules) -> String {
         "Waits",
         "The same for the time in which threads waited, by what they had called.",
     );
-    main += &wakers(recording, rules, unit);
+    if let Some((note, drawn)) = wakers(recording, rules, unit, Extent::LARGE) {
+        main += &section("Who ends the waits", &note, &drawn);
+    }
     main += &format!("<script>{SCRIPT}</script>\n");
     report::page(&title(&recording.what), &recording.machine, &main)
 }
 
-/// Who ends the waits, where that is known.
-fn wakers(recording: &Recording, rules: &Rules, unit: f64) -> String {
+/// Who ends the waits, where that is known: a note and the graph. Times are divided by `unit`.
+fn wakers(
+    recording: &Recording,
+    rules: &Rules,
+    unit: f64,
+    extent: Extent,
+) -> Option<(String, String)> {
     if recording.wakes.is_empty() {
-        return String::new();
+        return None;
     }
     let note = format!(
         "Below the function that a thread waits in stands who woke it, with that one's functions. It \
@@ -78,11 +85,7 @@ fn wakers(recording: &Recording, rules: &Rules, unit: f64) -> String {
         wakers::known(recording) * 100.0
     );
     let tree = Tree::of_wakes(recording, rules, unit);
-    section(
-        "Who ends the waits",
-        &note,
-        &flame::svg(&tree, None, Extent::LARGE, rules),
-    )
+    Some((note, flame::svg(&tree, None, extent, rules)))
 }
 
 fn title(what: &str) -> String {

@@ -8,7 +8,7 @@ use cipherlane_measure::report::escape;
 
 use super::compared::{Graph, graphs};
 use super::flame::Extent;
-use super::{SCRIPT, STYLE, bars};
+use super::{SCRIPT, STYLE, bars, wakers};
 use crate::diff::Row;
 use crate::recording::{Recording, Unit};
 use crate::rules::Rules;
@@ -158,7 +158,21 @@ fn flames(pair: &Pair<'_>, rules: &Rules) -> String {
     };
     // Of some measurements no waits are recorded.
     let graphs = graphs.iter().filter(|graph| !graph.is_empty);
-    graphs.map(told).collect()
+    graphs.map(told).collect::<String>() + &who_ends_waits(pair, rules)
+}
+
+/// Who ends the waits of the slower one, where that is known.
+fn who_ends_waits(pair: &Pair<'_>, rules: &Rules) -> String {
+    let slower = pair.recordings[1];
+    let unit = slower.amount(Unit::Operation).unwrap_or(1.0);
+    let Some((note, drawn)) = wakers(slower, rules, unit, Extent::SMALL) else {
+        return String::new();
+    };
+    format!(
+        "<h3>Who ends the waits of {}</h3>\n<p class=\"note\">{}</p>\n{drawn}",
+        escape(pair.names[1]),
+        escape(&note),
+    )
 }
 
 #[cfg(test)]
@@ -166,7 +180,7 @@ mod tests {
     use super::*;
     use crate::diff::Diff;
     use crate::recording::tests::recording;
-    use crate::recording::{Kind, Work};
+    use crate::recording::{Kind, Wake, Work};
 
     fn requests(stacks: &[(&str, Kind, u64)]) -> Recording {
         let mut recording = recording(stacks);
@@ -225,6 +239,38 @@ mod tests {
         assert!(!of.long.contains("Waits of"), "{}", of.long);
         let nothing = pairs(&[], &["No reason.".to_owned()], &Rules::built_in());
         assert!(nothing.short.contains("No reason.") && nothing.long.is_empty());
+    }
+
+    #[test]
+    fn who_ends_the_waits_of_the_slower_one_is_drawn() {
+        let rules = Rules::built_in();
+        let wait = ("main;asks;schedule@[kernel]", Kind::Wait, 5_000_000);
+        let answer = ("main;answers;try_to_wake_up@[kernel]", Kind::Cpu, 1_000_000);
+        let a = requests(&[answer]);
+        let mut b = requests(&[answer, wait]);
+        let stack_of = |kind| b.samples.iter().find(|of| of.kind == kind).unwrap().stack;
+        let stacks = (stack_of(Kind::Wait), stack_of(Kind::Cpu));
+        b.wakes = vec![Wake::from((0, stacks.0, 1, stacks.1, 9, 5_000_000))];
+        let diff = Diff::new(&a, &b, &rules);
+        let pair = Pair {
+            case: "case",
+            place: "64 bytes",
+            names: ["software", "engine"],
+            recordings: [&a, &b],
+            times: 2.0,
+            each: "request",
+            phases: &diff.phases,
+            sentence: "Why it is slower.",
+            advice: "Wait less.",
+        };
+        let told = pairs(&[pair], &[], &rules).long;
+        let drawn = told
+            .find("Who ends the waits of engine")
+            .map(|at| &told[at..]);
+        assert!(
+            drawn.is_some_and(|drawn| drawn.contains("answers")),
+            "{told}"
+        );
     }
 
     #[test]

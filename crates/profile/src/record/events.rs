@@ -77,6 +77,15 @@ pub(super) enum Pace {
     Sampled(u64),
 }
 
+/// Which of the kernel's tracepoints are recorded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tracepoints {
+    /// System calls and wake-ups.
+    All,
+    Wakes,
+    None,
+}
+
 /// Events of one kind that are sampled as soon as there are too many.
 #[derive(Debug)]
 pub(super) struct Fallback {
@@ -105,20 +114,34 @@ pub(super) struct Events {
 impl Events {
     /// Opens events for `scope`, `rate` samples per second of processor time.
     pub(super) fn open(scope: Scope<'_>, at_exec: bool, rate: u64) -> Result<Self, Error> {
-        Self::open_some(scope, at_exec, rate, true)
+        Self::open_some(scope, at_exec, rate, Tracepoints::All)
     }
 
-    /// The same for what runs already, without system calls, which costs those that make them.
-    pub(super) fn open_without_calls(scope: Scope<'_>, rate: u64) -> Result<Self, Error> {
-        Self::open_some(scope, false, rate, false)
+    /// The same for what runs already, without system calls, which costs those that make them, and
+    /// on demand with wake-ups.
+    pub(super) fn open_without_calls(
+        scope: Scope<'_>,
+        rate: u64,
+        wakes: bool,
+    ) -> Result<Self, Error> {
+        let tracepoints = match wakes {
+            true => Tracepoints::Wakes,
+            false => Tracepoints::None,
+        };
+        Self::open_some(scope, false, rate, tracepoints)
     }
 
-    fn open_some(scope: Scope<'_>, at_exec: bool, rate: u64, calls: bool) -> Result<Self, Error> {
+    fn open_some(
+        scope: Scope<'_>,
+        at_exec: bool,
+        rate: u64,
+        tracepoints: Tracepoints,
+    ) -> Result<Self, Error> {
         let terms = Terms {
             kernel: true,
             is_root: rustix::process::geteuid().is_root(),
             processors: cipherlane_measure::machine::Machine::detect().cpus,
-            switches_apart: calls,
+            switches_apart: tracepoints == Tracepoints::All,
         };
         let mut way = Way {
             scope,
@@ -139,8 +162,10 @@ impl Events {
         events.open_processor(&mut way, rate)?;
         if way.terms.kernel {
             events.open_switches(&mut way, rate)?;
-            if calls {
-                events.open_tracepoints(&way);
+            match tracepoints {
+                Tracepoints::All => events.open_tracepoints(&way),
+                Tracepoints::Wakes => events.open_wakes_or_say(&way),
+                Tracepoints::None => {}
             }
         }
         events.terms = way.terms;
@@ -230,7 +255,11 @@ impl Events {
             ));
             return;
         }
-        // All else is worth recording without them.
+        self.open_wakes_or_say(way);
+    }
+
+    /// All else is worth recording without wake-ups.
+    fn open_wakes_or_say(&mut self, way: &Way<'_>) {
         if let Err(error) = self.open_wakes(way) {
             self.missing.push(format!(
                 "who ends a wait is not known: the kernel's tracepoint sched:sched_waking cannot be \
@@ -255,6 +284,10 @@ impl Events {
                 self.rings.truncate(before);
                 return Err(error);
             }
+        }
+        // Where there are too many switches for their stacks, there are for those of wake-ups.
+        if let Some(fallback) = self.fallbacks.last_mut() {
+            fallback.each.0.extend(before..self.rings.len());
         }
         Ok(())
     }

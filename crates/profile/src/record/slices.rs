@@ -70,8 +70,10 @@ impl Collector {
             self.flush();
         }
         let samples = std::mem::take(&mut self.samples);
+        let wakes = std::mem::take(&mut self.waits.now.wakes);
+        self.sums.wakes.add_all(&wakes, 1.0);
         if let Some(turns) = &mut self.turns {
-            let behind = turns.change(time, of, samples);
+            let behind = turns.change(time, of, samples, &wakes);
             self.begin = Some(time.saturating_sub(behind));
             self.slice = behind / SLICE;
         }

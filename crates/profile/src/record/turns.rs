@@ -17,9 +17,10 @@ use super::ended::Ended;
 use super::events::{Events, Scope};
 use super::records::{Happened, What};
 use super::session::Session;
+use super::wakes::Wakes;
 use super::{PACE, monotonic, target};
 use crate::Error;
-use crate::recording::{Counters, Frame, Kind, Recording, SCHEMA, Sample, VERSION};
+use crate::recording::{Counters, Frame, Kind, Recording, SCHEMA, Sample, VERSION, Wake};
 use crate::symbols::Named;
 
 /// Samples per second of processor time: turns are short.
@@ -159,7 +160,9 @@ fn open(whose: Whose, own: u32, caller: u32) -> Result<Session, Error> {
         tids: &tids,
         children,
     };
-    let mut session = Session::over(Events::open_without_calls(scope, RATE)?);
+    // Of processes that are started, waits are left out, and so is who ends them.
+    let wakes = whose == Whose::Own;
+    let mut session = Session::over(Events::open_without_calls(scope, RATE, wakes)?);
     session.collector.turns = Some(Parts::default());
     session.collector.left_out = (whose == Whose::Started).then_some(own);
     // What is started has these mappings until it becomes another program.
@@ -182,28 +185,29 @@ fn drain(session: &mut Session, shared: &Shared) {
 impl Session {
     fn into_parts(mut self, workers: &BTreeSet<u32>) -> BTreeMap<u32, Recording> {
         let parts = self.collector.turns.take().unwrap_or_default().parts;
-        let ended = Ended::new(self);
-        let counts = |sample: &Sample| {
-            let thread = ended.collector.threads.get(sample.thread as usize);
-            sample.kind == Kind::Cpu || thread.is_some_and(|of| workers.contains(&of.tid))
-        };
+        let mut ended = Ended::new(self);
+        let threads = ended.collector.threads.iter();
+        let works: Vec<bool> = threads.map(|of| workers.contains(&of.tid)).collect();
+        let works = |thread: u32| works.get(thread as usize).copied().unwrap_or(false);
         let machine = Machine::detect();
         let parts = parts
             .into_iter()
             .filter(|(_, part)| !part.samples.is_empty());
         parts
             .map(|(number, mut part)| {
-                part.samples.retain(counts);
-                (number, ended.recording(part, &machine))
+                (part.samples).retain(|sample| sample.kind == Kind::Cpu || works(sample.thread));
+                let mut wakes = part.wakes.named(&mut ended.named);
+                wakes.retain(|wake| works(wake.thread));
+                (number, ended.recording(part, wakes, &machine))
             })
             .collect()
     }
 }
 
 impl Ended {
-    fn recording(&self, part: Part, machine: &Machine) -> Recording {
+    fn recording(&self, part: Part, mut wakes: Vec<Wake>, machine: &Machine) -> Recording {
         let mut samples = self.samples(part.samples);
-        let (frames, stacks) = used(&self.named, &mut samples);
+        let (frames, stacks) = used(&self.named, &mut samples, &mut wakes);
         let ran = samples.iter().filter(|sample| sample.kind == Kind::Cpu);
         Recording {
             schema: SCHEMA.to_owned(),
@@ -228,17 +232,26 @@ impl Ended {
             stacks,
             samples,
             coverage: None,
-            wakes: Vec::new(),
+            wakes,
             steal: Vec::new(),
         }
     }
 }
 
-/// The functions and stacks that `samples` need, whose stacks are given their numbers there.
-fn used(named: &Named, samples: &mut [Sample]) -> (Vec<Frame>, Vec<(u32, u32)>) {
+/// The functions and stacks that `samples` and `wakes` need, whose stacks are given their numbers
+/// there.
+fn used(
+    named: &Named,
+    samples: &mut [Sample],
+    wakes: &mut [Wake],
+) -> (Vec<Frame>, Vec<(u32, u32)>) {
     let mut is_used = vec![false; named.stacks.len() + 1];
     for sample in &*samples {
         is_used[sample.stack as usize] = true;
+    }
+    for wake in &*wakes {
+        is_used[wake.stack as usize] = true;
+        is_used[wake.waker_stack as usize] = true;
     }
     // A stack stands behind its caller.
     for number in (1..is_used.len()).rev() {
@@ -261,6 +274,10 @@ fn used(named: &Named, samples: &mut [Sample]) -> (Vec<Frame>, Vec<(u32, u32)>) 
     for sample in samples {
         sample.stack = numbers[sample.stack as usize];
     }
+    for wake in wakes {
+        wake.stack = numbers[wake.stack as usize];
+        wake.waker_stack = numbers[wake.waker_stack as usize];
+    }
     (frames, stacks)
 }
 
@@ -278,16 +295,24 @@ struct Part {
     /// Nanoseconds of its turns.
     wall_ns: u64,
     samples: Vec<Sample>,
+    wakes: Wakes,
 }
 
 impl Parts {
-    /// At `time` the turn with these samples ends, if there was one, and the next one begins: how
+    /// At `time` the turn with these samples and wake-ups ends, if there was one, and the next one begins: how
     /// long the turns before took of the one who has it.
-    pub(super) fn change(&mut self, time: u64, of: Option<u32>, samples: Vec<Sample>) -> u64 {
+    pub(super) fn change(
+        &mut self,
+        time: u64,
+        of: Option<u32>,
+        samples: Vec<Sample>,
+        wakes: &Wakes,
+    ) -> u64 {
         if let Some((before, since)) = self.now.take() {
             let part = self.parts.entry(before).or_default();
             part.wall_ns += time.saturating_sub(since);
             part.samples.extend(samples);
+            part.wakes.add_all(wakes, 1.0);
         }
         let Some(of) = of else {
             return 0;
