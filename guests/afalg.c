@@ -5,7 +5,8 @@
  *   afalg aead ONE OTHER DEPTH COUNT       the same for an AEAD, by ONE with DEPTH requests under
  *                                          way at once (aio), each on a socket of its own
  *   afalg rate DRIVER SIZE DEPTH SECONDS   encrypts, DEPTH requests under way; prints
- *                                          'rate DRIVER SIZE DEPTH OPERATIONS SECONDS'
+ *                                          'rate DRIVER SIZE DEPTH OPERATIONS SECONDS'. With
+ *                                          ecb-cipher_null it shows what AF_ALG itself costs
  *   afalg once DRIVER                      one request; prints the error where it fails
  *   afalg ways SOFTWARE DRIVER FILE MILLISECONDS ROUNDS
  *                                          times by SOFTWARE, and by DRIVER with the threshold in
@@ -32,6 +33,8 @@
 #define DEEPEST 64
 #define MOST_ROUNDS 101
 #define TAG 16
+/* Copies, with neither key nor IV. */
+#define NO_CIPHER "ecb-cipher_null"
 
 static double now(void)
 {
@@ -53,7 +56,7 @@ static void draw(unsigned char *bytes, size_t len)
 		bytes[i] = rand() >> 8;
 }
 
-/* A socket with a key; operations are accepted from it. */
+/* A socket with a key, if @len is not 0; operations are accepted from it. */
 static int with_key(const char *type, const char *driver, const unsigned char *key, int len)
 {
 	struct sockaddr_alg name = { .salg_family = AF_ALG };
@@ -65,7 +68,7 @@ static int with_key(const char *type, const char *driver, const unsigned char *k
 	strncpy((char *)name.salg_name, driver, sizeof(name.salg_name) - 1);
 	if (bind(cipher, (void *)&name, sizeof(name)) < 0)
 		fail("bind", driver);
-	if (setsockopt(cipher, SOL_ALG, ALG_SET_KEY, key, len) < 0)
+	if (len && setsockopt(cipher, SOL_ALG, ALG_SET_KEY, key, len) < 0)
 		fail("set a key of", driver);
 	return cipher;
 }
@@ -239,17 +242,19 @@ static int compare_aead(const char *one, const char *other, int depth, int count
 
 struct user {
 	int operation;
+	uint32_t iv_len;
 	size_t size;
 	double end;
 	long done;
 	unsigned char *data, *result;
 };
 
-static void encrypt(int operation, unsigned char *data, unsigned char *result, size_t len)
+static void encrypt(int operation, uint32_t iv_len, unsigned char *data, unsigned char *result,
+		    size_t len)
 {
 	unsigned char iv[16] = { 2 };
 
-	if (begin(operation, 1, iv, 16, 0, data, len) || finish(operation, result, len))
+	if (begin(operation, 1, iv, iv_len, 0, data, len) || finish(operation, result, len))
 		fail("encrypt", "for a user");
 }
 
@@ -259,7 +264,7 @@ static void *use(void *place)
 	struct user *user = place;
 
 	do {
-		encrypt(user->operation, user->data, user->result, user->size);
+		encrypt(user->operation, user->iv_len, user->data, user->result, user->size);
 		user->done++;
 	} while (now() < user->end);
 	return NULL;
@@ -270,15 +275,16 @@ static int rate(const char *driver, size_t size, int depth, double seconds)
 {
 	static unsigned char data[LONGEST], results[DEEPEST][LONGEST];
 	unsigned char key[16] = { 1 };
-	int cipher = with_key("skcipher", driver, key, sizeof(key));
+	uint32_t iv_len = strcmp(driver, NO_CIPHER) ? 16 : 0;
+	int cipher = with_key("skcipher", driver, key, iv_len ? sizeof(key) : 0);
 	struct user users[DEEPEST];
 	pthread_t threads[DEEPEST];
 	double start = now();
 	long done = 0;
 
 	for (int i = 0; i < depth; i++) {
-		users[i] = (struct user){ accept(cipher, NULL, NULL), size, start + seconds, 0,
-					  data, results[i] };
+		users[i] = (struct user){ accept(cipher, NULL, NULL), iv_len, size,
+					  start + seconds, 0, data, results[i] };
 		if (pthread_create(&threads[i], NULL, use, &users[i]))
 			fail("start a thread for", driver);
 	}
@@ -294,8 +300,8 @@ static int once(const char *driver)
 {
 	unsigned char data[64] = { 0 }, key[16] = { 1 };
 
-	encrypt(accept(with_key("skcipher", driver, key, sizeof(key)), NULL, NULL), data, data,
-		sizeof(data));
+	encrypt(accept(with_key("skcipher", driver, key, sizeof(key)), NULL, NULL), 16, data,
+		data, sizeof(data));
 	printf("once: %s works\n", driver);
 	return 0;
 }
@@ -340,7 +346,7 @@ static int ways(char **drivers, const char *threshold, double slice, int rounds)
 		users[way] = accept(with_key("skcipher", drivers[way != SOFTWARE], key, 16), NULL,
 				    NULL);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		encrypt(users[SOFTWARE], in, expected, sizes[i]);
+		encrypt(users[SOFTWARE], 16, in, expected, sizes[i]);
 		for (int turn = 0; turn < WAYS * rounds; turn++) {
 			/* Each is the first in a third of the rounds. */
 			int round = turn / WAYS, way = (turn + round) % WAYS;
@@ -348,14 +354,14 @@ static int ways(char **drivers, const char *threshold, double slice, int rounds)
 			long count = 0;
 
 			set_threshold(threshold, way == ALL ? 0 : -1);
-			encrypt(users[way], in, out, sizes[i]);
+			encrypt(users[way], 16, in, out, sizes[i]);
 			if (memcmp(expected, out, sizes[i])) {
 				printf("afalg: %zu bytes: the results differ\n", sizes[i]);
 				return 1;
 			}
 			since = now();
 			do {
-				encrypt(users[way], in, out, sizes[i]);
+				encrypt(users[way], 16, in, out, sizes[i]);
 				count++;
 				passed = now() - since;
 			} while (passed < slice);
