@@ -125,7 +125,7 @@ mod tests {
     use std::sync::Arc;
 
     use cipherlane_core::{Algorithm, Direction, Framework};
-    use cipherlane_drivers::Software;
+    use cipherlane_drivers::software::Software;
 
     use super::*;
 

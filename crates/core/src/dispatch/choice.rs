@@ -34,7 +34,7 @@ pub(crate) fn price(goal: Goal, mode: Mode, cost: &Cost) -> f32 {
 
 /// The cheapest driver for the goal, the second cheapest, and the difference of their costs. The
 /// driver that serves now stays unless another one is better by the [`HYSTERESIS`].
-pub(super) fn decide(goal: Goal, mode: Mode, costs: &Candidates, old: TableCell) -> TableCell {
+pub(super) fn decide(goal: Goal, mode: Mode, costs: &[Option<Cost>], old: TableCell) -> TableCell {
     let fastest = costs
         .iter()
         .flatten()
@@ -76,7 +76,7 @@ pub(super) fn rival(
     goal: Goal,
     mode: Mode,
     home: &Cost,
-    devices: &Candidates,
+    devices: &[Option<Cost>],
 ) -> Option<(usize, Pace)> {
     let known = devices.iter().enumerate();
     let known = known.filter_map(|(driver, cost)| Some((driver, (*cost)?)));

@@ -34,8 +34,8 @@ use self::model::{COUNTS, Cost, Model, SIZES};
 use self::queue::Queue;
 use self::submit_depth::SubmitDepth;
 use self::table::{Class, Paces, Table, TableCell};
-use crate::Direction;
 use crate::selftest::FirstSight;
+use crate::{Clock, Direction};
 
 pub(crate) use self::choice::price;
 pub(crate) use self::limits::Limits;
@@ -103,6 +103,8 @@ pub(crate) struct Dispatch {
     explored: AtomicU64,
     /// The time on that clock before which no thread looks for a driver to try.
     explore_at: AtomicU64,
+    /// Tells how long the writing of tables takes.
+    clock: Clock,
 }
 
 /// What is known of a driver before it has served.
@@ -128,6 +130,11 @@ struct Learned {
     batches: u32,
     /// When a table was last written, by direction and mode.
     written: [[Option<u64>; 2]; 2],
+    /// By direction and mode: a large change was written to the class in which it was seen only,
+    /// and not yet to the others.
+    is_owed: [[bool; 2]; 2],
+    /// Nanoseconds of processor time that the last writing of a table took.
+    writing: u64,
     /// The last switch of each cell: by goal, mode, direction and class.
     switches: HashMap<(Goal, Mode, Direction, Class), Switch>,
 }
@@ -173,7 +180,7 @@ impl Shape {
 
 impl Dispatch {
     /// A dispatch for these drivers.
-    pub(crate) fn new(facts: Vec<DriverFacts>) -> Self {
+    pub(crate) fn new(facts: Vec<DriverFacts>, clock: Clock) -> Self {
         let drivers = facts.len();
         Dispatch {
             tables: std::array::from_fn(|_| std::array::from_fn(|_| Table::new())),
@@ -184,6 +191,8 @@ impl Dispatch {
                 tried: vec![Default::default(); drivers],
                 batches: 0,
                 written: Default::default(),
+                is_owed: Default::default(),
+                writing: 0,
                 switches: HashMap::new(),
             }),
             paces: std::array::from_fn(|_| Paces::new()),
@@ -192,6 +201,7 @@ impl Dispatch {
             spent: AtomicU64::new(0),
             explored: AtomicU64::new(0),
             explore_at: AtomicU64::new(0),
+            clock,
         }
     }
 

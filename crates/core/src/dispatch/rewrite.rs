@@ -12,6 +12,9 @@ use crate::Direction;
 
 /// Nanoseconds of work between two writings of a table, unless something changed a lot.
 const REWRITE: u64 = 20_000_000;
+/// The work between two writings of a table is at least this many times what the last writing took,
+/// so that writings cost at most one part in this many where the processor is slow.
+const WORK_PER_WRITING: u64 = 200;
 
 impl Dispatch {
     /// Writes the tables again, if `change`, the relative change of an estimate, asks for it.
@@ -21,21 +24,33 @@ impl Dispatch {
             return;
         }
         let (direction, mode) = (shape.direction, shape.mode);
+        let (d, m) = (direction as usize, mode as usize);
+        let class = Class::of(shape.requests, shape.bytes);
+        let at = (class, shape.requests, shape.mean());
         let now = self.spent.load(Ordering::Relaxed);
-        let written = learned.written[direction as usize][mode as usize];
-        let due = written.is_none_or(|at| now - at >= REWRITE);
-        if change > 0.2 || change > 0.005 && due {
+        let is_large = change > 0.2;
+        let least = WORK_PER_WRITING * learned.writing;
+        let pause = match is_large || learned.is_owed[d][m] {
+            true => Some(least),
+            false if change > 0.005 => Some(least.max(REWRITE)),
+            false => None,
+        };
+        let is_due = |pause| learned.written[d][m].is_none_or(|at| now - at >= pause);
+        if pause.is_some_and(is_due) {
             self.rewrite(learned, direction, mode);
+        } else if is_large {
+            learned.is_owed[d][m] = true;
+            if self.rewrite_class(learned, direction, mode, at) {
+                self.set_limits(direction, mode);
+            }
         }
         if !self.facts.iter().any(|facts| facts.patience > 0) {
             return;
         }
-        let class = Class::of(shape.requests, shape.bytes);
-        let table = &self.tables[Goal::Latency as usize][mode as usize];
+        let table = &self.tables[Goal::Latency as usize][m];
         let trusted = table.load(direction, class).max_queued == u8::MAX;
         learned.batches = learned.batches.wrapping_add(1);
         if change > 0.002 || !trusted || learned.batches.is_multiple_of(8) {
-            let at = (class, shape.requests, shape.mean());
             if self.rewrite_class(learned, direction, mode, at) {
                 self.set_limits(direction, mode);
             }
@@ -53,12 +68,16 @@ impl Dispatch {
 
     /// Decides every class of one direction and mode again.
     fn rewrite(&self, learned: &mut Learned, direction: Direction, mode: Mode) {
-        learned.written[direction as usize][mode as usize] =
-            Some(self.spent.load(Ordering::Relaxed));
+        let (d, m) = (direction as usize, mode as usize);
+        let before = self.clock.processor();
+        learned.written[d][m] = Some(self.spent.load(Ordering::Relaxed));
+        learned.is_owed[d][m] = false;
         for at in Class::all() {
             self.rewrite_class(learned, direction, mode, at);
         }
         self.set_limits(direction, mode);
+        let took = self.clock.processor().saturating_sub(before);
+        learned.writing = took.as_nanos() as u64;
     }
 
     /// Decides a class again, for a batch length and a mean size in that class. Returns whether
@@ -75,7 +94,8 @@ impl Dispatch {
         let mut homes = Candidates::default();
         let mut devices = Candidates::default();
         let base = learned.models[BASE][d][m].estimate(n, size);
-        for driver in (0..learned.models.len()).filter(|driver| eligible & (1 << driver) != 0) {
+        let drivers = learned.models.len();
+        for driver in (0..drivers).filter(|driver| eligible & (1 << driver) != 0) {
             if base.is_some_and(|base| self.too_little(driver, mode, base.latency).is_some()) {
                 continue;
             }
@@ -92,9 +112,9 @@ impl Dispatch {
         for goal in GOALS {
             let table = &self.tables[goal as usize][m];
             let old = table.load(direction, class);
-            let mut cell = decide(goal, mode, &homes, old);
+            let mut cell = decide(goal, mode, &homes[..drivers], old);
             let home = homes[usize::from(cell.best)].unwrap_or_default();
-            if let Some((driver, pace)) = rival(goal, mode, &home, &devices) {
+            if let Some((driver, pace)) = rival(goal, mode, &home, &devices[..drivers]) {
                 let samples = learned.models[driver][d][m].samples(n, size);
                 cell.rival = driver as u8;
                 cell.max_queued = samples.min(u8::MAX.into()) as u8;

@@ -1,5 +1,6 @@
 use super::choice::{Candidates, decide};
 use super::*;
+use crate::VirtualTime;
 
 const ENCRYPT: Direction = Direction::Encrypt;
 
@@ -29,7 +30,7 @@ struct Machine {
 
 impl Machine {
     fn new(software: (f32, f32), device: (f32, f32)) -> Self {
-        let dispatch = Dispatch::new(vec![DriverFacts::default(); 2]);
+        let dispatch = Dispatch::new(vec![DriverFacts::default(); 2], VirtualTime::new().clock());
         dispatch.set_eligible(1, true);
         Machine {
             software,
@@ -67,7 +68,7 @@ impl Machine {
 
 #[test]
 fn nothing_known_means_the_base() {
-    let dispatch = Dispatch::new(vec![DriverFacts::default(); 3]);
+    let dispatch = Dispatch::new(vec![DriverFacts::default(); 3], VirtualTime::new().clock());
     for goal in GOALS {
         for mode in MODES {
             let cell = dispatch.cell(goal, &shape(mode, 1, 1 << 20));
@@ -230,7 +231,7 @@ fn goals_differ_where_they_should() {
 
 #[test]
 fn an_interruption_counts_once_and_not_for_each_batch_that_a_sample_stands_for() {
-    let dispatch = Dispatch::new(vec![DriverFacts::default(); 2]);
+    let dispatch = Dispatch::new(vec![DriverFacts::default(); 2], VirtualTime::new().clock());
     let shape = shape(Mode::Wait, 1, 256);
     for _ in 0..100 {
         dispatch.learn(BASE, &shape, Cost::inline(1e3), 500.0, false);
@@ -241,4 +242,33 @@ fn an_interruption_counts_once_and_not_for_each_batch_that_a_sample_stands_for()
     dispatch.learn(BASE, &shape, Cost::inline(10e6), 500.0, false);
     let counted = dispatch.spent.load(Ordering::Relaxed) - before;
     assert_eq!(counted, 10_000_000 + 499_000);
+}
+
+#[test]
+fn where_writing_takes_long_a_change_is_written_for_its_class_at_once_and_for_others_later() {
+    let machine = Machine::new((20.0, 4.0), (3000.0, 8.0));
+    for driver in [BASE, 1] {
+        let mut models = Models::default();
+        for (c, &count) in COUNTS.iter().enumerate() {
+            for (s, &size) in SIZES.iter().enumerate() {
+                let seen = machine.price(driver, shape(Mode::Wait, count as usize, size as usize));
+                models[0][0].set(c, s, seen, 5);
+            }
+        }
+        machine.dispatch.set_models(driver, models);
+    }
+    let dispatch = &machine.dispatch;
+    let (here, near) = (shape(Mode::Wait, 1, 4096), shape(Mode::Wait, 1, 5200));
+    let best = |shape: &Shape| usize::from(dispatch.cell(Goal::Latency, shape).best);
+    assert_eq!((best(&here), best(&near)), (BASE, BASE));
+    // A millisecond, so the next writing is due after 200 ms of work.
+    dispatch.learned.lock().unwrap().writing = 1_000_000;
+    for _ in 0..8 {
+        dispatch.learn(1, &here, Cost::inline(100.0), 1.0, true);
+    }
+    assert_eq!((best(&here), best(&near)), (1, BASE));
+    dispatch.learn(BASE, &here, machine.price(BASE, here), 100_000.0, false);
+    assert_eq!((best(&here), best(&near)), (1, BASE));
+    dispatch.learn(BASE, &here, machine.price(BASE, here), 100_000.0, false);
+    assert_eq!((best(&here), best(&near)), (1, 1));
 }

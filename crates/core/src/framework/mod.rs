@@ -192,7 +192,7 @@ impl Framework {
             least_work: [Mode::Wait, Mode::Submit]
                 .map(|mode| entry.driver.least_work(mode).as_nanos() as u64),
         });
-        let dispatch = Dispatch::new(facts.collect());
+        let dispatch = Dispatch::new(facts.collect(), self.shared.clock.clone());
         for (index, entry) in self.shared.entries.iter().enumerate() {
             let learned = self.profile().models(&*entry.driver, algorithm, key_len);
             if let Some(models) = learned {
