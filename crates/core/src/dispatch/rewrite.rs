@@ -50,10 +50,9 @@ impl Dispatch {
         let table = &self.tables[Goal::Latency as usize][m];
         let trusted = table.load(direction, class).max_queued == u8::MAX;
         learned.batches = learned.batches.wrapping_add(1);
-        if change > 0.002 || !trusted || learned.batches.is_multiple_of(8) {
-            if self.rewrite_class(learned, direction, mode, at) {
-                self.set_limits(direction, mode);
-            }
+        let is_due = change > 0.002 || !trusted || learned.batches.is_multiple_of(8);
+        if is_due && self.rewrite_class(learned, direction, mode, at) {
+            self.set_limits(direction, mode);
         }
     }
 
