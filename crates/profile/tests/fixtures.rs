@@ -28,6 +28,8 @@ fn little_is_unknown_and_the_main_phase_is_right() {
         ("software", "cipher"),
         ("through-pipe", "scheduling"),
         ("from-file", "copy"),
+        // luksFormat: a key is made of the passphrase by Argon2.
+        ("cryptsetup", "digest"),
         ("nginx-tls", "cipher"),
         ("ssh", "cipher"),
         ("small", "file"),
