@@ -10,6 +10,7 @@
 //! - `locks`: what those wait for that wait for a lock
 //! - [`phases`]: time by phase, in blocks
 //! - [`wakers`]: who ends waits
+//! - [`calls`]: system calls and the time in them
 //! - [`diff`]: two recordings compared, with intervals
 //! - [`script`]: text as `perf script` prints it
 //! - [`pprof`]: a profile as pprof reads it
@@ -20,6 +21,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod calls;
 pub mod diff;
 pub mod go;
 pub mod page;

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use cipherlane_profile::calls::{self, Call};
 use cipherlane_profile::phases::Phases;
-use cipherlane_profile::recording::{
-    Counters, Coverage, Kind, Recording, SystemCall, Unit, Windows,
-};
+use cipherlane_profile::recording::{Counters, Coverage, Kind, Recording, Unit, Windows};
 use cipherlane_profile::rules::Rules;
 use cipherlane_profile::wakers::{self, Ended};
 use serde::Serialize;
@@ -35,7 +34,7 @@ pub(super) struct Summary<'r> {
     wakers: Vec<Ended<'r>>,
     /// The share of all waiting whose end is known.
     wakers_known: f64,
-    system_calls: &'r [SystemCall],
+    system_calls: Vec<Call<'r>>,
     counters: &'r Counters,
     /// Samples that were lost.
     lost: u64,
@@ -110,7 +109,7 @@ impl<'r> Summary<'r> {
             functions: functions(recording),
             wakers: wakers(recording),
             wakers_known: wakers::known(recording),
-            system_calls: &recording.system_calls,
+            system_calls: calls::of(recording),
             counters: &recording.counters,
             lost: recording.lost,
             recorder_ns: recording.recorder_ns,
@@ -221,14 +220,17 @@ pub(super) fn text(recording: &Recording, rules: &Rules) -> String {
         );
     }
     if !summary.system_calls.is_empty() {
-        let mut calls = table(&["system call", "times", "bytes"], &[1, 2]);
+        let header = ["system call", "times", "bytes", "processor", "waiting"];
+        let mut calls = table(&header, &[1, 2, 3, 4]);
         for call in summary.system_calls.iter().take(SHOWN) {
             let about = if call.exact { "" } else { "about " };
-            calls.add_row([
-                clean(&call.name),
-                format!("{about}{}", call.count),
-                call.bytes.to_string(),
-            ]);
+            let (times, bytes) = match call.count {
+                Some(count) => (format!("{about}{count}"), call.bytes.to_string()),
+                None => Default::default(),
+            };
+            let times_in_it = [call.cpu_ns, call.wait_ns].map(|ns| time(ns as f64));
+            let [processor, waiting] = times_in_it;
+            calls.add_row([clean(call.name), times, bytes, processor, waiting]);
         }
         text += &format!("\n{}\n", calls.trim_fmt());
     }
