@@ -175,6 +175,7 @@ figures:
 	mv docs/figures/gcm.svg.new docs/figures/gcm.svg
 	$(call WHY,engine,all,OpenVPN and an engine that is slower,software,vpn-software,the AM335x engine,vpn-engine)
 	$(call WHY,pipe,all,A pipe before the cipher,through a pipe,through-pipe,from the file,from-file)
+	$(call WHY,file,all,A large file on two cores,both for the program,file-software,one for the cipher,file-cores)
 	$(call WHY,vpn,processor,Two VPNs,wireguard-go,wireguard-go,cipherlane gateway,gateway)
 
 sbom:

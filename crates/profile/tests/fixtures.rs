@@ -40,6 +40,8 @@ fn little_is_unknown_and_the_main_phase_is_right() {
         ("vpn-software", "network"),
         ("vpn-engine", "device"),
         ("locks", "device"),
+        ("file-software", "file"),
+        ("file-cores", "copy"),
         // dd to dm-crypt, recorded with the threads of the kernel (guests/profile).
         ("dm-crypt", "cipher"),
     ] {
