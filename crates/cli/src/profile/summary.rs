@@ -228,8 +228,7 @@ pub(super) fn text(recording: &Recording, rules: &Rules) -> String {
                 Some(count) => (format!("{about}{count}"), call.bytes.to_string()),
                 None => Default::default(),
             };
-            let times_in_it = [call.cpu_ns, call.wait_ns].map(|ns| time(ns as f64));
-            let [processor, waiting] = times_in_it;
+            let [processor, waiting] = [call.cpu_ns, call.wait_ns].map(|ns| time(ns as f64));
             calls.add_row([clean(call.name), times, bytes, processor, waiting]);
         }
         text += &format!("\n{}\n", calls.trim_fmt());

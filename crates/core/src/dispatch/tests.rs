@@ -64,6 +64,20 @@ impl Machine {
             .learn(driver, &shape, seen, 1.0, explored.is_some());
         chosen
     }
+
+    /// What calibration would have learned of callers that wait and encrypt.
+    fn calibrate(&self) {
+        for driver in [BASE, 1] {
+            let mut models = Models::default();
+            for (c, &count) in COUNTS.iter().enumerate() {
+                for (s, &size) in SIZES.iter().enumerate() {
+                    let seen = self.price(driver, shape(Mode::Wait, count as usize, size as usize));
+                    models[0][0].set(c, s, seen, 5);
+                }
+            }
+            self.dispatch.set_models(driver, models);
+        }
+    }
 }
 
 #[test]
@@ -84,16 +98,7 @@ fn nothing_known_means_the_base() {
 #[test]
 fn calibrated_models_put_the_crossover_where_it_is() {
     let machine = Machine::new((20.0, 4.0), (5000.0, 8.0));
-    for driver in [0, 1] {
-        let mut models = Models::default();
-        for (c, &count) in COUNTS.iter().enumerate() {
-            for (s, &size) in SIZES.iter().enumerate() {
-                let seen = machine.price(driver, shape(Mode::Wait, count as usize, size as usize));
-                models[0][0].set(c, s, seen, 5);
-            }
-        }
-        machine.dispatch.set_models(driver, models);
-    }
+    machine.calibrate();
     // 20 + x/4 = 5000 + x/8 at x = 39,840.
     for size in [16, 100, 1400, 16384, 32768, 49152, 65536, 1 << 20] {
         let here = shape(Mode::Wait, 1, size);
@@ -247,16 +252,7 @@ fn an_interruption_counts_once_and_not_for_each_batch_that_a_sample_stands_for()
 #[test]
 fn where_writing_takes_long_a_change_is_written_for_its_class_at_once_and_for_others_later() {
     let machine = Machine::new((20.0, 4.0), (3000.0, 8.0));
-    for driver in [BASE, 1] {
-        let mut models = Models::default();
-        for (c, &count) in COUNTS.iter().enumerate() {
-            for (s, &size) in SIZES.iter().enumerate() {
-                let seen = machine.price(driver, shape(Mode::Wait, count as usize, size as usize));
-                models[0][0].set(c, s, seen, 5);
-            }
-        }
-        machine.dispatch.set_models(driver, models);
-    }
+    machine.calibrate();
     let dispatch = &machine.dispatch;
     let (here, near) = (shape(Mode::Wait, 1, 4096), shape(Mode::Wait, 1, 5200));
     let best = |shape: &Shape| usize::from(dispatch.cell(Goal::Latency, shape).best);

@@ -299,8 +299,8 @@ struct Part {
 }
 
 impl Parts {
-    /// At `time` the turn with these samples and wake-ups ends, if there was one, and the next one begins: how
-    /// long the turns before took of the one who has it.
+    /// At `time` the turn with these samples and wake-ups ends, if there was one, and the next one
+    /// begins: how long the turns before took of the one who has it.
     pub(super) fn change(
         &mut self,
         time: u64,
