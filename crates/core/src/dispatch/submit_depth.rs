@@ -27,6 +27,8 @@ pub(crate) struct SubmitDepth {
     /// The part of a batch that is to be done at home and has not been done yet; an overflow of
     /// this number is one batch.
     owed: AtomicU32,
+    /// When the base last finished a batch.
+    based: AtomicU64,
     /// When the caller last asked in vain, if the caller has done nothing else since; else 0.
     idle_since: AtomicU64,
 }
@@ -85,6 +87,15 @@ impl SubmitDepth {
         match self.idle_since.swap(0, Ordering::Relaxed) {
             0 => 0,
             since => now.saturating_sub(since),
+        }
+    }
+
+    /// Notes that the base has finished a batch that it began at `started`. Returns the nanoseconds
+    /// since it finished the one before, for which it had nothing to do; 0 if there was none before.
+    pub(crate) fn based(&self, started: u64, now: u64) -> u64 {
+        match self.based.swap(now, Ordering::Relaxed) {
+            0 => 0,
+            before => started.saturating_sub(before),
         }
     }
 
@@ -149,6 +160,15 @@ mod tests {
         }
         assert_eq!(submit_depth.depth(), 8);
         assert!((90..=101).contains(&submit_depth.interval()));
+    }
+
+    #[test]
+    fn the_base_has_nothing_to_do_from_one_batch_to_the_next() {
+        let submit_depth = SubmitDepth::default();
+        assert_eq!(submit_depth.based(1000, 1300), 0);
+        assert_eq!(submit_depth.based(1500, 1800), 200);
+        // Another thread began before.
+        assert_eq!(submit_depth.based(1700, 1900), 0);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::flight::{Purpose, Route};
 use crate::Direction;
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::{Found, Queue};
-use crate::dispatch::{Mode, Shape};
+use crate::dispatch::{BASE, Mode, Shape};
 use crate::request::Request;
 
 impl Inner {
@@ -85,6 +85,22 @@ impl Inner {
         }
     }
 
+    /// Nanoseconds from one result to the next, where the base serves a caller that does not wait.
+    /// The base has nothing to do while the caller deals with results and the next batch, and other
+    /// drivers have, so this time is added. A caller that does more than that between batches pauses
+    /// or works, and then the share that was known stands in for it; so it does in a trial, where
+    /// the batch before was another driver's.
+    fn period_at_base(&self, shape: &Shape, landed: &Landed<'_>, ended: u64) -> f32 {
+        let elapsed = ended.saturating_sub(landed.started);
+        let between = self.submit_depth.based(landed.started, ended);
+        if landed.route.purpose == Purpose::Work && (1..elapsed).contains(&between) {
+            return (elapsed + between) as f32;
+        }
+        let (known, _) = self.dispatch.estimate(BASE, shape);
+        let share = known.map_or(1.0, |known| known.period / known.latency);
+        elapsed as f32 * share.clamp(1.0, 2.0)
+    }
+
     /// Finishes what the driver gave up and learns from the flight.
     pub(crate) fn landed(&self, landed: Landed<'_>, requests: &mut [Request<'_>]) {
         let Landed {
@@ -130,10 +146,14 @@ impl Inner {
                     .learn_device(driver, &shape, cost, spent, explored, interval);
             }
             None if self.alone.is_none() || self.forced => {
-                // By Little's law, results come every elapsed / depth.
+                let period = match driver {
+                    BASE => self.period_at_base(&shape, &landed, ended),
+                    // By Little's law, results come that often.
+                    _ => elapsed as f32 / landed.depth as f32,
+                };
                 let cost = Cost {
                     latency: elapsed as f32,
-                    period: elapsed as f32 / landed.depth as f32,
+                    period,
                     cpu: 0.0,
                 };
                 match route.purpose {

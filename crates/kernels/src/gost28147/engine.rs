@@ -92,3 +92,31 @@ pub(crate) trait Engine: Copy {
     /// Adds as much of a key stream as there is data.
     fn xor(self, data: InOutBuf<'_, '_, u8>, stream: &[u8]);
 }
+
+/// Blocks of key stream that a lane gives at once: a block goes through twice the rounds of a MAC's.
+pub(crate) const STREAMED: usize = CHUNK / 16;
+
+/// An engine for lanes of two kinds side by side.
+pub(crate) trait Beside: Engine {
+    /// Registers below which fewer ones take no less time.
+    const BUSY: usize;
+
+    /// As [`Engine::mac`], with counter mode in the lanes that have a one in `counters`. Their
+    /// `data` is four blocks, each with a block of zeros behind it, and they have all eight
+    /// `blocks`; block `i` comes out as block `lane` of `streams[i]`. The subkeys of `last` serve
+    /// in the last eight rounds of the odd blocks, first to last: those of counters stand there
+    /// backward.
+    // An argument for each thing of a lane.
+    #[allow(clippy::too_many_arguments)]
+    fn mac_beside_counters(
+        self,
+        sbox: &Tables,
+        states: &mut [Block],
+        data: &[&[u8; CHUNK]],
+        blocks: &[u8],
+        counters: &[u8],
+        keys: &[Self::Keys],
+        last: &[Self::Keys],
+        streams: &mut [[Block; MAX_BLOCKS]; STREAMED],
+    );
+}

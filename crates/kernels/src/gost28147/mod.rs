@@ -5,6 +5,7 @@
 //! | [`ecb`], [`cfb`], [`cnt`] | the cipher modes |
 //! | [`imit`] | the MAC |
 //! | [`diversify`] | CryptoPro key diversification |
+//! | [`packets`] | the modes and MACs of ESP's packets together |
 //! | `lanes` | the rounds for Magma |
 //! | `schedulers` | what the modes do, over any engine |
 //! | `engine` | what an implementation of the rounds offers, many blocks side by side |
@@ -21,6 +22,7 @@ pub mod cnt;
 pub mod diversify;
 pub mod ecb;
 pub mod imit;
+pub mod packets;
 
 pub(crate) mod engine;
 pub(crate) mod key;

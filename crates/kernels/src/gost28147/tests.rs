@@ -6,16 +6,21 @@ use proptest::prelude::*;
 use serde::Deserialize;
 
 use super::diversify::Diversify;
+use super::packets::{INNER, PacketJob};
 use super::scalar::Scalar;
 use super::{Key, Sbox, cfb, cnt, diversify, each_sbox, ecb, imit, schedulers};
 use crate::job::{CipherJob, Direction, MacJob};
 use crate::naive;
 use crate::testing::{Request, answers, judge};
 
+mod packets;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod stack;
 
 type Cipher = fn(&mut [CipherJob<'_, Key>]);
+
+/// With whether packets are opened, and keys meshed.
+type Packets = fn(&mut [PacketJob<'_>], bool, bool);
 
 /// The functions of one engine.
 struct Ops {
@@ -28,13 +33,14 @@ struct Ops {
     cfb_decrypt: [Cipher; 2],
     imit: [fn(&mut [MacJob<'_, Key>]); 2],
     diversify: fn(&mut [Diversify<'_>]),
+    packets: Packets,
 }
 
 /// The functions over an engine, each given as what takes an S-box and jobs.
 macro_rules! ops {
     (
         $name:expr, $ecb:expr, $cnt:expr, $cnt_meshed:expr, $cfb_encrypt:expr,
-        $cfb_decrypt:expr, $cfb_decrypt_meshed:expr, $imit:expr, $diversify:expr
+        $cfb_decrypt:expr, $cfb_decrypt_meshed:expr, $imit:expr, $diversify:expr, $packets:expr
     ) => {
         Ops {
             name: $name,
@@ -51,6 +57,7 @@ macro_rules! ops {
             ],
             imit: [|jobs| ops!(@each jobs, $imit, false), |jobs| ops!(@each jobs, $imit, true)],
             diversify: |jobs| ops!(@each jobs, $diversify),
+            packets: |jobs, opening, meshed| $packets(jobs, opening, meshed),
         }
     };
     (@each $jobs:ident, $run:expr $(, $arg:expr)*) => {
@@ -70,7 +77,11 @@ fn engines() -> Vec<Ops> {
             |sbox, jobs| schedulers::cfb::run_decrypt(Scalar, sbox, jobs),
             |sbox, jobs| schedulers::cfb::run_decrypt_meshed(Scalar, sbox, jobs),
             |sbox, jobs, meshed| schedulers::imit::run(Scalar, sbox, jobs, meshed),
-            |sbox, jobs| schedulers::diversify::run(Scalar, sbox, jobs)
+            |sbox, jobs| schedulers::diversify::run(Scalar, sbox, jobs),
+            |jobs: &mut [PacketJob<'_>], opening, meshed| {
+                jobs.chunks_mut(super::packets::MOST)
+                    .for_each(|jobs| super::packets::in_turn(jobs, opening, meshed));
+            }
         ),
         Ops {
             name: "chosen",
@@ -81,6 +92,10 @@ fn engines() -> Vec<Ops> {
             cfb_decrypt: [cfb::decrypt, cfb::decrypt_meshed],
             imit: [imit::mac, imit::mac_meshed],
             diversify: diversify::diversify,
+            packets: |jobs, opening, meshed| match opening {
+                true => super::packets::open(jobs, meshed),
+                false => super::packets::seal(jobs, meshed),
+            },
         },
     ];
     #[cfg(target_arch = "x86_64")]
@@ -104,7 +119,15 @@ fn engines() -> Vec<Ops> {
                             $engine::cfb_decrypt_meshed($token::new().expect(HELD), sbox, jobs)
                         },
                         |sbox, jobs, on| $engine::imit($token::new().expect(HELD), sbox, jobs, on),
-                        |sbox, jobs| $engine::diversify($token::new().expect(HELD), sbox, jobs)
+                        |sbox, jobs| $engine::diversify($token::new().expect(HELD), sbox, jobs),
+                        |jobs: &mut [PacketJob<'_>], opening, meshed| each_sbox(
+                            jobs,
+                            |job| job.keys[INNER],
+                            |jobs, sbox| {
+                                let token = $token::new().expect(HELD);
+                                $engine::packets(token, sbox, jobs, opening, meshed);
+                            }
+                        )
                     ));
                 }
             }};

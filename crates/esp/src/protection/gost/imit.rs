@@ -4,8 +4,8 @@
 
 use arrayvec::ArrayVec;
 use cipherlane_core::Framework;
-use cipherlane_kernels::gost28147::{Key, Sbox, cnt, imit};
-use cipherlane_kernels::job::{CipherJob, MacJob};
+use cipherlane_kernels::gost28147::Sbox;
+use cipherlane_kernels::gost28147::packets::{self, INNER, MAC, MACS, OUTER, PacketJob, SUFFIX};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -19,14 +19,6 @@ use crate::{Error, GostSbox, Malformed, Packet, Refusal, SaParameters};
 
 /// Bytes of IV.
 const IV: usize = 8;
-
-/// Bytes of one MAC.
-const MAC: usize = 4;
-
-/// The trees of keys: that of the cipher and the MAC over the plaintext, and that of the MAC
-/// over the ciphertext.
-const INNER: usize = 0;
-const OUTER: usize = 1;
 
 /// Packets with a wrong inner ICV that end an SA.
 const FORGERIES: u64 = 100_000;
@@ -43,10 +35,11 @@ pub(in crate::protection) struct Imit {
     ivs: IvGenerator,
 }
 
-/// A MAC for each packet, by its place in the batch.
-type Macs = [[u8; MAC]; LANES];
+/// The MACs of each packet, by its place in the batch.
+type Macs = [[[u8; MAC]; MACS]; LANES];
 
-/// The leaves of a batch, by tree and by the packet's place.
+/// The leaves of a batch, by tree, which is the place of the MAC that its keys are for, and by the
+/// packet's place. Those of the inner MAC are the cipher's too.
 type Leaves = [[Leaf; LANES]; TREES];
 
 impl Imit {
@@ -130,38 +123,43 @@ impl Imit {
         self.trees.derive(nodes);
     }
 
-    /// A MAC of each pending packet: over the header, and the payload as it stands.
-    fn macs(&self, batch: &[Packet<'_>], nodes: &Nodes, leaves: &Leaves, tree: usize) -> Macs {
+    /// Seals or opens all pending packets: their MACs, by their places.
+    fn apply(
+        &self,
+        batch: &mut [Packet<'_>],
+        nodes: &Nodes,
+        leaves: &Leaves,
+        run: fn(&mut [PacketJob<'_>], bool),
+    ) -> Macs {
         let mut macs = Macs::default();
-        // The upper half of the sequence number, and for the outer MAC the inner one.
-        let mut suffixes: ArrayVec<[u8; 8], LANES> = ArrayVec::new();
-        for (_, packet) in pending(batch) {
-            let mut suffix = (packet.sequence() >> 32 << 32).to_be_bytes();
-            suffix[4..].copy_from_slice(&self.split(packet).1[..MAC]);
-            suffixes.push(suffix);
+        // The upper half of the sequence number.
+        let mut suffixes: ArrayVec<[u8; SUFFIX], LANES> = ArrayVec::new();
+        for (place, packet) in pending(batch) {
+            suffixes.push(((packet.sequence() >> 32) as u32).to_be_bytes());
+            macs[place][INNER].copy_from_slice(&self.split(packet).1[..MAC]);
         }
-        let part = match (self.esn, tree) {
-            (false, INNER) => 0..0,
-            (true, INNER) => 0..4,
-            (false, _) => 4..8,
-            (true, _) => 0..8,
-        };
-        let mut jobs: ArrayVec<MacJob<'_, Key>, LANES> = ArrayVec::new();
-        let all = batch.iter().zip(&leaves[tree]).zip(&mut macs);
-        let all = all.filter(|((packet, _), _)| packet.is_pending());
-        for (((packet, leaf), mac), suffix) in all.zip(&suffixes) {
-            jobs.push(MacJob {
-                key: nodes.key(*leaf),
-                head: &[],
-                data: self.split(packet).0,
-                suffix: &suffix[part.clone()],
-                mac,
+        let suffix = if self.esn { 0..SUFFIX } else { 0..0 };
+        let mut jobs: ArrayVec<PacketJob<'_>, LANES> = ArrayVec::new();
+        let all = batch.iter_mut().enumerate().zip(&mut macs);
+        let all = all.filter(|((_, packet), _)| packet.is_pending());
+        for (((place, packet), macs), high) in all.zip(&suffixes) {
+            let inner = nodes.key(leaves[INNER][place]);
+            let outer = match self.is_meshed() {
+                true => nodes.key(leaves[OUTER][place]),
+                false => inner,
+            };
+            let end = packet.len() - self.icv();
+            let content = &mut packet.content_mut()[..end];
+            jobs.push(PacketJob {
+                keys: [inner, outer],
+                iv: *content[HEADER..].first_chunk().expect("the IV is there"),
+                content,
+                head: HEADER + IV,
+                suffix: &high[suffix.clone()],
+                macs,
             });
         }
-        match self.is_meshed() {
-            false => imit::mac(&mut jobs),
-            true => imit::mac_meshed(&mut jobs),
-        }
+        run(&mut jobs, self.is_meshed());
         drop(jobs);
         macs
     }
@@ -170,34 +168,6 @@ impl Imit {
     fn split<'p>(&self, packet: &'p Packet<'_>) -> (&'p [u8], &'p [u8]) {
         let content = packet.content();
         content.split_at(content.len() - self.icv())
-    }
-
-    /// Encrypts or decrypts all pending packets.
-    fn apply_counter_mode(&self, batch: &mut [Packet<'_>], nodes: &Nodes, leaves: &Leaves) {
-        let mut jobs: ArrayVec<CipherJob<'_, Key>, LANES> = ArrayVec::new();
-        for (place, packet) in pending_mut(batch) {
-            let end = packet.len() - self.icv();
-            let (head, data) = packet.content_mut()[..end].split_at_mut(HEADER + IV);
-            let mut iv = [0; 16];
-            iv[..IV].copy_from_slice(&head[HEADER..]);
-            jobs.push(CipherJob {
-                key: nodes.key(leaves[INNER][place]),
-                iv,
-                data: data.into(),
-            });
-        }
-        match self.is_meshed() {
-            false => cnt::apply(&mut jobs),
-            true => cnt::apply_meshed(&mut jobs),
-        }
-    }
-
-    /// Writes the MACs of the pending packets as a part of their ICVs.
-    fn write_macs(&self, batch: &mut [Packet<'_>], macs: &Macs, tree: usize) {
-        for (place, packet) in pending_mut(batch) {
-            let at = packet.len() - self.icv() + MAC * tree;
-            packet.content_mut()[at..at + MAC].copy_from_slice(&macs[place]);
-        }
     }
 
     /// Whether a packet has this MAC in its ICV.
@@ -222,12 +192,11 @@ impl Imit {
         let mut nodes = Nodes::default();
         let mut leaves = Leaves::default();
         self.find_keys(batch, &mut nodes, &mut leaves);
-        let macs = self.macs(batch, &nodes, &leaves, INNER);
-        self.write_macs(batch, &macs, INNER);
-        self.apply_counter_mode(batch, &nodes, &leaves);
-        if self.is_meshed() {
-            let macs = self.macs(batch, &nodes, &leaves, OUTER);
-            self.write_macs(batch, &macs, OUTER);
+        let macs = self.apply(batch, &nodes, &leaves, packets::seal);
+        for (place, packet) in pending_mut(batch) {
+            let at = packet.len() - self.icv();
+            let icv = &mut packet.content_mut()[at..];
+            icv.copy_from_slice(&macs[place].as_flattened()[..self.icv()]);
         }
         self.publish(batch, &mut nodes, &leaves);
     }
@@ -274,18 +243,12 @@ impl Protection for Imit {
         let mut nodes = Nodes::default();
         let mut leaves = Leaves::default();
         self.find_keys(batch, &mut nodes, &mut leaves);
-        if self.is_meshed() {
-            let macs = self.macs(batch, &nodes, &leaves, OUTER);
-            for (place, packet) in pending_mut(batch) {
-                if !self.has_mac(packet, &macs[place], OUTER) {
-                    packet.refuse(Refusal::BadOuterIcv);
-                }
-            }
-        }
-        self.apply_counter_mode(batch, &nodes, &leaves);
-        let macs = self.macs(batch, &nodes, &leaves, INNER);
+        let macs = self.apply(batch, &nodes, &leaves, packets::open);
         for (place, packet) in pending_mut(batch) {
-            if !self.has_mac(packet, &macs[place], INNER) {
+            // Decrypted all the same: lanes beside those of the MAC over the ciphertext do that.
+            if self.is_meshed() && !self.has_mac(packet, &macs[place][OUTER], OUTER) {
+                packet.refuse_and_wipe(Refusal::BadOuterIcv);
+            } else if !self.has_mac(packet, &macs[place][INNER], INNER) {
                 packet.refuse_and_wipe(Refusal::BadIcv);
             }
         }

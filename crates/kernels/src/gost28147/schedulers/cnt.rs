@@ -88,7 +88,7 @@ fn begin<'j, 'b: 'j, E: Engine>(
 
 /// Makes counter blocks, and moves the counter to the last of them.
 #[inline(always)]
-fn fill(blocks: &mut [Block], counter: &mut Block) {
+pub(super) fn fill(blocks: &mut [Block], counter: &mut Block) {
     // 32 bits hold so many steps.
     const { assert!((MAX_BLOCKS as u64) * (STEP[1] as u64) < 1 << 32) }
     let [n3, n4] = halves(*counter);

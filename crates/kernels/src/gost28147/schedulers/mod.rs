@@ -13,6 +13,7 @@ pub(crate) mod imit;
 pub(crate) mod lanes;
 mod mesh;
 pub(crate) mod packed;
+pub(crate) mod packets;
 
 /// Whether there is something to do with this S-box.
 #[inline(always)]

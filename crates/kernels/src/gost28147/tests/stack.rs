@@ -118,6 +118,26 @@ fn calls_leave_nothing_below_them() {
                     left.map(|left| format!("{} IMIT of {}: {left}", ops.name, jobs.len())),
                 );
             }
+            for (opening, meshed) in [(false, false), (true, false), (false, true), (true, true)] {
+                let mut macs = vec![[[0; 4]; 2]; data.len()];
+                let places = data.iter_mut().zip(&keys).zip(&mut macs);
+                let mut jobs: Vec<_> = places
+                    .map(|((content, key), macs)| PacketJob {
+                        keys: [key; 2],
+                        iv: [0x77; 8],
+                        content,
+                        head: 16,
+                        suffix: &[1, 2, 3, 4],
+                        macs,
+                    })
+                    .collect();
+                let left =
+                    deepest_left_by(|| (ops.packets)(&mut jobs, opening, meshed), is_content);
+                found.extend(left.map(|left| {
+                    let jobs = jobs.len();
+                    format!("{} packets, {opening} {meshed}, of {jobs}: {left}", ops.name)
+                }));
+            }
             let mut derived = vec![keys[0].clone(); jobs];
             let mut jobs: Vec<_> = keys
                 .iter()

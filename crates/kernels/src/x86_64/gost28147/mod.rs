@@ -24,7 +24,8 @@ macro_rules! engine {
             use crate::gost28147::sbox::Tables;
             use crate::gost28147::schedulers::diversify::{self, Diversify};
             use crate::gost28147::schedulers::packed::RegisterKeys;
-            use crate::gost28147::schedulers::{cfb, cnt, ecb, imit, lanes};
+            use crate::gost28147::packets::PacketJob;
+            use crate::gost28147::schedulers::{cfb, cnt, ecb, imit, lanes, packets};
             use crate::job::{CipherJob, Direction, MacJob};
 
             engine!(@entries $token, $features, $engine, $wipe;
@@ -37,6 +38,8 @@ macro_rules! engine {
                 fn cfb_decrypt_meshed(jobs: &mut [CipherJob<'_, Key>]) =
                     cfb::run_decrypt_meshed, 24;
                 fn imit(jobs: &mut [MacJob<'_, Key>], meshed: bool) = imit::run, 36;
+                fn packets(jobs: &mut [PacketJob<'_>], opening: bool, meshed: bool) =
+                    packets::run, 48;
                 fn diversify(jobs: &mut [Diversify<'_>]) = diversify::run, 14;
                 // Whoever has the keys of registers wipes the stack.
                 fn lanes(

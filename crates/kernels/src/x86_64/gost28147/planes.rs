@@ -21,7 +21,7 @@ use inout::InOutBuf;
 
 use super::by_registers;
 use crate::cpu::HaveAvx2;
-use crate::gost28147::engine::{Block, CHUNK, Engine, Rounds};
+use crate::gost28147::engine::{Beside, Block, CHUNK, Engine, MAX_BLOCKS, Rounds, STREAMED};
 use crate::gost28147::key::Words;
 use crate::gost28147::sbox::Tables;
 use crate::x86_64::chacha_lanes;
@@ -87,7 +87,7 @@ impl Engine for Planes {
         let lanes = keys.len() * LANES;
         assert!(states.len() == lanes && data.len() == lanes && blocks.len() == lanes);
         // SAFETY: the token proves the features, and all have as many lanes as keys.
-        unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys), 1 2 3) }
+        unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys, None), 1 2 3) }
     }
 
     #[inline(always)]
@@ -95,6 +95,42 @@ impl Engine for Planes {
         // In place, the compiler would go byte by byte.
         chacha_lanes::xor(self.0, data, stream);
     }
+}
+
+impl Beside for Planes {
+    const BUSY: usize = 1;
+
+    #[inline(always)]
+    fn mac_beside_counters(
+        self,
+        sbox: &Tables,
+        states: &mut [Block],
+        data: &[&[u8; CHUNK]],
+        blocks: &[u8],
+        counters: &[u8],
+        keys: &[Keys],
+        last: &[Keys],
+        streams: &mut [[Block; MAX_BLOCKS]; STREAMED],
+    ) {
+        let lanes = keys.len() * LANES;
+        assert!(states.len() == lanes && data.len() == lanes && blocks.len() == lanes);
+        assert!(counters.len() == lanes && last.len() == keys.len() && lanes <= MAX_BLOCKS);
+        let counters = Some(Counters {
+            lanes: counters,
+            last,
+            streams,
+        });
+        // SAFETY: the token proves the features, and all have as many lanes as keys.
+        unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys, counters), 1 2 3) }
+    }
+}
+
+/// Lanes of counter mode beside those of MACs.
+struct Counters<'a> {
+    /// Ones for them.
+    lanes: &'a [u8],
+    last: &'a [Keys],
+    streams: &'a mut [[Block; MAX_BLOCKS]; STREAMED],
 }
 
 /// The planes of a half.
@@ -320,7 +356,8 @@ unsafe fn crypt<const G: usize>(
 }
 
 /// # Safety
-/// There are `G` groups of each.
+/// There are `G` groups of each, also of what counters have, and of their streams as many lanes
+/// or more.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 unsafe fn mac<const G: usize>(
@@ -329,6 +366,7 @@ unsafe fn mac<const G: usize>(
     data: &[&[u8; CHUNK]],
     blocks: &[u8],
     keys: &[Keys],
+    mut counters: Option<Counters<'_>>,
 ) {
     let whole = blocks
         .iter()
@@ -359,14 +397,23 @@ unsafe fn mac<const G: usize>(
             }
             for (step, staged) in (steps..).zip(&staged) {
                 let before = halves;
+                let is_odd = !step.is_multiple_of(2);
+                if let (Some(counters), false) = (&counters, is_odd) {
+                    clear(&mut halves, counters.lanes);
+                }
                 for g in 0..G {
                     for j in 0..4 {
                         halves.0[g][j] = _mm256_xor_si256(halves.0[g][j], staged[g][j]);
                         halves.1[g][j] = _mm256_xor_si256(halves.1[g][j], staged[g][4 + j]);
                     }
                 }
-                for &forward in Rounds::Mac.passes() {
-                    pass::<G>(sbox, forward, keys, &mut halves);
+                pass::<G>(sbox, true, keys, &mut halves);
+                let last = counters.as_ref().filter(|_| is_odd);
+                let last = last.map_or(keys, |counters| counters.last);
+                pass::<G>(sbox, true, last, &mut halves);
+                if let (Some(counters), true) = (&mut counters, is_odd) {
+                    let (a, b) = halves;
+                    store::<G>((b, a), &mut counters.streams[step / 2]);
                 }
                 if !whole {
                     for g in 0..G {
@@ -381,6 +428,24 @@ unsafe fn mac<const G: usize>(
             }
         }
         store::<G>(halves, states);
+    }
+}
+
+/// Makes the state of these lanes zero.
+///
+/// # Safety
+/// `lanes` has `G` groups.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn clear<const G: usize>(halves: &mut Halves<G>, lanes: &[u8]) {
+    let flip = _mm256_set1_epi8(-128);
+    for g in 0..G {
+        // SAFETY: as for this function.
+        let on = unsafe { active(&lanes[g * LANES..], 0) };
+        for j in 0..4 {
+            halves.0[g][j] = _mm256_blendv_epi8(halves.0[g][j], flip, on);
+            halves.1[g][j] = _mm256_blendv_epi8(halves.1[g][j], flip, on);
+        }
     }
 }
 

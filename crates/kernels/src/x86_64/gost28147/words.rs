@@ -15,7 +15,7 @@ use inout::InOutBuf;
 
 use super::by_registers;
 use crate::cpu::HaveAvx512Vbmi;
-use crate::gost28147::engine::{Block, CHUNK, Engine, Rounds};
+use crate::gost28147::engine::{Beside, Block, CHUNK, Engine, MAX_BLOCKS, Rounds, STREAMED};
 use crate::gost28147::key::Words;
 use crate::gost28147::sbox::Tables;
 use crate::x86_64::chacha_lanes;
@@ -83,7 +83,7 @@ impl Engine for WideWords {
         let lanes = keys.len() * LANES;
         assert!(states.len() == lanes && data.len() == lanes && blocks.len() == lanes);
         // SAFETY: the token proves the features, and all have as many lanes as keys.
-        unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys), 1 2 3 4 5 6) }
+        unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys, None), 1 2 3 4 5 6) }
     }
 
     #[inline(always)]
@@ -91,6 +91,42 @@ impl Engine for WideWords {
         // In place, the compiler would go byte by byte.
         chacha_lanes::xor(self.0.avx2(), data, stream);
     }
+}
+
+impl Beside for WideWords {
+    const BUSY: usize = 3;
+
+    #[inline(always)]
+    fn mac_beside_counters(
+        self,
+        sbox: &Tables,
+        states: &mut [Block],
+        data: &[&[u8; CHUNK]],
+        blocks: &[u8],
+        counters: &[u8],
+        keys: &[Keys],
+        last: &[Keys],
+        streams: &mut [[Block; MAX_BLOCKS]; STREAMED],
+    ) {
+        let lanes = keys.len() * LANES;
+        assert!(states.len() == lanes && data.len() == lanes && blocks.len() == lanes);
+        assert!(counters.len() == lanes && last.len() == keys.len() && lanes <= MAX_BLOCKS);
+        let counters = Some(Counters {
+            lanes: counters,
+            last,
+            streams,
+        });
+        // SAFETY: the token proves the features, and all have as many lanes as keys.
+        unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys, counters), 1 2 3 4 5 6) }
+    }
+}
+
+/// Lanes of counter mode beside those of MACs.
+struct Counters<'a> {
+    /// Ones for them.
+    lanes: &'a [u8],
+    last: &'a [Keys],
+    streams: &'a mut [[Block; MAX_BLOCKS]; STREAMED],
 }
 
 /// The S-box and the constants of a round.
@@ -243,7 +279,8 @@ unsafe fn crypt<const W: usize>(
 }
 
 /// # Safety
-/// There are `W` registers of each.
+/// There are `W` registers of each, also of what counters have, and of their streams as many
+/// lanes or more.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 unsafe fn mac<const W: usize>(
@@ -252,29 +289,48 @@ unsafe fn mac<const W: usize>(
     data: &[&[u8; CHUNK]],
     blocks: &[u8],
     keys: &[Keys],
+    mut beside: Option<Counters<'_>>,
 ) {
     let sbox = Substitution::new(sbox);
     let mut staged = [[[_mm512_setzero_si512(); 2]; STEPS]; W];
     let mut counts = [_mm512_setzero_si512(); W];
+    // The lanes that are not counters.
+    let mut chains = [u16::MAX; W];
     // SAFETY: as for this function.
     let mut halves = unsafe {
         for r in 0..W {
             staged[r] = stage(&data[r * LANES..]);
             let count = _mm_loadu_si128(blocks.as_ptr().add(r * LANES).cast());
             counts[r] = _mm512_cvtepu8_epi32(count);
+            if let Some(beside) = &beside {
+                let ones = _mm_loadu_si128(beside.lanes.as_ptr().add(r * LANES).cast());
+                chains[r] = _mm512_testn_epi32_mask(_mm512_cvtepu8_epi32(ones), _mm512_set1_epi32(1));
+            }
         }
         load::<W>(states)
     };
     for step in 0..STEPS {
         let before = halves;
+        let is_odd = !step.is_multiple_of(2);
         for r in 0..W {
             let [first, second] = staged[r][step];
+            if !is_odd {
+                halves.0[r] = _mm512_maskz_mov_epi32(chains[r], halves.0[r]);
+                halves.1[r] = _mm512_maskz_mov_epi32(chains[r], halves.1[r]);
+            }
             halves.0[r] = _mm512_xor_si512(halves.0[r], first);
             halves.1[r] = _mm512_xor_si512(halves.1[r], second);
         }
-        for &forward in Rounds::Mac.passes() {
-            // SAFETY: as for this function.
-            unsafe { pass::<W>(sbox, forward, keys, &mut halves) };
+        // SAFETY: as for this function.
+        unsafe {
+            pass::<W>(sbox, true, keys, &mut halves);
+            let last = beside.as_ref().filter(|_| is_odd);
+            let last = last.map_or(keys, |beside| beside.last);
+            pass::<W>(sbox, true, last, &mut halves);
+            if let (Some(beside), true) = (&mut beside, is_odd) {
+                let (a, b) = halves;
+                store::<W>((b, a), &mut beside.streams[step / 2]);
+            }
         }
         for r in 0..W {
             let on = _mm512_cmpgt_epi32_mask(counts[r], _mm512_set1_epi32(step as i32));
