@@ -106,7 +106,8 @@ pub(super) fn reason(rows: &[Row], each: &str, rules: &Rules) -> Option<Reason> 
 /// Processor time that other programs had meanwhile, in nanoseconds; 0 where it is not known.
 pub(super) fn of_others(recording: &Recording) -> f64 {
     let of = &recording.counters;
-    of.machine_busy_ns.saturating_sub(of.processor_ns) as f64
+    let own = of.processor_ns.saturating_add(of.kernel_threads_ns);
+    of.machine_busy_ns.saturating_sub(own) as f64
 }
 
 /// What makes the comparison of two recordings doubtful; two machines first.

@@ -28,6 +28,15 @@ pub(super) struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
+    /// The same for all processors, whatever runs there; no program begins it.
+    pub(super) fn everywhere(&self) -> Way<'static> {
+        Way {
+            scope: Scope::Machine,
+            at_exec: false,
+            terms: self.terms,
+        }
+    }
+
     pub(super) fn sampler(&self, source: Source, event: impl Event, pace: Pace) -> Builder<'a> {
         let mut builder = Builder::new(event);
         self.common(&mut builder);
@@ -45,10 +54,10 @@ impl<'a> Way<'a> {
             .sample_id_all(true)
             .clockid(Clock::MONOTONIC)
             .wakeup_watermark(RING / 4);
-        if matches!(source, Source::Call | Source::Wake) {
+        if matches!(source, Source::Call | Source::Wake | Source::Helper) {
             builder.sample(SampleFlag::RAW);
         }
-        if source != Source::Call {
+        if !matches!(source, Source::Call | Source::Helper) {
             builder
                 .sample(SampleFlag::CALLCHAIN)
                 .sample_max_stack(DEEPEST);

@@ -9,6 +9,7 @@ use super::records::{self, Happened};
 use super::spending::{Seen, Spending};
 use super::stat::STAT_PACE;
 use super::target::{self, Moved, Waiting};
+use super::whose::Whose;
 use super::{Options, Target, monotonic};
 use crate::Error;
 
@@ -22,6 +23,8 @@ pub(super) struct Session {
     pub(super) process: Option<u32>,
     /// Switches that the rings had since `counted`.
     pub(super) switches: u64,
+    /// Wake-ups of kernel threads since then.
+    pub(super) asked: u64,
     pub(super) counted: Instant,
     /// What has to be paid for, and when it is, where that is limited.
     pub(super) seen: Seen,
@@ -32,10 +35,10 @@ impl Session {
     pub(super) fn open(target: &Target, options: &Options) -> Result<Self, Error> {
         let mut collector = Collector::default();
         collector.children = options.children;
-        let (mut command, mut process) = (None, None);
+        let (mut command, mut process, mut whose) = (None, None, None);
         let opened = match target {
             Target::Command(words) => {
-                let waiting = Waiting::start(words)?;
+                let waiting = Waiting::start(words, options.meter.as_ref())?;
                 let scope = Scope::Threads {
                     tids: &[waiting.id()],
                     children: options.children,
@@ -44,6 +47,7 @@ impl Session {
                 match opened {
                     Ok(_) => {
                         collector.alive.insert(waiting.id(), waiting.id());
+                        whose = Some(Whose::command(waiting.id()));
                         command = Some(waiting);
                     }
                     Err(_) => waiting.abandon(),
@@ -53,6 +57,7 @@ impl Session {
             Target::Process(pid) => {
                 let tids = target::threads(*pid)?;
                 process = Some(*pid);
+                whose = Some(Whose::process(*pid));
                 collector.alive.extend(tids.iter().map(|tid| (*tid, *pid)));
                 collector.spaces.read(*pid);
                 let scope = Scope::Threads {
@@ -68,6 +73,7 @@ impl Session {
             }
         };
         let events = opened?;
+        collector.whose = whose.filter(|_| events.by_processors);
         let spending = (!options.exact).then(|| Spending::new(&events));
         Ok(Self {
             collector,
@@ -87,6 +93,7 @@ impl Session {
             command: None,
             process: None,
             switches: 0,
+            asked: 0,
             counted: Instant::now(),
             seen: Seen::default(),
             spending: None,
@@ -97,7 +104,7 @@ impl Session {
         let begin = monotonic();
         self.collector.begin = Some(begin);
         let begun = match &self.command {
-            Some(_) => self.events.enable_wakes(),
+            Some(_) => self.events.enable_everywhere(),
             None => self.events.enable(),
         };
         begun.map_err(|source| Error::Unsupported {
@@ -120,6 +127,7 @@ impl Session {
         for (source, ring) in &mut self.events.rings {
             while let Some(record) = ring.next_record() {
                 self.switches += u64::from(*source == Source::Switch);
+                self.asked += u64::from(*source == Source::Helper);
                 self.seen.count(*source);
                 self.held.extend(records::read(*source, &record));
             }
@@ -128,7 +136,10 @@ impl Session {
         let since = self.counted.elapsed();
         if since >= STAT_PACE {
             self.events.bound(self.switches, since.as_secs_f64());
-            self.switches = 0;
+            if self.events.bound_helpers(self.asked, since.as_secs_f64()) {
+                self.collector.helpers.stop();
+            }
+            (self.switches, self.asked) = (0, 0);
             self.counted = Instant::now();
         }
         self.held.sort_by_key(|happened| happened.time);

@@ -38,7 +38,7 @@ pub(super) struct Seen {
 impl Seen {
     pub(super) fn count(&mut self, source: Source) {
         match source {
-            Source::Processor => {}
+            Source::Processor | Source::Helper => {}
             Source::Switch => self.switches += 1,
             Source::Call => self.calls += 1,
             Source::Wake => self.wakes += 1,
