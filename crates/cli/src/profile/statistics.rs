@@ -1,31 +1,17 @@
 //! Bytes of work as programs that use Cipherlane count them themselves: the gateway tells them by its
 //! socket, the provider for OpenSSL writes them when a process ends.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use cipherlane_core::environment;
 use cipherlane_gateway::{Config, SOCKET, status};
 use cipherlane_profile::record::{Meter, Target};
-use serde::Deserialize;
-use tempfile::NamedTempFile;
 
-/// The variable that makes the provider write its counters into a file (docs/openssl.md).
-const PROVIDERS: &str = "CIPHERLANE_OPENSSL_STATS";
+use crate::openssl::watch::{Statistics, VARIABLE};
+
 /// The gateway's configuration, unless its command line names another one.
 const CONFIG: &str = "/etc/cipherlane/gateway.toml";
-
-/// A line that the provider has written.
-#[derive(Deserialize)]
-struct Line {
-    ciphers: BTreeMap<String, Counted>,
-}
-
-#[derive(Deserialize)]
-struct Counted {
-    bytes: u64,
-}
 
 /// Who tells of the target's work, if anybody may.
 pub(super) fn meter(target: &Target) -> Option<Meter> {
@@ -37,37 +23,22 @@ pub(super) fn meter(target: &Target) -> Option<Meter> {
 }
 
 fn of_provider() -> Option<Meter> {
-    // The file is removed with the last one who reads it.
-    let (file, own): (PathBuf, _) = match environment::text(PROVIDERS) {
-        // Standard error belongs to the command, and its words are not ours to read.
-        Some(name) if name == "-" => return None,
-        Some(name) => (name.into(), None),
-        None => {
-            let own = NamedTempFile::with_prefix("cipherlane-statistics-").ok()?;
-            (own.path().to_owned(), Some(own))
-        }
-    };
-    let variable = own.is_some().then(|| (PROVIDERS, file.clone().into()));
+    // Who has set it wants the counters elsewhere.
+    if environment::text(VARIABLE).is_some() {
+        return None;
+    }
+    let statistics = Statistics::new().ok()?;
+    let file = statistics.file();
     let bytes = move || {
-        let _kept = &own;
-        Some(written(&file))
+        let processes = statistics.processes().ok()?;
+        let uses = processes.iter().flat_map(|of| of.ciphers.values());
+        Some(uses.fold(0, |sum: u64, of| sum.saturating_add(of.bytes)))
     };
     Some(Meter {
         source: "bytes that the OpenSSL provider of Cipherlane counted".to_owned(),
         bytes: Arc::new(bytes),
-        variable,
+        variable: Some((VARIABLE, file.into())),
     })
-}
-
-/// Bytes of all lines in such a file.
-fn written(file: &Path) -> u64 {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let lines = text
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    lines
-        .flat_map(|line: Line| line.ciphers.into_values())
-        .fold(0, |sum, of| sum.saturating_add(of.bytes))
 }
 
 fn of_gateway(pid: u32) -> Option<Meter> {
@@ -116,23 +87,4 @@ fn of_gateway(pid: u32) -> Option<Meter> {
         bytes: Arc::new(bytes),
         variable: None,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_bytes_of_all_processes_and_ciphers_are_added_up() {
-        let file = NamedTempFile::new().unwrap();
-        assert_eq!(written(file.path()), 0);
-        let line = r#"{"process":9,"ciphers":{"AES-128-GCM":{"contexts":1,"operations":2,"bytes":30,
-            "pipelines":0,"split":0},"ChaCha20-Poly1305":{"contexts":1,"operations":1,"bytes":4,
-            "pipelines":0,"split":0}},"problem":"none"}"#;
-        let line = line.replace('\n', "");
-        let text = format!("{line}\nrubbish\n{line}\n{{\"process\":3,\"ciphers\":{{}}}}\n");
-        std::fs::write(file.path(), text).unwrap();
-        assert_eq!(written(file.path()), 68);
-        assert_eq!(written(Path::new("/nowhere")), 0);
-    }
 }

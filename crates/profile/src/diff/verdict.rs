@@ -162,6 +162,15 @@ pub(super) fn doubts(a: &Recording, b: &Recording) -> Vec<String> {
     if what_is_missing(a) != what_is_missing(b) {
         doubts.push("one of the two has no samples of the kernel; record both as root".to_owned());
     }
+    if let (Some(of_a), Some(of_b)) = (&a.work, &b.work) {
+        // What stands behind the semicolon says how exact it is.
+        let [of_a, of_b] = [of_a, of_b].map(|of| of.source.split(';').next().unwrap_or_default());
+        if of_a != of_b {
+            doubts.push(format!(
+                "work was counted in two ways, A by {of_a}, B by {of_b}; --bytes says it for both"
+            ));
+        }
+    }
     doubts
 }
 

@@ -66,8 +66,9 @@ use crate::Error;
 use crate::recording::{Counters, Recording, SCHEMA, Unit, VERSION};
 
 /// Samples per second of processor time, unless the caller says otherwise. It is no divisor of
-/// what timers like.
-pub const RATE: u64 = 997;
+/// what timers like. On a virtual machine with a Zen 4 a sample costs 15 microseconds, 13 of them the
+/// interrupt of its timer.
+pub const RATE: u64 = 499;
 /// How often the rings are emptied.
 const PACE: Duration = Duration::from_millis(20);
 

@@ -22,10 +22,10 @@ const WAKE: u64 = 1800;
 /// Records of a switch: its stack, the thread that stops, and the one that goes on.
 const RECORDS: u64 = 3;
 /// Shares of the time that system calls and waits may cost.
-const CALLS_SHARE: f64 = 0.004;
-const WAITS_SHARE: f64 = 0.008;
+const CALLS_SHARE: f64 = 0.0025;
+const WAITS_SHARE: f64 = 0.005;
 /// Nanoseconds that each may cost in advance, so that short recordings and short bursts are whole.
-const IN_ADVANCE: u64 = 10_000_000;
+const IN_ADVANCE: u64 = 5_000_000;
 
 /// What the rings had since it was paid for.
 #[derive(Debug, Default)]
