@@ -290,21 +290,6 @@ mod tests {
         assert!(diff.warnings.iter().any(|text| text.contains("--bytes")));
     }
 
-    #[test]
-    fn work_that_was_counted_in_two_ways_is_said() {
-        let of = |source: &str| {
-            let mut of = bytes(recording(&[CIPHER]), 1 << 30);
-            of.work.as_mut().unwrap().source = source.to_owned();
-            of
-        };
-        let doubts = |a, b| Diff::new(&of(a), &of(b), &Rules::built_in()).warnings;
-        assert!(
-            doubts("those read", "those counted")[0]
-                .contains("A by those read, B by those counted")
-        );
-        assert!(doubts("those read", "those read; estimated").is_empty());
-    }
-
     /// A program that waits for a timer for `wait` of each 10 ms, recorded in `count` windows of
     /// 10 ms at equal distances, whose waits are longer or shorter by `spread`.
     fn in_windows(count: u64, wait: u64, spread: u64) -> Recording {

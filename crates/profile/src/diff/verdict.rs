@@ -208,3 +208,29 @@ fn times(ratio: f64) -> String {
         ratio => format!("{ratio:.0}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::tests::recording;
+    use crate::recording::{Kind, Unit, Work};
+
+    #[test]
+    fn work_that_was_counted_in_two_ways_is_said() {
+        let of = |source: &str| {
+            let mut of = recording(&[("main", Kind::Cpu, 8_000_000)]);
+            of.work = Some(Work {
+                amount: 1 << 30,
+                unit: Unit::Byte,
+                source: source.to_owned(),
+            });
+            of
+        };
+        let said = doubts(&of("those read"), &of("those counted"));
+        assert!(
+            said[0].contains("A by those read, B by those counted"),
+            "{said:?}"
+        );
+        assert!(doubts(&of("those read"), &of("those read; estimated")).is_empty());
+    }
+}
