@@ -3,7 +3,7 @@
 use perf_event::events::{Event, Software};
 use perf_event::{Builder, Clock, Counter, SampleFlag};
 
-use super::events::{Pace, RING, Scope, Source};
+use super::events::{Pace, Scope, Source};
 
 /// Frames of a stack.
 const DEEPEST: u16 = 96;
@@ -53,7 +53,7 @@ impl<'a> Way<'a> {
             .sample(SampleFlag::PERIOD)
             .sample_id_all(true)
             .clockid(Clock::MONOTONIC)
-            .wakeup_watermark(RING / 4);
+            .wakeup_watermark(source.ring(self.terms.is_root) / 4);
         if matches!(source, Source::Call | Source::Wake | Source::Helper) {
             builder.sample(SampleFlag::RAW);
         }

@@ -28,7 +28,7 @@ use super::tracepoints::{of_kernel, tracepoint, woken};
 use crate::Error;
 
 /// Bytes of a ring of the processor's samples, and of the others, for root.
-pub(super) const RING: usize = 2 << 20;
+const RING: usize = 2 << 20;
 /// The same for users, who share 516 KiB a processor (kernel.perf_event_mlock_kb).
 const SMALL_RING: usize = 128 << 10;
 /// The same for wake-ups, of which fewer are recorded.
@@ -65,6 +65,15 @@ pub(super) enum Source {
 }
 
 impl Source {
+    /// Bytes of a ring of it.
+    pub(super) fn ring(self, is_root: bool) -> usize {
+        match self {
+            _ if !is_root => SMALL_RING,
+            Self::Wake | Self::Helper => WAKE_RING,
+            _ => RING,
+        }
+    }
+
     pub(super) fn is_of(self, kinds: Kinds) -> bool {
         match self {
             Self::Processor | Self::Helper => false,
@@ -350,11 +359,7 @@ impl Events {
                 let counter = builder.one_cpu(cpu).build()?;
                 match owner {
                     None => {
-                        let size = match source {
-                            _ if !way.terms.is_root => SMALL_RING,
-                            Source::Wake | Source::Helper => WAKE_RING,
-                            _ => RING,
-                        };
+                        let size = source.ring(way.terms.is_root);
                         owner = Some(self.rings.len());
                         self.rings.push((source, counter.sampled(size)?));
                     }

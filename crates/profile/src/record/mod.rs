@@ -7,7 +7,7 @@
 //! | `events`, `attributes` | the kernel's events, as many as this user is allowed, and what each tells |
 //! | `clocks` | events that sample processor time |
 //! | `tracepoints`, `refusals` | tracepoints by number and filter; what the kernel refuses to whom |
-//! | `records`, `share` | what the kernel's rings hold; rings that threads share |
+//! | `records`, `share` | what the kernel's rings hold; rings that threads share and that are waited for |
 //! | `switching` | events on and off, for all of the time or for windows |
 //! | `budget`, `spending` | when windows are, so that recording costs little; a session that keeps to it |
 //! | `collect`, `slices` | what happened, and samples of it: what is alike within 10 ms is one |
@@ -69,8 +69,9 @@ use crate::recording::{Counters, Recording, SCHEMA, Unit, VERSION};
 /// what timers like. On a virtual machine with a Zen 4 a sample costs 15 microseconds, 13 of them the
 /// interrupt of its timer.
 pub const RATE: u64 = 499;
-/// How often the rings are emptied.
+/// How often the rings are emptied where nothing tells that they fill, and where something does.
 const PACE: Duration = Duration::from_millis(20);
+const LONG_PACE: Duration = Duration::from_millis(100);
 
 /// Whom to record.
 #[derive(Clone, Debug)]
@@ -113,7 +114,10 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
     let mut steal = Steal::new(begin, stat);
     let mut asked = false;
     loop {
-        std::thread::sleep(session.pace());
+        let left = options
+            .time
+            .map_or(LONG_PACE, |time| time.saturating_sub(begin.elapsed()));
+        session.sleep(session.pace().min(left));
         session.drain();
         session.keep_to_budget();
         steal.look();

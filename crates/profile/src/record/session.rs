@@ -1,7 +1,10 @@
 //! A recording under way: it opens the events, empties their rings, and sees when the target ends.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::collect::Collector;
 use super::events::{Events, Scope, Source};
@@ -10,7 +13,7 @@ use super::spending::{Seen, Spending};
 use super::stat::STAT_PACE;
 use super::target::{self, Moved, Waiting};
 use super::whose::Whose;
-use super::{Options, Target, monotonic};
+use super::{Options, PACE, Target, monotonic, share};
 use crate::Error;
 
 /// A recording under way.
@@ -21,6 +24,8 @@ pub(super) struct Session {
     pub(super) held: Vec<Happened>,
     pub(super) command: Option<Waiting>,
     pub(super) process: Option<u32>,
+    /// What says that the process has ended; none where rings cannot be waited for.
+    watched: Option<OwnedFd>,
     /// Switches that the rings had since `counted`.
     pub(super) switches: u64,
     /// Wake-ups of kernel threads since then.
@@ -74,11 +79,15 @@ impl Session {
         };
         let events = opened?;
         collector.whose = whose.filter(|_| events.by_processors);
+        let target = process.or(command.as_ref().map(Waiting::id));
+        let target = target.and_then(|pid| Pid::from_raw(pid as i32));
+        let watched = target.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let spending = (!options.exact).then(|| Spending::new(&events));
         Ok(Self {
             collector,
             command,
             process,
+            watched,
             spending,
             ..Self::over(events)
         })
@@ -92,6 +101,7 @@ impl Session {
             held: Vec::new(),
             command: None,
             process: None,
+            watched: None,
             switches: 0,
             asked: 0,
             counted: Instant::now(),
@@ -115,6 +125,18 @@ impl Session {
             command.go();
         }
         Ok(())
+    }
+
+    /// Sleeps until the rings have to be read, the target ends, or `time` is over.
+    pub(super) fn sleep(&mut self, time: Duration) {
+        let Some(watched) = &self.watched else {
+            return std::thread::sleep(time.min(PACE));
+        };
+        let rings = self.events.rings.iter().map(|(_, ring)| ring.as_raw_fd());
+        // The ring of a thread hangs up when the thread ends, and others still write there.
+        if share::sleep(rings.chain([watched.as_raw_fd()]), time) {
+            self.watched = None;
+        }
     }
 
     /// Takes what the rings hold. What happened after the first ring was read may have an older
