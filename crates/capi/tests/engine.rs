@@ -111,6 +111,7 @@ fn recorded(place: &Path, driver: &str) -> Option<Recording> {
                 time: None,
                 rate: RATE,
                 work: None,
+                meter: None,
                 exact: false,
             };
             record(&Target::Process(process), &options, &over)

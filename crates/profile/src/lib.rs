@@ -16,7 +16,7 @@
 //! - [`pprof`]: a profile as pprof reads it
 //! - [`page`]: flame graphs, bars and the timeline as one HTML page
 //!
-//! Unsafe code is in two calls of `record/share.rs`, and in `unwinding/chosen.rs`, which asks the
+//! Unsafe code is in three calls of `record/share.rs`, and in `unwinding/chosen.rs`, which asks the
 //! dynamic linker for addresses.
 
 #![deny(unsafe_code)]

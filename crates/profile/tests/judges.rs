@@ -8,9 +8,18 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cipherlane_profile::phases::Phases;
+use cipherlane_profile::record::Options;
 use cipherlane_profile::rules::Rules;
 
 use self::support::{command, options, recorded};
+
+/// With enough samples in a second for shares.
+fn often() -> Options {
+    Options {
+        rate: 997,
+        ..options()
+    }
+}
 
 #[test]
 fn system_calls_are_counted_as_strace_counts_them() {
@@ -81,7 +90,7 @@ fn functions_of_the_kernel_have_the_shares_that_perf_finds() {
         "count=12000",
         "status=none",
     ];
-    let Some(recording) = recorded(&command(&words), &options()) else {
+    let Some(recording) = recorded(&command(&words), &often()) else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
@@ -195,7 +204,7 @@ fn little_of_real_programs_is_unknown() {
             eprintln!("SKIPPED: {} is not installed", words[0]);
             continue;
         }
-        let Some(recording) = recorded(&command(&words), &options()) else {
+        let Some(recording) = recorded(&command(&words), &often()) else {
             return;
         };
         let phases = Phases::new(&recording, &rules);

@@ -1,6 +1,9 @@
 //! Who ends a wait is named. The kernel's tracepoints need a file system that is not mounted
 //! everywhere: the test mounts it where only its own processes see it.
 
+#[path = "support/tracing.rs"]
+mod tracing;
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -15,6 +18,8 @@ use cipherlane_profile::recording::{Recording, Wake};
 use cipherlane_profile::rules::Rules;
 use cipherlane_profile::{page, wakers};
 
+use self::tracing::with_tracepoints;
+
 #[test]
 fn who_ends_a_wait_is_named_by_function() {
     with_tracepoints("named_by_function");
@@ -23,30 +28,6 @@ fn who_ends_a_wait_is_named_by_function() {
 #[test]
 fn who_ends_a_wait_in_a_turn_is_named() {
     with_tracepoints("named_in_turns");
-}
-
-/// Runs that test where the tracepoints' numbers can be read.
-#[track_caller]
-fn with_tracepoints(name: &str) {
-    const MOUNT: &str = "test -e /sys/kernel/tracing/events || \
-        mount -t tracefs tracefs /sys/kernel/tracing || exit 77; exec \"$@\"";
-    let own = std::env::current_exe().unwrap();
-    let test = ["--ignored", "--exact", name, "--nocapture"];
-    let output = Command::new("unshare")
-        .args(["--mount", "sh", "-c", MOUNT, "sh"])
-        .arg(own)
-        .args(test)
-        .output();
-    let output = match output {
-        Ok(output) => output,
-        Err(error) => return eprintln!("SKIPPED: unshare: {error}"),
-    };
-    let said = String::from_utf8_lossy(&output.stderr);
-    eprint!("{said}");
-    if matches!(output.status.code(), Some(1 | 77)) && !said.contains("panicked") {
-        return eprintln!("SKIPPED: no file system for tracing may be mounted here");
-    }
-    assert!(output.status.success(), "{said}");
 }
 
 #[test]
@@ -128,6 +109,7 @@ fn named_by_function() {
             rate: RATE,
             exact: false,
             work: None,
+            meter: None,
         };
         let words = vec![program.clone().into_os_string(), way.into()];
         let target = Target::Command(words);

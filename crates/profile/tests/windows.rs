@@ -129,6 +129,7 @@ fn run(does: &str, exact: bool, place: &Path) -> Option<(Recording, u64)> {
         rate: RATE,
         exact,
         work: None,
+        meter: None,
     };
     match record(
         &Target::Command(words.to_vec()),

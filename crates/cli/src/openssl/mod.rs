@@ -24,7 +24,7 @@ mod measure;
 mod module;
 mod program;
 mod status;
-mod watch;
+pub(crate) mod watch;
 mod way;
 
 use std::path::PathBuf;

@@ -21,7 +21,7 @@ use crate::openssl::status;
 use crate::output;
 
 /// The provider appends a line for each process that ends to the file named there.
-const VARIABLE: &str = "CIPHERLANE_OPENSSL_STATS";
+pub(crate) const VARIABLE: &str = "CIPHERLANE_OPENSSL_STATS";
 
 /// The ciphers that OpenSSL's random generator fetches.
 const RANDOM: [&str; 2] = ["AES-256-CTR", "AES-256-ECB"];
@@ -51,7 +51,7 @@ impl Process {
 pub(crate) struct Use {
     contexts: u64,
     operations: u64,
-    bytes: u64,
+    pub(crate) bytes: u64,
     /// Calls of pipelines, and calls that were shared with workers.
     #[serde(default)]
     pipelines: u64,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `arguments` | options |
 //! | `recording` | records, until the command ends or the user interrupts |
+//! | `statistics` | bytes of work as the provider and the gateway count them |
 //! | `summary` | one recording as text and JSON |
 //! | `compare` | two recordings as text and JSON |
 //! | `reasons`, `told` | `--profile` of the commands that measure; what it finds as text, JSON, HTML |
@@ -12,6 +13,7 @@ mod arguments;
 mod compare;
 pub(crate) mod reasons;
 mod recording;
+mod statistics;
 mod summary;
 mod told;
 

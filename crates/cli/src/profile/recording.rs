@@ -12,6 +12,7 @@ use cipherlane_profile::recording::Unit;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::arguments::RecordArgs;
+use super::statistics::meter;
 use super::{check, rules, summary};
 use crate::failure::Failure;
 use crate::speed::outputs::write_whole;
@@ -88,6 +89,10 @@ fn asked(args: &RecordArgs) -> Result<(Target, Options), Failure> {
         time,
         rate: args.rate,
         exact: args.exact,
+        meter: match work {
+            Some(_) => None,
+            None => meter(&target),
+        },
         work,
     };
     Ok((target, options))

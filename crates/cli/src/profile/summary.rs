@@ -284,6 +284,12 @@ fn facts(summary: &Summary<'_>) -> String {
         time(summary.counters.processor_ns as f64),
         clean(summary.event)
     );
+    if summary.counters.kernel_threads_ns > 0 {
+        text += &format!(
+            "; beside that {} of kernel threads that worked for it, which is in the tables",
+            time(summary.counters.kernel_threads_ns as f64)
+        );
+    }
     text += &match (summary.unit, summary.work_source) {
         (Unit::Byte, Some(source)) => format!(
             "; {} of work ({})",

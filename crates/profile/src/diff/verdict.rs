@@ -106,7 +106,8 @@ pub(super) fn reason(rows: &[Row], each: &str, rules: &Rules) -> Option<Reason> 
 /// Processor time that other programs had meanwhile, in nanoseconds; 0 where it is not known.
 pub(super) fn of_others(recording: &Recording) -> f64 {
     let of = &recording.counters;
-    of.machine_busy_ns.saturating_sub(of.processor_ns) as f64
+    let own = of.processor_ns.saturating_add(of.kernel_threads_ns);
+    of.machine_busy_ns.saturating_sub(own) as f64
 }
 
 /// What makes the comparison of two recordings doubtful; two machines first.
@@ -161,6 +162,15 @@ pub(super) fn doubts(a: &Recording, b: &Recording) -> Vec<String> {
     if what_is_missing(a) != what_is_missing(b) {
         doubts.push("one of the two has no samples of the kernel; record both as root".to_owned());
     }
+    if let (Some(of_a), Some(of_b)) = (&a.work, &b.work) {
+        // What stands behind the semicolon says how exact it is.
+        let [of_a, of_b] = [of_a, of_b].map(|of| of.source.split(';').next().unwrap_or_default());
+        if of_a != of_b {
+            doubts.push(format!(
+                "work was counted in two ways, A by {of_a}, B by {of_b}; --bytes says it for both"
+            ));
+        }
+    }
     doubts
 }
 
@@ -196,5 +206,31 @@ fn times(ratio: f64) -> String {
     match ratio {
         ratio if ratio < 10.0 => format!("{ratio:.2}"),
         ratio => format!("{ratio:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::tests::recording;
+    use crate::recording::{Kind, Unit, Work};
+
+    #[test]
+    fn work_that_was_counted_in_two_ways_is_said() {
+        let of = |source: &str| {
+            let mut of = recording(&[("main", Kind::Cpu, 8_000_000)]);
+            of.work = Some(Work {
+                amount: 1 << 30,
+                unit: Unit::Byte,
+                source: source.to_owned(),
+            });
+            of
+        };
+        let said = doubts(&of("those read"), &of("those counted"));
+        assert!(
+            said[0].contains("A by those read, B by those counted"),
+            "{said:?}"
+        );
+        assert!(doubts(&of("those read"), &of("those read; estimated")).is_empty());
     }
 }

@@ -3,7 +3,7 @@
 use perf_event::events::{Event, Software};
 use perf_event::{Builder, Clock, Counter, SampleFlag};
 
-use super::events::{Pace, RING, Scope, Source};
+use super::events::{Pace, Scope, Source};
 
 /// Frames of a stack.
 const DEEPEST: u16 = 96;
@@ -28,6 +28,15 @@ pub(super) struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
+    /// The same for all processors, whatever runs there; no program begins it.
+    pub(super) fn everywhere(&self) -> Way<'static> {
+        Way {
+            scope: Scope::Machine,
+            at_exec: false,
+            terms: self.terms,
+        }
+    }
+
     pub(super) fn sampler(&self, source: Source, event: impl Event, pace: Pace) -> Builder<'a> {
         let mut builder = Builder::new(event);
         self.common(&mut builder);
@@ -44,11 +53,11 @@ impl<'a> Way<'a> {
             .sample(SampleFlag::PERIOD)
             .sample_id_all(true)
             .clockid(Clock::MONOTONIC)
-            .wakeup_watermark(RING / 4);
-        if matches!(source, Source::Call | Source::Wake) {
+            .wakeup_watermark(source.ring(self.terms.is_root) / 4);
+        if matches!(source, Source::Call | Source::Wake | Source::Helper) {
             builder.sample(SampleFlag::RAW);
         }
-        if source != Source::Call {
+        if !matches!(source, Source::Call | Source::Helper) {
             builder
                 .sample(SampleFlag::CALLCHAIN)
                 .sample_max_stack(DEEPEST);

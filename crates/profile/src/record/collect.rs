@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::helpers::Helpers;
 use super::records::{Happened, Kinds, What};
 use super::spaces::{Place, Spaces};
 use super::turns::Parts;
 use super::waits::{State, WaitSums};
 use super::wakes::Wakes;
+use super::whose::Whose;
 use super::windowed::{Windowed, scaled};
 use crate::recording::{Coverage, Kind, Sample, Thread};
 
@@ -43,6 +45,10 @@ pub(super) struct Collector {
     pub(super) turns: Option<Parts>,
     /// The process whose threads are left out.
     pub(super) left_out: Option<u32>,
+    /// The processes whose records count, where there are records of others too.
+    pub(super) whose: Option<Whose>,
+    /// Kernel threads that work for the target.
+    pub(super) helpers: Helpers,
     /// Sum of the periods of all samples of processor time, also of those that are left out.
     pub(super) ran: u64,
     pub(super) slice: u64,
@@ -70,12 +76,19 @@ pub(super) struct Sums {
 impl Collector {
     /// Takes in what happened; the callers see to the order of time.
     pub(super) fn add(&mut self, happened: Happened) {
+        let is_foreign = self.is_foreign(&happened);
         let Happened {
             time,
             pid,
             tid,
             what,
         } = happened;
+        if is_foreign {
+            if let What::Ran { period, chain } = what {
+                self.other_has_run(time, tid, period, &chain);
+            }
+            return;
+        }
         if let What::Ran { period, .. } = what {
             self.ran = self.ran.saturating_add(period);
         }
@@ -116,6 +129,9 @@ impl Collector {
                 let waker = (!interrupt).then_some((pid, tid));
                 self.woke(woken, waker, &chain);
             }
+            What::Asked { woken, interrupt } => {
+                self.asked(woken, (!interrupt).then_some((pid, tid)));
+            }
             What::Mapped {
                 start,
                 length,
@@ -135,9 +151,7 @@ impl Collector {
             }
             What::Started { parent } => {
                 self.spaces.fork(parent, pid);
-                // Numbers are used again.
-                self.thread_numbers.remove(&tid);
-                self.states.remove(&tid);
+                self.forget(tid);
                 if self.left_out != Some(pid) && (self.children || parent == pid) {
                     self.alive.insert(tid, pid);
                 }
@@ -209,6 +223,13 @@ impl Collector {
         if let (true, Ok(bytes)) = (super::calls::moves_bytes(number), u64::try_from(result)) {
             calls.bytes = calls.bytes.saturating_add(bytes.saturating_mul(period));
         }
+    }
+
+    /// Another thread got the number of one that has ended.
+    pub(super) fn forget(&mut self, tid: u32) {
+        self.thread_numbers.remove(&tid);
+        self.states.remove(&tid);
+        self.helpers.forget(tid);
     }
 
     pub(super) fn thread(&mut self, pid: u32, tid: u32) -> u32 {

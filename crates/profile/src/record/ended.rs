@@ -20,6 +20,10 @@ pub(super) struct Ended {
     pub(super) wakes: Vec<Wake>,
     /// Processor time in nanoseconds, page faults, and moves between processors.
     pub(super) counts: [u64; 3],
+    /// Nanoseconds that one of a sample's periods stands for.
+    scale: f64,
+    /// Processor time of kernel threads that worked for it, in nanoseconds.
+    pub(super) helped: u64,
 }
 
 impl Ended {
@@ -44,30 +48,33 @@ impl Ended {
             );
         }
         let wakes = collector.sums.wakes.named(&mut named);
+        let counts = events.counts();
+        // A sample of cycles stands for cycles: the exact processor time says how long one is.
+        let scale = match events.name == "cycles" && collector.ran > 0 {
+            true => counts[0] as f64 / collector.ran as f64,
+            false => 1.0,
+        };
         Self {
+            helped: (collector.helpers.ran as f64 * scale) as u64,
+            scale,
             collector,
             named,
             event: events.name,
             missing,
             wakes,
-            counts: events.counts(),
+            counts,
         }
     }
 
     /// Samples as a recording has them: in the order of time, in nanoseconds, with functions.
     pub(super) fn samples(&self, mut samples: Vec<Sample>) -> Vec<Sample> {
-        // A sample of cycles stands for cycles: the exact processor time says how long one is.
-        let scale = match self.event == "cycles" && self.collector.ran > 0 {
-            true => self.counts[0] as f64 / self.collector.ran as f64,
-            false => 1.0,
-        };
         for sample in &mut samples {
             sample.stack = match sample.stack.checked_sub(1) {
                 Some(at) => self.named.numbers[at as usize],
                 None => 0,
             };
-            if sample.kind == Kind::Cpu && scale != 1.0 {
-                sample.ns = (sample.ns as f64 * scale) as u64;
+            if sample.kind == Kind::Cpu && self.scale != 1.0 {
+                sample.ns = (sample.ns as f64 * self.scale) as u64;
             }
         }
         samples.sort_by_key(|sample| sample.at_ns);
@@ -75,14 +82,26 @@ impl Ended {
     }
 }
 
-/// What was done: what the caller says, or the bytes that went through, each counted once: who
-/// encrypts reads and writes the same.
-pub(super) fn work(options: &Options, moved: Moved, sums: &Sums) -> Option<Work> {
+/// What was done: what the caller says, what the target says itself and where that is from, or the
+/// bytes that went through, each counted once: who encrypts reads and writes the same.
+pub(super) fn work(
+    options: &Options,
+    metered: Option<(u64, &str)>,
+    moved: Moved,
+    sums: &Sums,
+) -> Option<Work> {
     if let Some((amount, unit)) = options.work {
         return Some(Work {
             amount,
             unit,
             source: "given".to_owned(),
+        });
+    }
+    if let Some((amount, source)) = metered.filter(|(amount, _)| *amount >= LEAST_WORK) {
+        return Some(Work {
+            amount,
+            unit: Unit::Byte,
+            source: source.to_owned(),
         });
     }
     let bytes_of = |names: &[libc::c_long]| -> u64 {

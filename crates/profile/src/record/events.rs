@@ -14,20 +14,21 @@
 //! A wake-up happens in the thread that wakes, which may be of any process: its events are those of
 //! the processors, and a filter in the kernel leaves only wake-ups of the target.
 
+use std::ffi::CString;
 use std::io;
 
-use perf_event::events::{Event, Hardware, Software};
+use perf_event::events::{Event, Software, Tracepoint};
 use perf_event::{Builder, Counter, Sampler};
 
 use super::attributes::{Terms, Way};
 use super::records::Kinds;
-use super::refusals::{failed, level, refused, without_kernel};
+use super::refusals::failed;
 use super::share::{set_filter, share};
-use super::tracepoints::{tracepoint, woken};
+use super::tracepoints::{of_kernel, tracepoint, woken};
 use crate::Error;
 
 /// Bytes of a ring of the processor's samples, and of the others, for root.
-pub(super) const RING: usize = 2 << 20;
+const RING: usize = 2 << 20;
 /// The same for users, who share 516 KiB a processor (kernel.perf_event_mlock_kb).
 const SMALL_RING: usize = 128 << 10;
 /// The same for wake-ups, of which fewer are recorded.
@@ -36,6 +37,8 @@ const WAKE_RING: usize = 512 << 10;
 const SAMPLED: u64 = 4000;
 /// The tracepoint at the end of every system call.
 pub(super) const CALLS: &str = "raw_syscalls/sys_exit";
+/// The tracepoint where a thread is about to be woken.
+const WAKES: &str = "sched/sched_waking";
 
 /// What is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +60,23 @@ pub(super) enum Source {
     Call,
     /// Stacks of those who end a wait.
     Wake,
+    /// Wake-ups of kernel threads.
+    Helper,
 }
 
 impl Source {
+    /// Bytes of a ring of it.
+    pub(super) fn ring(self, is_root: bool) -> usize {
+        match self {
+            _ if !is_root => SMALL_RING,
+            Self::Wake | Self::Helper => WAKE_RING,
+            _ => RING,
+        }
+    }
+
     pub(super) fn is_of(self, kinds: Kinds) -> bool {
         match self {
-            Self::Processor => false,
+            Self::Processor | Self::Helper => false,
             Self::Call => kinds == Kinds::Calls,
             Self::Switch | Self::Wake => kinds == Kinds::Waits,
         }
@@ -102,6 +116,8 @@ pub(super) struct Events {
     pub(super) others: Vec<(Source, Counter)>,
     pub(super) fallbacks: Vec<Fallback>,
     pub(super) terms: Terms,
+    /// Processor time is sampled by the clock of each processor, which meets other programs too.
+    pub(super) by_processors: bool,
     pub(super) processor_time: Vec<Counter>,
     pub(super) faults: Vec<Counter>,
     pub(super) migrations: Vec<Counter>,
@@ -150,6 +166,7 @@ impl Events {
         };
         let mut events = Self {
             terms,
+            by_processors: false,
             rings: Vec::new(),
             others: Vec::new(),
             fallbacks: Vec::new(),
@@ -159,7 +176,10 @@ impl Events {
             name: "cpu-clock",
             missing: Vec::new(),
         };
-        events.open_processor(&mut way, rate)?;
+        let by_processors = tracepoints == Tracepoints::All && events.open_processors(&way, rate);
+        if !by_processors {
+            events.open_processor(&mut way, rate)?;
+        }
         if way.terms.kernel {
             events.open_switches(&mut way, rate)?;
             match tracepoints {
@@ -173,44 +193,6 @@ impl Events {
         events.faults = way.counters(Software::PAGE_FAULTS);
         events.migrations = way.counters(Software::CPU_MIGRATIONS);
         Ok(events)
-    }
-
-    /// Processor time: by cycles where the processor counts them, which sees inside of sections
-    /// without interrupts, and by the kernel's clock elsewhere.
-    fn open_processor(&mut self, way: &mut Way<'_>, rate: u64) -> Result<(), Error> {
-        let (mut last, pace) = (None, Pace::Sampled(rate));
-        for (kernel, cycles) in [(true, true), (true, false), (false, true), (false, false)] {
-            way.terms.kernel = kernel;
-            let tried = match cycles {
-                true => self.ring(way, Source::Processor, Hardware::CPU_CYCLES, pace),
-                false => self.ring(way, Source::Processor, Software::CPU_CLOCK, pace),
-            };
-            let error = match tried {
-                Ok(()) => {
-                    self.name = if cycles { "cycles" } else { "cpu-clock" };
-                    if !kernel {
-                        self.missing.push(without_kernel());
-                    }
-                    return Ok(());
-                }
-                Err(error) => error,
-            };
-            match (error.raw_os_error(), way.scope) {
-                (Some(libc::ESRCH), Scope::Threads { tids, .. }) => {
-                    return Err(Error::NoProcess(tids.first().copied().unwrap_or(0)));
-                }
-                (Some(libc::EACCES | libc::EPERM), Scope::Machine) => {
-                    return Err(Error::WholeMachine(error));
-                }
-                _ => {}
-            }
-            // Cycles that are not there say nothing about permission.
-            if !cycles {
-                last = Some(error);
-            }
-        }
-        let source = last.expect("each way has said why");
-        Err(refused(source, way.scope, way.at_exec, level()))
     }
 
     /// Without them, waits have a length and no stack.
@@ -228,9 +210,10 @@ impl Events {
         if !std::mem::take(&mut way.terms.switches_apart) {
             return Ok(());
         }
-        // The lengths can still be told by the samplers of processor time.
+        // The lengths can still be told by the samplers of processor time, if they are the threads'.
         self.rings.clear();
         self.others.clear();
+        self.by_processors = false;
         self.open_processor(way, rate)
     }
 
@@ -256,6 +239,25 @@ impl Events {
             return;
         }
         self.open_wakes_or_say(way);
+        self.open_helpers_or_say(way);
+    }
+
+    /// Who wakes kernel threads, where samples of those are taken.
+    fn open_helpers_or_say(&mut self, way: &Way<'_>) {
+        let opened = match self.by_processors {
+            true => self.open_helpers(way).map_err(|error| error.to_string()),
+            false => Err("only root can see them".to_owned()),
+        };
+        if let (Err(why), Scope::Threads { .. }) = (opened, way.scope) {
+            self.missing.push(format!(
+                "processor time of kernel threads that work for the program is not on its bill: {why}"
+            ));
+        }
+    }
+
+    fn open_helpers(&mut self, way: &Way<'_>) -> io::Result<()> {
+        let wakes = tracepoint(WAKES).ok_or(io::ErrorKind::NotFound)?;
+        self.filtered(way, Source::Helper, wakes, Some(of_kernel()))
     }
 
     /// All else is worth recording without wake-ups.
@@ -269,27 +271,35 @@ impl Events {
     }
 
     fn open_wakes(&mut self, way: &Way<'_>) -> io::Result<()> {
-        let wakes = tracepoint("sched/sched_waking").ok_or(io::ErrorKind::NotFound)?;
-        let everywhere = Way {
-            scope: Scope::Machine,
-            at_exec: false,
-            ..*way
-        };
+        let wakes = tracepoint(WAKES).ok_or(io::ErrorKind::NotFound)?;
         let before = self.rings.len();
-        self.ring(&everywhere, Source::Wake, wakes, Pace::Each)?;
-        if let Some(filter) = woken(way.scope) {
-            let mut rings = self.rings[before..].iter();
-            let set = rings.try_for_each(|(_, ring)| set_filter(ring.as_counter(), &filter));
-            if let Err(error) = set {
-                self.rings.truncate(before);
-                return Err(error);
-            }
-        }
+        self.filtered(way, Source::Wake, wakes, woken(way.scope))?;
         // Where there are too many switches for their stacks, there are for those of wake-ups.
         if let Some(fallback) = self.fallbacks.last_mut() {
             fallback.each.0.extend(before..self.rings.len());
         }
         Ok(())
+    }
+
+    /// Rings of all processors, whose events pass the filter.
+    fn filtered(
+        &mut self,
+        way: &Way<'_>,
+        source: Source,
+        event: Tracepoint,
+        filter: Option<CString>,
+    ) -> io::Result<()> {
+        let before = self.rings.len();
+        self.ring(&way.everywhere(), source, event, Pace::Each)?;
+        let Some(filter) = filter else {
+            return Ok(());
+        };
+        let mut rings = self.rings[before..].iter();
+        let set = rings.try_for_each(|(_, ring)| set_filter(ring.as_counter(), &filter));
+        if set.is_err() {
+            self.rings.truncate(before);
+        }
+        set
     }
 
     /// Rings that record each event, and others that sample, which do not begin by themselves.
@@ -349,11 +359,7 @@ impl Events {
                 let counter = builder.one_cpu(cpu).build()?;
                 match owner {
                     None => {
-                        let size = match source {
-                            _ if !way.terms.is_root => SMALL_RING,
-                            Source::Wake => WAKE_RING,
-                            _ => RING,
-                        };
+                        let size = source.ring(way.terms.is_root);
                         owner = Some(self.rings.len());
                         self.rings.push((source, counter.sampled(size)?));
                     }

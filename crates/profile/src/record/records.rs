@@ -69,6 +69,8 @@ pub(super) enum What {
         interrupt: bool,
         chain: Vec<u64>,
     },
+    /// A thread wakes one of the kernel's; where it was interrupted, the interrupt does.
+    Asked { woken: u32, interrupt: bool },
     /// A thread stops.
     Out { preempted: bool },
     /// A thread goes on.
@@ -161,14 +163,16 @@ fn parse(source: Source, kind: u32, misc: u16, data: &[u8]) -> Option<Happened> 
             }
             Source::Wake => {
                 let chain = chain()?;
-                let _size = reader.u32()?;
-                let common = reader.u64()?.to_ne_bytes();
-                reader.0 = reader.0.get(NAME..)?;
+                let (woken, interrupt) = woken(&mut reader)?;
                 What::Woke {
-                    woken: reader.u32()?,
-                    interrupt: common[2] & IN_INTERRUPT != 0,
+                    woken,
+                    interrupt,
                     chain,
                 }
+            }
+            Source::Helper => {
+                let (woken, interrupt) = woken(&mut reader)?;
+                What::Asked { woken, interrupt }
             }
         };
         return Some(Happened {
@@ -236,6 +240,14 @@ fn parse(source: Source, kind: u32, misc: u16, data: &[u8]) -> Option<Happened> 
     })
 }
 
+/// Who is woken, and whether while an interrupt was served: the fields of a wake-up.
+fn woken(reader: &mut Reader<'_>) -> Option<(u32, bool)> {
+    let _size = reader.u32()?;
+    let common = reader.u64()?.to_ne_bytes();
+    reader.0 = reader.0.get(NAME..)?;
+    Some((reader.u32()?, common[2] & IN_INTERRUPT != 0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,6 +260,7 @@ mod tests {
             Source::Switch,
             Source::Call,
             Source::Wake,
+            Source::Helper,
         ] {
             for kind in 0..20 {
                 for end in 0..words.len() {

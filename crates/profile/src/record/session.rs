@@ -1,7 +1,10 @@
 //! A recording under way: it opens the events, empties their rings, and sees when the target ends.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::collect::Collector;
 use super::events::{Events, Scope, Source};
@@ -9,7 +12,8 @@ use super::records::{self, Happened};
 use super::spending::{Seen, Spending};
 use super::stat::STAT_PACE;
 use super::target::{self, Moved, Waiting};
-use super::{Options, Target, monotonic};
+use super::whose::Whose;
+use super::{Options, PACE, Target, monotonic, share};
 use crate::Error;
 
 /// A recording under way.
@@ -20,8 +24,12 @@ pub(super) struct Session {
     pub(super) held: Vec<Happened>,
     pub(super) command: Option<Waiting>,
     pub(super) process: Option<u32>,
+    /// What says that the process has ended; none where rings cannot be waited for.
+    watched: Option<OwnedFd>,
     /// Switches that the rings had since `counted`.
     pub(super) switches: u64,
+    /// Wake-ups of kernel threads since then.
+    pub(super) asked: u64,
     pub(super) counted: Instant,
     /// What has to be paid for, and when it is, where that is limited.
     pub(super) seen: Seen,
@@ -32,10 +40,10 @@ impl Session {
     pub(super) fn open(target: &Target, options: &Options) -> Result<Self, Error> {
         let mut collector = Collector::default();
         collector.children = options.children;
-        let (mut command, mut process) = (None, None);
+        let (mut command, mut process, mut whose) = (None, None, None);
         let opened = match target {
             Target::Command(words) => {
-                let waiting = Waiting::start(words)?;
+                let waiting = Waiting::start(words, options.meter.as_ref())?;
                 let scope = Scope::Threads {
                     tids: &[waiting.id()],
                     children: options.children,
@@ -44,6 +52,7 @@ impl Session {
                 match opened {
                     Ok(_) => {
                         collector.alive.insert(waiting.id(), waiting.id());
+                        whose = Some(Whose::command(waiting.id()));
                         command = Some(waiting);
                     }
                     Err(_) => waiting.abandon(),
@@ -53,6 +62,7 @@ impl Session {
             Target::Process(pid) => {
                 let tids = target::threads(*pid)?;
                 process = Some(*pid);
+                whose = Some(Whose::process(*pid));
                 collector.alive.extend(tids.iter().map(|tid| (*tid, *pid)));
                 collector.spaces.read(*pid);
                 let scope = Scope::Threads {
@@ -68,11 +78,16 @@ impl Session {
             }
         };
         let events = opened?;
+        collector.whose = whose.filter(|_| events.by_processors);
+        let target = process.or(command.as_ref().map(Waiting::id));
+        let target = target.and_then(|pid| Pid::from_raw(pid as i32));
+        let watched = target.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let spending = (!options.exact).then(|| Spending::new(&events));
         Ok(Self {
             collector,
             command,
             process,
+            watched,
             spending,
             ..Self::over(events)
         })
@@ -86,7 +101,9 @@ impl Session {
             held: Vec::new(),
             command: None,
             process: None,
+            watched: None,
             switches: 0,
+            asked: 0,
             counted: Instant::now(),
             seen: Seen::default(),
             spending: None,
@@ -97,7 +114,7 @@ impl Session {
         let begin = monotonic();
         self.collector.begin = Some(begin);
         let begun = match &self.command {
-            Some(_) => self.events.enable_wakes(),
+            Some(_) => self.events.enable_everywhere(),
             None => self.events.enable(),
         };
         begun.map_err(|source| Error::Unsupported {
@@ -110,6 +127,18 @@ impl Session {
         Ok(())
     }
 
+    /// Sleeps until the rings have to be read, the target ends, or `time` is over.
+    pub(super) fn sleep(&mut self, time: Duration) {
+        let Some(watched) = &self.watched else {
+            return std::thread::sleep(time.min(PACE));
+        };
+        let rings = self.events.rings.iter().map(|(_, ring)| ring.as_raw_fd());
+        // The ring of a thread hangs up when the thread ends, and others still write there.
+        if share::sleep(rings.chain([watched.as_raw_fd()]), time) {
+            self.watched = None;
+        }
+    }
+
     /// Takes what the rings hold. What happened after the first ring was read may have an older
     /// companion in another one: it waits for the next turn.
     pub(super) fn drain(&mut self) {
@@ -120,6 +149,7 @@ impl Session {
         for (source, ring) in &mut self.events.rings {
             while let Some(record) = ring.next_record() {
                 self.switches += u64::from(*source == Source::Switch);
+                self.asked += u64::from(*source == Source::Helper);
                 self.seen.count(*source);
                 self.held.extend(records::read(*source, &record));
             }
@@ -128,7 +158,10 @@ impl Session {
         let since = self.counted.elapsed();
         if since >= STAT_PACE {
             self.events.bound(self.switches, since.as_secs_f64());
-            self.switches = 0;
+            if self.events.bound_helpers(self.asked, since.as_secs_f64()) {
+                self.collector.helpers.stop();
+            }
+            (self.switches, self.asked) = (0, 0);
             self.counted = Instant::now();
         }
         self.held.sort_by_key(|happened| happened.time);

@@ -1,8 +1,10 @@
-//! The two calls that the crate for performance events does not have.
+//! The calls that the crate for performance events does not have.
 
 use std::ffi::{CStr, c_char};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
+use std::ptr::null;
+use std::time::Duration;
 
 use perf_event::Counter;
 
@@ -32,4 +34,32 @@ pub(super) fn set_filter(event: &Counter, filter: &CStr) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Sleeps until a quarter of a ring is full, another descriptor has something to say, a signal comes, or
+/// `time` is over. Says whether a descriptor has hung up: from then on it would end each sleep at once.
+pub(super) fn sleep(descriptors: impl Iterator<Item = RawFd>, time: Duration) -> bool {
+    let mut polled: Vec<libc::pollfd> = descriptors
+        .map(|fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        })
+        .collect();
+    let time = libc::timespec {
+        tv_sec: time.as_secs() as libc::time_t,
+        tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
+    };
+    // SAFETY: the array lives until the call returns and has as many entries as it is told, and so does
+    // the time; no set of signals is given. What fails is a sleep that a signal has ended.
+    let woken = unsafe {
+        libc::ppoll(
+            polled.as_mut_ptr(),
+            polled.len() as libc::nfds_t,
+            &time,
+            null(),
+        )
+    };
+    let hung_up = libc::POLLHUP | libc::POLLERR | libc::POLLNVAL;
+    woken > 0 && polled.iter().any(|of| of.revents & hung_up != 0)
 }

@@ -13,7 +13,7 @@ use super::budget::{Budget, Order};
 use super::events::{Events, Scope, Source};
 use super::records::{Happened, Kinds, What};
 use super::session::Session;
-use super::{PACE, monotonic};
+use super::{LONG_PACE, monotonic};
 
 /// Nanoseconds that an event costs the program.
 pub(super) const CALL: u64 = 600;
@@ -22,10 +22,11 @@ const WAKE: u64 = 1800;
 /// Records of a switch: its stack, the thread that stops, and the one that goes on.
 const RECORDS: u64 = 3;
 /// Shares of the time that system calls and waits may cost.
-const CALLS_SHARE: f64 = 0.004;
+const CALLS_SHARE: f64 = 0.0025;
 const WAITS_SHARE: f64 = 0.008;
 /// Nanoseconds that each may cost in advance, so that short recordings and short bursts are whole.
-const IN_ADVANCE: u64 = 10_000_000;
+const CALLS_IN_ADVANCE: u64 = 5_000_000;
+const WAITS_IN_ADVANCE: u64 = 10_000_000;
 
 /// What the rings had since it was paid for.
 #[derive(Debug, Default)]
@@ -38,7 +39,7 @@ pub(super) struct Seen {
 impl Seen {
     pub(super) fn count(&mut self, source: Source) {
         match source {
-            Source::Processor => {}
+            Source::Processor | Source::Helper => {}
             Source::Switch => self.switches += 1,
             Source::Call => self.calls += 1,
             Source::Wake => self.wakes += 1,
@@ -59,13 +60,13 @@ pub(super) struct Spending {
 impl Spending {
     pub(super) fn new(events: &Events) -> Self {
         let now = monotonic();
-        let budget = |kinds, share| {
+        let budget = |kinds, share, in_advance| {
             let is_there = events.have(kinds);
-            is_there.then(|| Budget::new(now, share, IN_ADVANCE, now))
+            is_there.then(|| Budget::new(now, share, in_advance, now))
         };
         Self {
-            calls: budget(Kinds::Calls, CALLS_SHARE),
-            waits: budget(Kinds::Waits, WAITS_SHARE),
+            calls: budget(Kinds::Calls, CALLS_SHARE, CALLS_IN_ADVANCE),
+            waits: budget(Kinds::Waits, WAITS_SHARE, WAITS_IN_ADVANCE),
             counted: 0,
             processor_ns: 0,
         }
@@ -82,7 +83,7 @@ impl Session {
             .map(|budget| budget.next().saturating_sub(now))
             .min();
         let next = next.filter(|next| *next > 0);
-        next.map_or(PACE, |next| PACE.min(Duration::from_nanos(next)))
+        next.map_or(LONG_PACE, |next| LONG_PACE.min(Duration::from_nanos(next)))
     }
 
     /// Pays for what the rings had, and opens or closes windows as the budgets say.

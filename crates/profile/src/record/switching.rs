@@ -10,15 +10,22 @@ use super::events::{CALLS, Events, Fallback, Pace, Scope, Source};
 use super::records::Kinds;
 use super::tracepoints::tracepoint;
 
-/// Switches per second of which each one has a stack, where there are no windows.
+/// Switches per second of which each one has a stack, where there are no windows; wake-ups of kernel
+/// threads per second that are recorded.
 const MAX_PER_SECOND: u64 = 20_000;
 
 impl Events {
-    /// Starts what cannot start by itself with the command.
-    pub(super) fn enable_wakes(&mut self) -> io::Result<()> {
+    /// Starts what cannot start by itself with the command: events that are not of its threads.
+    pub(super) fn enable_everywhere(&mut self) -> io::Result<()> {
         let waiting: Vec<usize> = self.waiting(|fallback| &fallback.sampled.0);
+        let by_processors = self.by_processors;
         for (number, (source, ring)) in self.rings.iter_mut().enumerate() {
-            if *source == Source::Wake && !waiting.contains(&number) {
+            let is_everywhere = match source {
+                Source::Wake | Source::Helper => true,
+                Source::Processor => by_processors,
+                Source::Switch | Source::Call => false,
+            };
+            if is_everywhere && !waiting.contains(&number) {
                 ring.as_counter_mut().enable()?;
             }
         }
@@ -147,6 +154,26 @@ impl Events {
             &mut self.migrations,
         ]
         .map(|counters| counters.iter_mut().filter_map(|c| c.read().ok()).sum())
+    }
+
+    /// From now on kernel threads are left out if they were woken too often: `count` times in
+    /// `seconds`. Says whether that is so.
+    pub(super) fn bound_helpers(&mut self, count: u64, seconds: f64) -> bool {
+        if (count as f64) < MAX_PER_SECOND as f64 * seconds {
+            return false;
+        }
+        let is_helper = |source: &Source| *source == Source::Helper;
+        drop(
+            self.rings
+                .extract_if(.., |of| is_helper(&of.0))
+                .collect::<Vec<_>>(),
+        );
+        self.missing.push(format!(
+            "processor time of kernel threads that work for the program is on its bill at the begin \
+             only: they are woken more than {MAX_PER_SECOND} times per second, and to record that \
+             would slow them down"
+        ));
+        true
     }
 
     /// From now on stacks of switches are sampled if there were too many: `count` in `seconds`.

@@ -9,6 +9,7 @@ use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
+use super::Meter;
 use crate::Error;
 
 /// Stops before it becomes the command, so that events can be attached; with the first word of
@@ -30,7 +31,7 @@ pub(super) struct Moved {
 
 impl Waiting {
     /// Starts a command that stops at once.
-    pub(super) fn start(command: &[OsString]) -> Result<Self, Error> {
+    pub(super) fn start(command: &[OsString], meter: Option<&Meter>) -> Result<Self, Error> {
         let failed = |source| Error::Start {
             command: command
                 .first()
@@ -45,6 +46,7 @@ impl Waiting {
             .args(["-c", WAIT, "sh"])
             .arg(path)
             .args(&command[1..])
+            .envs(meter.and_then(|meter| meter.variable.clone()))
             .spawn()
             .map_err(failed)?;
         let waiting = Self { child };
@@ -234,7 +236,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("made");
         let words = ["touch".into(), file.clone().into_os_string()];
-        let waiting = Waiting::start(&words).unwrap();
+        let waiting = Waiting::start(&words, None).unwrap();
         assert!(!file.exists() && !waiting.has_ended());
         waiting.go();
         assert_eq!(waiting.status(), 0);
@@ -249,7 +251,7 @@ mod tests {
             .into_iter()
             .chain(words)
             .collect::<Vec<_>>();
-        let waiting = Waiting::start(&words).unwrap();
+        let waiting = Waiting::start(&words, None).unwrap();
         waiting.go();
         while !waiting.has_ended() {
             std::thread::yield_now();
@@ -277,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_command_that_is_not_there_is_named() {
-        let error = Waiting::start(&["no-such-command".into()]).unwrap_err();
+        let error = Waiting::start(&["no-such-command".into()], None).unwrap_err();
         assert!(error.to_string().contains("'no-such-command'"), "{error}");
         assert!(matches!(threads(u32::MAX), Err(Error::NoProcess(u32::MAX))));
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use perf_event::events::Tracepoint;
 
 use super::events::Scope;
+use super::helpers::NAMES;
 
 /// Which threads a wake-up must be of, as a filter of the kernel: those that are recorded, and those
 /// that are started from now on, whose numbers are larger until the numbers begin anew.
@@ -26,6 +27,12 @@ pub(super) fn woken(scope: Scope<'_>) -> Option<CString> {
         _ => format!("pid>={}", tids.iter().min()?),
     };
     CString::new(filter).ok()
+}
+
+/// Which wake-ups may be of kernel threads that work for others, as a filter of the kernel.
+pub(super) fn of_kernel() -> CString {
+    let names = NAMES.map(|name| format!("comm~\"{name}\""));
+    CString::new(names.join("||")).expect("names have no zero byte")
 }
 
 /// The number of a tracepoint, where the file system for tracing can be read.

@@ -111,6 +111,10 @@ pub enum Unit {
 pub struct Counters {
     /// Processor time, in nanoseconds.
     pub processor_ns: u64,
+    /// Processor time of kernel threads that worked for the program, in nanoseconds, by samples. It is
+    /// not in `processor_ns`.
+    #[serde(default)]
+    pub kernel_threads_ns: u64,
     /// Page faults.
     pub page_faults: u64,
     /// Moves of a thread to another processor.

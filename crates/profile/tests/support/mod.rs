@@ -14,6 +14,7 @@ pub(crate) fn options() -> Options {
         rate: RATE,
         exact: false,
         work: None,
+        meter: None,
     }
 }
 

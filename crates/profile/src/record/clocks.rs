@@ -1,0 +1,72 @@
+//! Clocks that sample processor time: cycles where the processor counts them, which sees inside of
+//! sections without interrupts, and the kernel's clock elsewhere.
+//!
+//! The clock of a thread stops when the thread gives up its processor, and is set anew when it has
+//! one again: on virtual machines each of both leaves the guest. Between two processes that send each
+//! other a byte over pipes, one of them recorded, 997 samples per second made the round trip of 5.4
+//! microseconds 10 longer by the clock of the thread, and 0.2 by that of the processor (Zen 4).
+
+use perf_event::events::{Hardware, Software};
+
+use super::attributes::Way;
+use super::events::{Events, Pace, Scope, Source};
+use super::refusals::{level, refused, without_kernel};
+use crate::Error;
+
+impl Events {
+    /// The clock of each processor, for those who may see what other programs do: root, and users where
+    /// kernel.perf_event_paranoid is 0 or less. Says whether it is open.
+    pub(super) fn open_processors(&mut self, way: &Way<'_>, rate: u64) -> bool {
+        if way.scope == Scope::Machine {
+            return false;
+        }
+        let (way, pace) = (way.everywhere(), Pace::Sampled(rate));
+        let cycles = self.ring(&way, Source::Processor, Hardware::CPU_CYCLES, pace);
+        let opened = match cycles {
+            Ok(()) => {
+                self.name = "cycles";
+                Ok(())
+            }
+            Err(_) => self.ring(&way, Source::Processor, Software::CPU_CLOCK, pace),
+        };
+        self.by_processors = opened.is_ok();
+        self.by_processors
+    }
+
+    /// The clock of each thread, or of each processor for the whole machine.
+    pub(super) fn open_processor(&mut self, way: &mut Way<'_>, rate: u64) -> Result<(), Error> {
+        let (mut last, pace) = (None, Pace::Sampled(rate));
+        for (kernel, cycles) in [(true, true), (true, false), (false, true), (false, false)] {
+            way.terms.kernel = kernel;
+            let tried = match cycles {
+                true => self.ring(way, Source::Processor, Hardware::CPU_CYCLES, pace),
+                false => self.ring(way, Source::Processor, Software::CPU_CLOCK, pace),
+            };
+            let error = match tried {
+                Ok(()) => {
+                    self.name = if cycles { "cycles" } else { "cpu-clock" };
+                    if !kernel {
+                        self.missing.push(without_kernel());
+                    }
+                    return Ok(());
+                }
+                Err(error) => error,
+            };
+            match (error.raw_os_error(), way.scope) {
+                (Some(libc::ESRCH), Scope::Threads { tids, .. }) => {
+                    return Err(Error::NoProcess(tids.first().copied().unwrap_or(0)));
+                }
+                (Some(libc::EACCES | libc::EPERM), Scope::Machine) => {
+                    return Err(Error::WholeMachine(error));
+                }
+                _ => {}
+            }
+            // Cycles that are not there say nothing about permission.
+            if !cycles {
+                last = Some(error);
+            }
+        }
+        let source = last.expect("each way has said why");
+        Err(refused(source, way.scope, way.at_exec, level()))
+    }
+}
