@@ -93,6 +93,8 @@ enum cl_stat {
 	CL_STAT_SPURIOUS_INTERRUPTS,
 	CL_STAT_LOST_INTERRUPTS,
 	CL_STAT_POLLS,
+	CL_STAT_FOUND_IDLE,
+	CL_STAT_MISSED_IDLE,
 	CL_STAT_SPURIOUS_COMPLETIONS,
 	CL_STAT_TIMEOUTS,
 	CL_STAT_RESETS,
@@ -186,7 +188,6 @@ enum cl_reset {
 
 struct cl_device;
 struct cl_ctx;
-
 /* The transport: how a device is spoken to. */
 struct cl_ops {
 	/* What goes where it lies. False: the device cannot take it at all. */
