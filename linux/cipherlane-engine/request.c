@@ -68,7 +68,7 @@ bool cle_plan(struct cl_device *common, struct cl_req *req, struct cl_plan *plan
 		       plan->units <= dev->ring / 2;
 	}
 	in = cle_pieces(dev, req->src, req->len, &plan->src_nents);
-	if (!cl_bounce_output && !cl_overlaps(req->src, req->dst, req->len))
+	if (!cl_bounce_output && !req->audited && !cl_overlaps(req->src, req->dst, req->len))
 		out = cle_pieces(dev, req->dst, req->len, &plan->dst_nents);
 	plan->in_direct = in;
 	plan->out_direct = out;

@@ -7,6 +7,7 @@
 #include "../common/queue.c"
 #include "../common/lists.c"
 #include "../common/completion.c"
+#include "../common/audit.c"
 #include "../common/device.c"
 #include "../common/recovery.c"
 #include "../common/alg.c"

@@ -47,7 +47,7 @@ bool clv_plan(struct cl_device *common, struct cl_req *req, struct cl_plan *plan
 	plan->in_direct = plan->src_nents || !in;
 	plan->dst_nents = 0;
 	plan->out_direct = false;
-	if (!cl_bounce_output && !cl_overlaps(req->src, req->dst, both)) {
+	if (!cl_bounce_output && !req->audited && !cl_overlaps(req->src, req->dst, both)) {
 		plan->dst_nents = clv_pieces(req->dst, req->skip, req->out_len);
 		plan->out_direct = plan->dst_nents || !req->out_len;
 	}

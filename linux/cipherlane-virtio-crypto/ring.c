@@ -8,9 +8,9 @@
  */
 #include <linux/delay.h>
 #include <linux/rcupdate.h>
-#include <linux/sched.h>
 #include <linux/virtio_config.h>
 #include <linux/virtio_crypto.h>
+#include <linux/virtio_ring.h>
 
 #include "virtio.h"
 #include "compat.h"
@@ -45,7 +45,7 @@ static void clv_notify(struct clv_device *dev, u32 rings)
 	}
 }
 
-static void clv_announce(struct cl_device *common, bool now)
+void clv_announce(struct cl_device *common, bool now)
 {
 	struct clv_device *dev = clv_of(common);
 	bool has_to = now;
@@ -61,57 +61,6 @@ static void clv_announce(struct cl_device *common, bool now)
 	rings = clv_prepare(dev, now);
 	spin_unlock_bh(&common->lock);
 	clv_notify(dev, rings);
-}
-
-static void clv_work(struct kthread_work *work)
-{
-	struct clv_queue *queue = container_of(work, struct clv_queue, work);
-
-	rcu_read_lock();
-	clv_announce(&queue->dev->common, true);
-	rcu_read_unlock();
-}
-
-static enum hrtimer_restart clv_timer(struct hrtimer *timer)
-{
-	struct clv_queue *queue = container_of(timer, struct clv_queue, timer);
-
-	clv_work(&queue->work);
-	return HRTIMER_NORESTART;
-}
-
-/* A thread for each queue, at the processor that uses the queue. */
-int clv_start_workers(struct clv_device *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < dev->queue_count; i++) {
-		struct clv_queue *queue = &dev->queues[i];
-		struct kthread_worker *worker;
-
-		queue->dev = dev;
-		kthread_init_work(&queue->work, clv_work);
-		hrtimer_init(&queue->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-		queue->timer.function = clv_timer;
-		worker = kthread_create_worker_on_cpu(i, 0, CL_NAME "/%u", i);
-		if (IS_ERR(worker))
-			return PTR_ERR(worker);
-		sched_set_normal(worker->task, MAX_NICE);
-		queue->worker = worker;
-	}
-	return 0;
-}
-
-void clv_stop_workers(struct clv_device *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < dev->queue_count; i++) {
-		if (!dev->queues[i].worker)
-			continue;
-		hrtimer_cancel(&dev->queues[i].timer);
-		kthread_destroy_worker(dev->queues[i].worker);
-	}
 }
 
 static u32 clv_room(struct cl_device *common)
@@ -198,6 +147,9 @@ static int clv_say_hello(struct clv_device *dev, struct virtqueue *vq)
 	dev->hello.opcode = cpu_to_le32(CLV_OP_HELLO);
 	dev->hello.version = cpu_to_le32(CLV_VERSION);
 	dev->hello.magic = cpu_to_le64(CLV_MAGIC);
+	/* QEMU does not tell a vhost-user back-end what was negotiated. */
+	dev->hello.says_when =
+		cpu_to_le32(virtio_has_feature(dev->vdev, VIRTIO_RING_F_EVENT_IDX));
 	dev->status = CLV_NO_STATUS;
 	sg_init_one(&out, &dev->hello, sizeof(dev->hello));
 	sg_init_one(&answer, &dev->answer, sizeof(dev->answer));

@@ -5,6 +5,7 @@
  *	main.c		the virtio device: probe, removal, sleep
  *	ring.c		the virtqueues, the hello, the reset
  *	chain.c		requests that gather, and go out together
+ *	worker.c	what is done when the processor is idle
  *	request.c	from a request of the CryptoAPI to pieces of memory
  *	compat.h	what differs between versions of Linux
  */
@@ -100,8 +101,7 @@ struct clv_slot {
 
 /* ring.c */
 extern const struct cl_ops clv_ops;
-int clv_start_workers(struct clv_device *dev);
-void clv_stop_workers(struct clv_device *dev);
+void clv_announce(struct cl_device *common, bool now);
 int clv_open(struct clv_device *dev);
 void clv_close(struct clv_device *dev);
 
@@ -115,6 +115,10 @@ bool clv_has_to_send(struct clv_queue *queue, bool now);
 void clv_send(struct clv_device *dev, struct clv_queue *queue, bool now);
 u32 clv_end_chain(struct clv_device *dev, struct clv_queue *queue, struct clv_chain *chain,
 		  u32 written, struct list_head *ended);
+
+/* worker.c */
+int clv_start_workers(struct clv_device *dev);
+void clv_stop_workers(struct clv_device *dev);
 
 /* request.c */
 bool clv_plan(struct cl_device *common, struct cl_req *req, struct cl_plan *plan);

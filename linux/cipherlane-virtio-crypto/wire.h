@@ -26,7 +26,8 @@ struct clv_header {
 	__le32 key_len;
 	__le32 tag_len;
 	__le32 count;
-	__le32 reserved[9];
+	__le32 says_when;
+	__le32 reserved[8];
 };
 
 struct clv_entry {

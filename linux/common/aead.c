@@ -16,12 +16,12 @@
 #define CL_SALT		4
 #define CL_ESP_IV	8
 
-int cl_aead_fallback(struct cl_req *req, u32 flags)
+int cl_aead_fallback(struct cl_req *req, u32 flags, crypto_completion_t complete, void *data)
 {
 	struct aead_request *fallback = &req->fallback.aead;
 
 	aead_request_set_tfm(fallback, req->ctx->fallback.aead);
-	aead_request_set_callback(fallback, flags, req->base->complete, req->base->data);
+	aead_request_set_callback(fallback, flags, complete, data);
 	aead_request_set_crypt(fallback, req->src, req->dst, req->in_len, req->iv);
 	aead_request_set_ad(fallback, req->skip);
 	return req->encrypt ? crypto_aead_encrypt(fallback) : crypto_aead_decrypt(fallback);

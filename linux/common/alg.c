@@ -34,17 +34,23 @@ static bool cl_takes(const struct cl_device *dev, const struct cl_ctx *ctx)
 	       (!dev->key_bits || (bit < 3 && dev->key_bits & BIT(bit)));
 }
 
-static int cl_run_fallback(struct cl_req *req, u32 flags)
+int cl_run_fallback(struct cl_req *req, u32 flags, crypto_completion_t complete, void *data)
 {
 	struct skcipher_request *fallback = &req->fallback.skcipher;
 
 	if (cl_is_aead(req->ctx->alg))
-		return cl_aead_fallback(req, flags);
+		return cl_aead_fallback(req, flags, complete, data);
 	skcipher_request_set_tfm(fallback, req->ctx->fallback.skcipher);
-	skcipher_request_set_callback(fallback, flags, req->base->complete, req->base->data);
+	skcipher_request_set_callback(fallback, flags, complete, data);
 	skcipher_request_set_crypt(fallback, req->src, req->dst, req->len, req->iv);
 	return req->encrypt ? crypto_skcipher_encrypt(fallback) :
 			      crypto_skcipher_decrypt(fallback);
+}
+
+/* The same in place of the device, for the request's own user. */
+static int cl_replace(struct cl_req *req, u32 flags)
+{
+	return cl_run_fallback(req, flags, req->base->complete, req->base->data);
 }
 
 /* The caller's processor does it. */
@@ -59,9 +65,9 @@ int cl_software(struct cl_req *req, enum cl_stat why)
 	cl_count(why);
 	cl_add(CL_STAT_SOFTWARE_BYTES, len);
 	if (ctx->decisions % CL_TIMED)
-		return cl_run_fallback(req, req->base->flags);
+		return cl_replace(req, req->base->flags);
 	since = ktime_get_ns();
-	ret = cl_run_fallback(req, req->base->flags);
+	ret = cl_replace(req, req->base->flags);
 	if (!ret)
 		cl_learn(ctx, encrypt, len, CL_WAY_SOFTWARE, ktime_get_ns() - since);
 	return ret;
@@ -76,7 +82,7 @@ void cl_finish_in_software(struct cl_req *req, enum cl_stat why)
 	cl_count(why);
 	cl_add(CL_STAT_SOFTWARE_BYTES, req->len);
 	local_bh_disable();
-	ret = cl_run_fallback(req, base->flags & ~CRYPTO_TFM_REQ_MAY_SLEEP);
+	ret = cl_replace(req, base->flags & ~CRYPTO_TFM_REQ_MAY_SLEEP);
 	if (ret != -EINPROGRESS && ret != -EBUSY)
 		crypto_request_complete(base, ret);
 	local_bh_enable();
@@ -105,14 +111,20 @@ int cl_crypt(struct cl_req *req)
 		ctx->burst = min(ctx->burst + 1, 15U);
 	else if (ctx->burst)
 		ctx->burst--;
+	req->audited = false;
+	if (!cl_is_untested(req))
+		cl_pick_for_audit(dev, req);
 	req->since_ns = ktime_get_ns();
 	ret = cl_submit(dev, req);
-	rcu_read_unlock();
-	if (ret == -EINPROGRESS || ret == -EBUSY)
+	if (ret == -EINPROGRESS || ret == -EBUSY) {
+		rcu_read_unlock();
 		return ret;
+	}
+	cl_drop_audit(dev, req);
+	rcu_read_unlock();
 	/* It has counted why. */
 	cl_add(CL_STAT_SOFTWARE_BYTES, req->len);
-	return cl_run_fallback(req, req->base->flags);
+	return cl_replace(req, req->base->flags);
 }
 
 static int cl_skcipher_crypt(struct skcipher_request *base, bool encrypt)

@@ -9,6 +9,7 @@
  *	queue.c		slots, and the queue before them
  *	lists.c		scatter lists: what lies over what
  *	completion.c	what the device has ended
+ *	audit.c		results of the device that software makes again
  *	device.c	a device that begins
  *	recovery.c	timeouts, resets, removal
  *	cost.c		what each way costs, learned: the threshold
@@ -38,6 +39,7 @@
 
 /* CL_NAME and CL_SUFFIX: of the module, and of the names of its algorithms. */
 #include "names.h"
+#include "audit.h"
 
 /* Numbered as in crates/dma-model/src/transport/wire.rs, which has more of them. */
 enum cl_algorithm {
@@ -93,10 +95,14 @@ enum cl_stat {
 	CL_STAT_SPURIOUS_INTERRUPTS,
 	CL_STAT_LOST_INTERRUPTS,
 	CL_STAT_POLLS,
+	CL_STAT_FOUND_IDLE,
+	CL_STAT_MISSED_IDLE,
 	CL_STAT_SPURIOUS_COMPLETIONS,
 	CL_STAT_TIMEOUTS,
 	CL_STAT_RESETS,
 	CL_STAT_UNANSWERED_RESETS,
+	CL_STAT_AUDITED,
+	CL_STAT_WRONG,
 	CL_STAT_SOFTWARE_SMALL,
 	CL_STAT_SOFTWARE_OFF,
 	CL_STAT_SOFTWARE_DOWN,
@@ -186,7 +192,6 @@ enum cl_reset {
 
 struct cl_device;
 struct cl_ctx;
-
 /* The transport: how a device is spoken to. */
 struct cl_ops {
 	/* What goes where it lies. False: the device cannot take it at all. */
@@ -249,6 +254,7 @@ struct cl_device {
 	u16 *session_users;			/* requests that have not come back */
 	unsigned long progress;			/* jiffies: it last ended something */
 	u32 seen;				/* completions */
+	struct cl_audit audit;
 
 	unsigned int idle_polls;		/* of the tasklet */
 	bool interrupted;			/* the tasklet runs because of an interrupt */
@@ -303,6 +309,7 @@ struct cl_req {
 	u32 in_len;				/* with the tag, when it is compared */
 	u32 out_len;				/* with the tag, when it is made */
 	bool encrypt;
+	bool audited;				/* software makes the result again */
 	u32 ahead;				/* requests under way when it was given */
 	u64 since_ns;
 	u8 next_iv[AES_BLOCK_SIZE];		/* the IV of what would follow */
@@ -323,6 +330,7 @@ static inline struct cl_req *cl_req_of(struct crypto_async_request *base)
 extern bool cl_enabled;
 extern int cl_threshold;
 extern bool cl_bounce_output;
+extern unsigned int cl_audit_every;
 extern unsigned int cl_timeout_ms;
 extern unsigned int cl_priority;
 extern unsigned int cl_depth;
@@ -370,31 +378,15 @@ int cl_crypt(struct cl_req *req);
 int cl_software(struct cl_req *req, enum cl_stat why);
 void cl_finish_in_software(struct cl_req *req, enum cl_stat why);
 void cl_finish(struct cl_slot *slot);
-int cl_aead_fallback(struct cl_req *req, u32 flags);
+int cl_run_fallback(struct cl_req *req, u32 flags, crypto_completion_t complete, void *data);
+int cl_aead_fallback(struct cl_req *req, u32 flags, crypto_completion_t complete, void *data);
 int cl_register_aeads(struct cl_device *dev);
 void cl_unregister_aeads(void);
-
-/* cost.c, calibrate.c */
-enum cl_way {
-	CL_WAY_SOFTWARE,
-	CL_WAY_ENGINE,		/* the caller waits for the result */
-	CL_WAY_ENGINE_BUSY,	/* the caller has several requests under way */
-	CL_WAYS
-};
-
-/* The largest size for which there is a cost, in bytes. */
-#define CL_LARGEST	65536U
-
-extern u32 cl_wake_ns;
-enum cl_way cl_choose(struct cl_ctx *ctx, bool encrypt, unsigned int len);
-void cl_learn(struct cl_ctx *ctx, bool encrypt, unsigned int len, enum cl_way way, u64 ns);
-void cl_learn_engine(struct cl_req *req);
-void cl_set_cost(enum cl_algorithm alg, bool encrypt, unsigned int len, enum cl_way way, u32 ns);
-void cl_calibrate(u32 key_bits, u64 features);
-void cl_show_costs(struct seq_file *file);
 
 /* stats.c */
 void cl_stats_init(void);
 void cl_stats_exit(void);
+
+#include "cost.h"
 
 #endif

@@ -58,6 +58,10 @@ void cl_end(struct cl_device *dev, struct list_head *ended)
 		}
 		dev->ops->unfill(dev, slot);
 		if (slot->result == CL_DONE || slot->result == CL_BAD_TAG) {
+			if (req->audited) {
+				cl_audit_later(dev, slot);
+				continue;
+			}
 			cl_finish(slot);
 		} else {
 			/* It had the key, and does not: it has begun anew without a word. */
@@ -65,6 +69,7 @@ void cl_end(struct cl_device *dev, struct list_head *ended)
 			    !test_bit(slot->session, dev->bad_sessions))
 				WRITE_ONCE(dev->broken, true);
 			atomic_dec(&req->ctx->flying);
+			cl_drop_audit(dev, req);
 			cl_finish_in_software(req, CL_STAT_SOFTWARE_FAILED);
 		}
 		cl_release(dev, slot);

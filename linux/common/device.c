@@ -37,7 +37,7 @@ int cl_queue_init(struct cl_device *dev, struct device *parent, const struct cl_
 	    !dev->session_users)
 		return -ENOMEM;
 	dev->workqueue = alloc_workqueue(CL_NAME, WQ_MEM_RECLAIM | WQ_HIGHPRI, 1);
-	return dev->workqueue ? 0 : -ENOMEM;
+	return dev->workqueue ? cl_audit_init(dev) : -ENOMEM;
 }
 
 /* Memory is there from the beginning: a request that writes a page out must not need any. */

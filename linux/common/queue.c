@@ -327,12 +327,15 @@ void cl_pump(struct cl_device *dev)
 		}
 		if (done)
 			break;
-		if (IS_ERR(slot))
-			cl_finish_in_software(req, why);
-		else if (cl_launch(dev, slot, &plan))
-			rings = true;
-		else
-			cl_finish_in_software(req, CL_STAT_SOFTWARE_DOWN);
+		if (!IS_ERR(slot)) {
+			if (cl_launch(dev, slot, &plan)) {
+				rings = true;
+				continue;
+			}
+			why = CL_STAT_SOFTWARE_DOWN;
+		}
+		cl_drop_audit(dev, req);
+		cl_finish_in_software(req, why);
 	}
 	if (rings)
 		cl_announce(dev, true);

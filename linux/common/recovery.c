@@ -23,6 +23,7 @@ static void cl_abort(struct cl_device *dev, struct list_head *aborted, enum cl_r
 		if (req) {
 			dev->ops->unfill(dev, slot);
 			atomic_dec(&req->ctx->flying);
+			cl_drop_audit(dev, req);
 			cl_finish_in_software(req, CL_STAT_SOFTWARE_FAILED);
 		} else {
 			dev->ops->wipe_copy(dev, slot);

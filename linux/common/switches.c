@@ -18,6 +18,11 @@ module_param_named(bounce_output, cl_bounce_output, bool, 0644);
 MODULE_PARM_DESC(bounce_output,
 		 "never give the device a caller's memory to write (default N)");
 
+unsigned int cl_audit_every = 1024;
+module_param_named(audit, cl_audit_every, uint, 0644);
+MODULE_PARM_DESC(audit,
+		 "of requests one in this number is served by software too, and compared; 0: none (default 1024)");
+
 unsigned int cl_timeout_ms = 500;
 module_param_named(timeout_ms, cl_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(timeout_ms, "milliseconds without an answer until a reset (default 500)");

@@ -60,7 +60,7 @@ impl Batch {
                 taken.asked = asked;
             }
             // What closes sessions that requests before it use is the last of its batch.
-            let is_last = matches!(taken.asked, Ok(Asked::Hello | Asked::Close(_)));
+            let is_last = matches!(taken.asked, Ok(Asked::Hello { .. } | Asked::Close(_)));
             copies.taken.push(taken);
             if is_last {
                 break;
@@ -94,11 +94,19 @@ impl Batch {
             }
         }
         let closed = match taken.last().map(|taken| &taken.asked) {
-            Some(Ok(Asked::Hello)) => sessions.close_all_chosen(),
+            Some(Ok(Asked::Hello { .. })) => sessions.close_all_chosen(),
             Some(Ok(Asked::Close(number))) => sessions.close_chosen(*number).into(),
             _ => 0,
         };
         add(&counters.sessions_closed, closed as u64);
+    }
+
+    /// What a greeting in it says of interrupts; `None` without a greeting.
+    pub(crate) fn says_when(&self) -> Option<bool> {
+        match self.copies.taken.last()?.asked {
+            Ok(Asked::Hello { says_when }) => Some(says_when),
+            _ => None,
+        }
     }
 
     /// Writes results and statuses, and gives the chains back in the order in which they came.
@@ -145,7 +153,7 @@ impl Copies {
         };
         match taken.asked.as_ref().map_err(|refusal| *refusal)? {
             Asked::Opened | Asked::Close(_) | Asked::Open(..) => Ok(0),
-            Asked::Hello => must(writer.write(&private::hello(sessions.limit())), HELLO),
+            Asked::Hello { .. } => must(writer.write(&private::hello(sessions.limit())), HELLO),
             Asked::Request(index) => {
                 let job = &self.jobs[*index];
                 job.end?;

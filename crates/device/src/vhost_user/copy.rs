@@ -44,8 +44,8 @@ pub(crate) enum Asked {
     Request(usize),
     /// Requests of the project's own driver: jobs.
     Run(Range<usize>),
-    /// A greeting of that driver.
-    Hello,
+    /// A greeting of that driver, which may say in the ring when it wants an interrupt.
+    Hello { says_when: bool },
     /// A session that is to be opened.
     Open(Open, Zeroizing<[u8; MAX_KEY]>),
     /// A session that has been opened.
@@ -125,9 +125,9 @@ impl Copies {
         match private::read(&header) {
             None => self.request(Operation::read(&header)?, &mut reader, chain),
             Some(ask) => match ask? {
-                Ask::Hello => {
+                Ask::Hello { says_when } => {
                     self.find_room(chain, HELLO)?;
-                    Ok(Asked::Hello)
+                    Ok(Asked::Hello { says_when })
                 }
                 Ask::Open(open) => {
                     let mut key = Zeroizing::new([0; MAX_KEY]);

@@ -265,6 +265,16 @@ impl Guest {
         self.write(AVAILABLE + 2, &index.to_le_bytes());
     }
 
+    /// Says when it wants to be told: once this many requests and one more were given back.
+    pub fn set_used_event(&self, index: u16) {
+        self.write(AVAILABLE + 4 + 2 * u64::from(RING), &index.to_le_bytes());
+    }
+
+    /// Whether it was told of requests since it was asked last.
+    pub fn was_told(&self) -> bool {
+        rustix::io::read(&self.call, &mut [0; 8]).is_ok()
+    }
+
     /// Writes anything anywhere in memory; what is outside is left out.
     pub fn write(&self, at: u64, bytes: &[u8]) {
         let room = MEMORY.saturating_sub(at).min(bytes.len() as u64);

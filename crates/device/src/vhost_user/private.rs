@@ -16,7 +16,8 @@
 //! | 24 to 28 | open: bytes of the key, which follows the header |
 //! | 28 to 32 | open: bytes of a tag |
 //! | 32 to 36 | run: number of requests |
-//! | 36 to 72 | zero |
+//! | 36 to 40 | hello: 1 where the driver says in the ring when it wants an interrupt (`VIRTIO_F_EVENT_IDX`) |
+//! | 40 to 72 | zero |
 //!
 //! Behind the header of a run there are 32 bytes per request, then for each request in turn its
 //! additional data, bytes that are skipped, its payload, and, when a tag is compared, the tag:
@@ -79,7 +80,10 @@ pub(crate) const ALGORITHMS: [(u32, &str); 7] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// 0x434c0001: whether these operations are known; all sessions are closed.
-    Hello,
+    Hello {
+        /// The ring's `used_event` is to be obeyed. QEMU negotiates it and does not tell.
+        says_when: bool,
+    },
     /// 0x434c0002: a session.
     Open(Open),
     /// 0x434c0003: a session is not used any more.
@@ -110,7 +114,9 @@ fn ask(header: &[u8; HEADER], opcode: u32) -> Result<Ask, Refusal> {
     }
     let number = word(header, 16);
     match opcode {
-        1 => Ok(Ask::Hello),
+        1 => Ok(Ask::Hello {
+            says_when: word(header, 36) & 1 == 1,
+        }),
         2 => {
             let known = ALGORITHMS
                 .iter()
@@ -214,13 +220,13 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// For tests and the fuzz target: a header with the operation 1 to 4, and what follows it. The words
-/// are those at 16 to 36.
+/// are those at 16 to 40.
 pub fn write(operation: u32, words: &[u32], rest: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0; HEADER];
     bytes[..4].copy_from_slice(&(FIRST + operation).to_le_bytes());
     bytes[4..8].copy_from_slice(&VERSION.to_le_bytes());
     bytes[8..16].copy_from_slice(&MAGIC.to_le_bytes());
-    for (place, word) in bytes[16..36].chunks_exact_mut(4).zip(words) {
+    for (place, word) in bytes[16..40].chunks_exact_mut(4).zip(words) {
         place.copy_from_slice(&word.to_le_bytes());
     }
     bytes.extend_from_slice(rest);

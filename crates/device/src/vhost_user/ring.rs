@@ -28,6 +28,8 @@ pub(crate) struct Ring {
     queue: Option<Queue>,
     /// Whether there may be requests that nobody will tell of.
     is_pending: bool,
+    /// Whether the guest says in the ring when it wants to hear that requests are done.
+    says_when: bool,
 }
 
 /// Where its parts are.
@@ -52,6 +54,7 @@ impl Default for Ring {
             is_enabled: true,
             queue: None,
             is_pending: false,
+            says_when: false,
         }
     }
 }
@@ -118,6 +121,7 @@ impl Ring {
         let used = queue.used_idx(memory.guest(), std::sync::atomic::Ordering::Acquire);
         queue.set_next_avail(self.base);
         queue.set_next_used(used.map_err(wrong)?.0);
+        self.says_when = false;
         self.queue = Some(queue);
         Ok(())
     }
@@ -214,14 +218,18 @@ impl Ring {
                 .map_err(wrong)?;
         }
         self.is_pending = queue.enable_notification(memory).map_err(wrong)?;
-        if taken > 0 {
+        if let Some(says_when) = batch.says_when() {
+            self.says_when = says_when;
+        }
+        // A guest that has not said so is always told: whether it wants to hear depends on what it
+        // has negotiated.
+        if taken > 0 && (!self.says_when || queue.needs_notification(memory).map_err(wrong)?) {
             self.signal();
         }
         Ok(())
     }
 
-    /// Tells the guest that requests are done: always, since whether it wants to hear depends on
-    /// what it has negotiated.
+    /// Tells the guest that requests are done.
     fn signal(&self) {
         if let Some(call) = &self.call {
             // It fails only where so much was told that nobody can have missed it.

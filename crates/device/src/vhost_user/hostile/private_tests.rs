@@ -64,6 +64,26 @@ fn a_hello_tells_what_there_is_and_closes_all_sessions() {
 }
 
 #[test]
+fn who_says_when_is_told_then_alone_and_others_always() {
+    let mut guest = guest();
+    let is_told = |guest: &mut Guest, says_when: u32, used_event: u16| {
+        guest.was_told();
+        guest.set_used_event(used_event);
+        guest.put_private(&header(1, &[0, 0, 0, 0, 0, says_when], &[]), 40);
+        guest.kick();
+        guest.was_told()
+    };
+    let (never, used) = (100, guest.used());
+    assert!(is_told(&mut guest, 0, never));
+    assert!(!is_told(&mut guest, 1, never));
+    assert!(is_told(&mut guest, 1, used + 2));
+    assert!(!is_told(&mut guest, 1, used + 4));
+    assert!(is_told(&mut guest, 1, used + 4));
+    assert!(is_told(&mut guest, 0, never));
+    assert_eq!(guest.used(), used + 6);
+}
+
+#[test]
 fn requests_of_a_chain_are_done_together_and_each_has_its_status() {
     let mut guest = guest_with_gcm();
     let wrong = "6bc94fbc3221a5db94fae95ae7121a47";
