@@ -29,6 +29,8 @@ pub(crate) struct SubmitDepth {
     owed: AtomicU32,
     /// When the base last finished a batch.
     based: AtomicU64,
+    /// Batches that have landed at home.
+    landings: AtomicU32,
     /// When the caller last asked in vain, if the caller has done nothing else since; else 0.
     idle_since: AtomicU64,
 }
@@ -97,6 +99,13 @@ impl SubmitDepth {
             0 => 0,
             before => started.saturating_sub(before),
         }
+    }
+
+    /// Whether to learn from a batch that lands at home, with which `depth` were under way: from one
+    /// of them. What interrupts the driver delays all of them, and counts once so.
+    pub(crate) fn counts(&self, depth: u32) -> bool {
+        let landings = self.landings.fetch_add(1, Ordering::Relaxed);
+        landings.is_multiple_of(depth.max(1))
     }
 
     /// Mean nanoseconds between submissions.
@@ -169,6 +178,13 @@ mod tests {
         assert_eq!(submit_depth.based(1500, 1800), 200);
         // Another thread began before.
         assert_eq!(submit_depth.based(1700, 1900), 0);
+    }
+
+    #[test]
+    fn one_batch_counts_of_those_that_are_under_way_together() {
+        let submit_depth = SubmitDepth::default();
+        let count = |depth| (0..120).filter(|_| submit_depth.counts(depth)).count();
+        assert_eq!([1, 4, 0].map(count), [120, 30, 120]);
     }
 
     #[test]

@@ -11,6 +11,11 @@ use crate::dispatch::queue::{Found, Queue};
 use crate::dispatch::{BASE, Mode, Shape};
 use crate::request::Request;
 
+/// Nanoseconds of work of the base that is not learned from each time.
+const SHORT: u64 = 20_000;
+/// One in this number of such batches is learned from, and stands for all of them.
+const SHORT_SHARE: u32 = 16;
+
 impl Inner {
     /// Notes that a batch is about to go to a driver, which takes this many of its requests.
     pub(super) fn depart(
@@ -32,9 +37,12 @@ impl Inner {
             let queue = &self.framework.shared.entries[driver].queue;
             queue.begin(now, known)
         });
+        let has_helpers = driver != BASE && queued.is_none();
+        let driver_of = |driver: usize| &self.framework.shared.entries[driver].driver;
         Route {
             driver,
             purpose,
+            slept: has_helpers && driver_of(driver).load().delay_ns > 0,
             queued,
         }
     }
@@ -85,20 +93,57 @@ impl Inner {
         }
     }
 
+    /// Learns from a flight of a driver that is no device.
+    fn landed_at_home(&self, landed: &Landed<'_>, shape: &Shape, ended: u64) {
+        let (driver, purpose) = (landed.route.driver, landed.route.purpose);
+        let elapsed = ended.saturating_sub(landed.started);
+        // To learn takes as long as short work.
+        let is_short = driver == BASE && elapsed < SHORT && purpose == Purpose::Work;
+        let between = match driver {
+            BASE => self.submit_depth.based(landed.started, ended),
+            _ => 0,
+        };
+        let cost = || Cost {
+            latency: elapsed as f32,
+            period: match driver {
+                BASE => self.period_at_base(shape, purpose, elapsed, between),
+                // By Little's law, results come that often.
+                _ => elapsed as f32 / landed.depth as f32,
+            },
+            cpu: 0.0,
+        };
+        // What interrupts a driver delays all batches under way, and counts once so.
+        let stands_for = if is_short { SHORT_SHARE } else { landed.depth };
+        match purpose {
+            Purpose::Work if !self.submit_depth.counts(stands_for) => {
+                if !is_short {
+                    self.dispatch.count_estimated(driver, shape, 1.0);
+                }
+            }
+            Purpose::Work if landed.route.slept => {
+                self.dispatch.count_estimated(driver, shape, 1.0);
+            }
+            Purpose::WarmUp => self.dispatch.charge_warm_up(driver, shape, cost()),
+            _ => {
+                let share = if is_short { SHORT_SHARE } else { 1 };
+                let explored = purpose == Purpose::Trial;
+                (self.dispatch).learn(driver, shape, cost(), share as f32, explored);
+            }
+        }
+    }
+
     /// Nanoseconds from one result to the next, where the base serves a caller that does not wait.
     /// The base has nothing to do while the caller deals with results and the next batch, and other
     /// drivers have, so this time is added. A caller that does more than that between batches pauses
-    /// or works, and then the share that was known stands in for it; so it does in a trial, where
+    /// or works, and then what was known stands in for it; so it does in a trial, where
     /// the batch before was another driver's.
-    fn period_at_base(&self, shape: &Shape, landed: &Landed<'_>, ended: u64) -> f32 {
-        let elapsed = ended.saturating_sub(landed.started);
-        let between = self.submit_depth.based(landed.started, ended);
-        if landed.route.purpose == Purpose::Work && (1..elapsed).contains(&between) {
+    fn period_at_base(&self, shape: &Shape, purpose: Purpose, elapsed: u64, between: u64) -> f32 {
+        if purpose == Purpose::Work && (1..elapsed).contains(&between) {
             return (elapsed + between) as f32;
         }
         let (known, _) = self.dispatch.estimate(BASE, shape);
-        let share = known.map_or(1.0, |known| known.period / known.latency);
-        elapsed as f32 * share.clamp(1.0, 2.0)
+        let longer = known.map_or(1.0, |known| known.period / known.latency);
+        elapsed as f32 * longer.clamp(1.0, 2.0)
     }
 
     /// Finishes what the driver gave up and learns from the flight.
@@ -146,20 +191,7 @@ impl Inner {
                     .learn_device(driver, &shape, cost, spent, explored, interval);
             }
             None if self.alone.is_none() || self.forced => {
-                let period = match driver {
-                    BASE => self.period_at_base(&shape, &landed, ended),
-                    // By Little's law, results come that often.
-                    _ => elapsed as f32 / landed.depth as f32,
-                };
-                let cost = Cost {
-                    latency: elapsed as f32,
-                    period,
-                    cpu: 0.0,
-                };
-                match route.purpose {
-                    Purpose::WarmUp => self.dispatch.charge_warm_up(driver, &shape, cost),
-                    _ => self.dispatch.learn(driver, &shape, cost, 1.0, explored),
-                }
+                self.landed_at_home(&landed, &shape, ended);
             }
             None => {}
         }

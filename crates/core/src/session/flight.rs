@@ -59,6 +59,8 @@ pub(crate) enum Purpose {
 pub(crate) struct Route {
     pub(crate) driver: usize,
     pub(crate) purpose: Purpose,
+    /// Whether the driver's helpers slept: how long the batch takes is not what they are worth.
+    pub(crate) slept: bool,
     /// Its place in the queue, if the driver is a device.
     pub(crate) queued: Option<QueuedBatch>,
 }
@@ -69,6 +71,7 @@ impl Route {
         Route {
             driver: BASE,
             purpose: Purpose::Work,
+            slept: false,
             queued: None,
         }
     }

@@ -185,7 +185,7 @@ impl Driver for Cores {
     fn least_work(&self, mode: Mode) -> Duration {
         Duration::from_nanos(match mode {
             Mode::Wait => transform::LEAST_NS,
-            Mode::Submit => transform::PIECE_NS,
+            Mode::Submit => transform::LEAST_SUBMITTED_NS,
         })
     }
 

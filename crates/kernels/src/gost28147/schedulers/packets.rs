@@ -110,12 +110,7 @@ pub(crate) fn run<E: Beside>(
 }
 
 #[inline(always)]
-fn run_window<E: Beside>(
-    engine: E,
-    sbox: &Tables,
-    plan: &Plan,
-    window: &mut [&mut PacketJob<'_>],
-) {
+fn run_window<E: Beside>(engine: E, sbox: &Tables, plan: &Plan, window: &mut [&mut PacketJob<'_>]) {
     let mut keys = [[[0; 8]; MOST]; MACS + 1];
     let mut counters = [[0; 8]; MOST];
     for (p, job) in window.iter().enumerate() {

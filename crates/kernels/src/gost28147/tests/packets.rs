@@ -70,20 +70,24 @@ fn judge_packets(bytes: &[([u8; 32], usize)], packets: &[Plain]) {
         let expected: Vec<_> = packets.iter().map(|p| sealed(p, &plain, meshed)).collect();
         for ops in engines() {
             for opening in [false, true] {
-                let given = |(p, (sealed, macs)): (&Plain, &(Vec<u8>, [[u8; MAC]; MACS]))| match opening {
-                    false => (p.content.clone(), [[0xee; MAC]; MACS]),
-                    // The MAC over the ciphertext is over the inner one that was received.
-                    true => (sealed.clone(), [macs[INNER], [0xee; MAC]]),
-                };
+                let given =
+                    |(p, (sealed, macs)): (&Plain, &(Vec<u8>, [[u8; MAC]; MACS]))| match opening {
+                        false => (p.content.clone(), [[0xee; MAC]; MACS]),
+                        // The MAC over the ciphertext is over the inner one that was received.
+                        true => (sealed.clone(), [macs[INNER], [0xee; MAC]]),
+                    };
                 let mut given: Vec<_> = packets.iter().zip(&expected).map(given).collect();
-                let jobs = packets.iter().zip(&mut given).map(|(p, (content, macs))| PacketJob {
-                    keys: places(p, keys.len(), |i| bytes[i].1).map(|i| &keys[i]),
-                    iv: p.iv,
-                    content,
-                    head: p.head,
-                    suffix: &p.suffix,
-                    macs,
-                });
+                let jobs = packets
+                    .iter()
+                    .zip(&mut given)
+                    .map(|(p, (content, macs))| PacketJob {
+                        keys: places(p, keys.len(), |i| bytes[i].1).map(|i| &keys[i]),
+                        iv: p.iv,
+                        content,
+                        head: p.head,
+                        suffix: &p.suffix,
+                        macs,
+                    });
                 (ops.packets)(&mut jobs.collect::<Vec<_>>(), opening, meshed);
                 for (i, (content, macs)) in given.iter().enumerate() {
                     let of = format!(
@@ -131,14 +135,17 @@ fn a_changed_packet_has_other_macs() {
     let other = Key::new(&[9; 32], &Sbox::crypto_pro_b()).unwrap();
     for ops in engines() {
         let run = |contents: &mut [Vec<u8>], macs: &mut [[[u8; MAC]; MACS]], opening| {
-            let jobs = contents.iter_mut().zip(macs).map(|(content, macs)| PacketJob {
-                keys: [&key, &other],
-                iv: [3; 8],
-                content,
-                head: 16,
-                suffix: &[],
-                macs,
-            });
+            let jobs = contents
+                .iter_mut()
+                .zip(macs)
+                .map(|(content, macs)| PacketJob {
+                    keys: [&key, &other],
+                    iv: [3; 8],
+                    content,
+                    head: 16,
+                    suffix: &[],
+                    macs,
+                });
             (ops.packets)(&mut jobs.collect::<Vec<_>>(), opening, true);
         };
         let mut contents = vec![vec![0x11; 700]; 5];

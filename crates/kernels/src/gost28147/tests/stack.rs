@@ -135,7 +135,10 @@ fn calls_leave_nothing_below_them() {
                     deepest_left_by(|| (ops.packets)(&mut jobs, opening, meshed), is_content);
                 found.extend(left.map(|left| {
                     let jobs = jobs.len();
-                    format!("{} packets, {opening} {meshed}, of {jobs}: {left}", ops.name)
+                    format!(
+                        "{} packets, {opening} {meshed}, of {jobs}: {left}",
+                        ops.name
+                    )
                 }));
             }
             let mut derived = vec![keys[0].clone(); jobs];

@@ -304,7 +304,8 @@ unsafe fn mac<const W: usize>(
             counts[r] = _mm512_cvtepu8_epi32(count);
             if let Some(beside) = &beside {
                 let ones = _mm_loadu_si128(beside.lanes.as_ptr().add(r * LANES).cast());
-                chains[r] = _mm512_testn_epi32_mask(_mm512_cvtepu8_epi32(ones), _mm512_set1_epi32(1));
+                chains[r] =
+                    _mm512_testn_epi32_mask(_mm512_cvtepu8_epi32(ones), _mm512_set1_epi32(1));
             }
         }
         load::<W>(states)
