@@ -91,7 +91,8 @@ impl Framework {
             .driver
             .transform(algorithm, &key)
             .map_err(unusable)?;
-        let session = self.session(algorithm.name, &key)?.driver(name).open()?;
+        let session = self.session(algorithm.name, &key)?.driver(name);
+        let session = session.without_learning().open()?;
         let mut models = Models::default();
         let clock = &self.shared.clock;
         let deadline = clock.now() + budget;
@@ -266,7 +267,7 @@ impl Scratch {
                 }
                 for mut batch in idle.drain(..) {
                     submissions += 1;
-                    let cpu = (submissions % CLOCKED == 0).then(|| self.clock.processor());
+                    let cpu = (submissions.is_multiple_of(CLOCKED)).then(|| self.clock.processor());
                     while !batch.is_empty() {
                         under_way.push_back(session.submit(&mut batch)?);
                     }

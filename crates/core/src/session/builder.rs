@@ -20,6 +20,7 @@ pub struct SessionBuilder {
     tag_len: usize,
     goal: Goal,
     driver: Option<String>,
+    learns: bool,
 }
 
 impl std::fmt::Debug for SessionBuilder {
@@ -51,6 +52,7 @@ impl SessionBuilder {
             tag_len,
             goal,
             driver,
+            learns: true,
         })
     }
 
@@ -72,6 +74,12 @@ impl SessionBuilder {
         self
     }
 
+    /// Nothing is learned from the work, which does not count as any: who measures does so.
+    pub(crate) fn without_learning(mut self) -> Self {
+        self.learns = false;
+        self
+    }
+
     /// Expands the key in every driver that may serve.
     pub fn open(self) -> Result<Session, Error> {
         let session = self.expand();
@@ -88,6 +96,7 @@ impl SessionBuilder {
             tag_len,
             goal,
             driver,
+            learns,
         } = self;
         algorithm.check_tag_len(tag_len)?;
         let unusable = |driver: &str, reason: NotAdmitted| Error::DriverUnusable {
@@ -152,7 +161,7 @@ impl SessionBuilder {
             goal,
             alone,
             limits: dispatch.limits(goal, alone),
-            forced: forced.is_some(),
+            forced: forced.is_some() && learns,
             dispatch,
             framework: framework.clone(),
             process: std::process::id(),

@@ -85,7 +85,7 @@ pub(crate) struct Inner {
     alone: Option<usize>,
     /// Up to which size the base serves.
     limits: Arc<Limits>,
-    /// Whether the user forced it.
+    /// Whether the user forced it, and submitted work teaches what it costs all the same.
     forced: bool,
     /// By driver; `None` where the driver does not serve this session.
     transforms: Vec<Option<Box<dyn Transform>>>,

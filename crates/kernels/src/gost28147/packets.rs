@@ -74,8 +74,7 @@ pub fn open(jobs: &mut [PacketJob<'_>], meshed: bool) {
 const LONG: usize = 256;
 
 /// Packets up to which an engine is faster with both side by side, without and with key meshing:
-/// more of them fill the lanes by their MACs. Measured with 1400 bytes, `bench/results`,
-/// `zen4-gost-packets`.
+/// more of them fill the lanes by their MACs (`bench/results/2026-11-25-zen4-gost-packets.txt`).
 #[cfg(target_arch = "x86_64")]
 mod few {
     pub(super) const PLANES: [usize; 2] = [8, 16];

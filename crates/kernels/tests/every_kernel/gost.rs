@@ -2,6 +2,7 @@
 
 use ::hmac::{Hmac, KeyInit, Mac};
 use cipherlane_kernels::gost28147::diversify::{Diversify, diversify};
+use cipherlane_kernels::gost28147::packets::{self, INNER, PacketJob};
 use cipherlane_kernels::gost28147::{self, Key as GostKey, Sbox, cfb, cnt, imit};
 use cipherlane_kernels::job::CipherJob;
 use cipherlane_kernels::job::Direction::{Decrypt, Encrypt};
@@ -18,6 +19,7 @@ use crate::watch::kernel;
 pub(super) fn run() {
     gost34();
     gost28147_modes();
+    gost28147_packets();
     key_derivation();
 }
 
@@ -180,6 +182,84 @@ fn gost28147_modes() {
         drop(jobs);
         derived.iter().map(|key| key.bytes().to_vec()).collect()
     });
+}
+
+/// The additional data is the head; both MACs are the tag.
+fn gost28147_packets() {
+    fn macs(m: &Message, plain: &[u8], sealed: &[u8], inner: Option<[u8; 4]>) -> [[u8; 4]; 2] {
+        let rows = *Sbox::param_z().rows();
+        let mac = |data: &[&[u8]], meshed| {
+            naive::gost28147_imit(
+                &rows,
+                &m.key,
+                &[&m.aad, data.concat().as_slice()].concat(),
+                meshed,
+            )
+        };
+        match inner {
+            None => [mac(&[plain], false), [0; 4]],
+            Some([0, 0, 0, 0]) => {
+                let inner = mac(&[plain], true);
+                [inner, mac(&[sealed, &inner], true)]
+            }
+            Some(received) => [mac(&[plain], true), mac(&[sealed, &received], true)],
+        }
+    }
+    /// The inner MAC that an opened packet came with.
+    const RECEIVED: [u8; 4] = [1, 2, 3, 4];
+    let key = |key: &[u8]| GostKey::new(key, &Sbox::param_z());
+    let ways: [(bool, bool, Reference); 4] = [
+        (false, false, |m| {
+            let sealed = gost(m, naive::gost28147_cnt, false);
+            let macs = macs(m, &m.data, &sealed, None);
+            (sealed, macs.concat())
+        }),
+        (false, true, |m| {
+            let sealed = gost(m, naive::gost28147_cnt, true);
+            let macs = macs(m, &m.data, &sealed, Some([0; 4]));
+            (sealed, macs.concat())
+        }),
+        (true, false, |m| {
+            let plain = gost(m, naive::gost28147_cnt, false);
+            let macs = macs(m, &plain, &m.data, None);
+            (plain, macs.concat())
+        }),
+        (true, true, |m| {
+            let plain = gost(m, naive::gost28147_cnt, true);
+            let macs = macs(m, &plain, &m.data, Some(RECEIVED));
+            (plain, macs.concat())
+        }),
+    ];
+    for (opening, meshed, expected) in ways {
+        check(&messages(&[32], any), key, expected, |hidden| {
+            let contents = hidden.iter().map(|m| [&m.aad[..], &m.data].concat());
+            let mut contents: Vec<_> = contents.collect();
+            let mut macs = vec![[[0; 4]; 2]; hidden.len()];
+            macs.iter_mut()
+                .filter(|_| opening && meshed)
+                .for_each(|m| m[INNER] = RECEIVED);
+            let jobs = hidden.iter().zip(&mut contents).zip(&mut macs);
+            let jobs = jobs.map(|((m, content), macs)| PacketJob {
+                keys: [&m.key; 2],
+                iv: *m.iv.first_chunk().expect("half of it"),
+                content,
+                head: m.aad.len(),
+                suffix: &[],
+                macs,
+            });
+            let mut jobs: Vec<_> = jobs.collect();
+            kernel(|| match opening {
+                true => packets::open(&mut jobs, meshed),
+                false => packets::seal(&mut jobs, meshed),
+            });
+            drop(jobs);
+            for (m, content) in hidden.iter_mut().zip(contents) {
+                m.output = None;
+                m.data = content[m.aad.len()..].to_vec();
+            }
+            macs.iter().map(|macs| macs.concat()).collect()
+        });
+    }
 }
 
 /// A mode of the reference: S-box, key, IV, data, and whether keys are meshed.

@@ -25,6 +25,9 @@ use crate::wipe::wipe_slice;
 /// Packets of a window.
 const MOST: usize = 16;
 
+/// The most lanes of a window: of each packet two MACs and two parts of the key stream.
+const LANES: usize = 4 * MOST;
+
 /// The place of the cipher's keys behind those of the MACs.
 const CIPHER: usize = MACS;
 
@@ -121,7 +124,14 @@ fn run_window<E: Beside>(engine: E, sbox: &Tables, plan: &Plan, window: &mut [&m
     }
     let mut active = window.len();
     restart(engine, sbox, &mut counters[..active], &keys[CIPHER]);
-    let mut lanes = Lanes::new(engine, sbox, plan.chains.len());
+    // Made where they stay.
+    let mut banks = (
+        RegisterKeys::new(),
+        RegisterKeys::new(),
+        RegisterKeys::new(),
+    );
+    let banks = [&mut banks.0, &mut banks.1, &mut banks.2];
+    let mut lanes = Lanes::new(engine, sbox, plan.chains.len(), banks);
     let (mut fresh, mut kept): (Stream, Stream) = ([[0; CHUNK]; MOST], [[0; CHUNK]; MOST]);
     for step in 0.. {
         while active > 0 && plan.steps(window[active - 1]) <= step {
@@ -202,32 +212,37 @@ struct Lanes<'s, E: Beside> {
     slots: usize,
     /// Slots of every packet for its key stream.
     parts: usize,
-    states: [Block; MAX_BLOCKS],
+    states: [Block; LANES],
     /// What goes into a lane, where this does not stand together in the packet.
-    staged: [[u8; CHUNK]; MAX_BLOCKS],
+    staged: [[u8; CHUNK]; LANES],
     streams: [[Block; MAX_BLOCKS]; STREAMED],
-    keys: RegisterKeys<E>,
+    keys: &'s mut RegisterKeys<E>,
     /// Those of the last eight rounds.
-    last: RegisterKeys<E>,
+    last: &'s mut RegisterKeys<E>,
     /// Those of blocks without a lane.
-    others: RegisterKeys<E>,
+    others: &'s mut RegisterKeys<E>,
 }
 
 impl<'s, E: Beside> Lanes<'s, E> {
     #[inline(always)]
-    fn new(engine: E, sbox: &'s Tables, chains: usize) -> Self {
+    fn new(
+        engine: E,
+        sbox: &'s Tables,
+        chains: usize,
+        [keys, last, others]: [&'s mut RegisterKeys<E>; 3],
+    ) -> Self {
         Lanes {
             engine,
             sbox,
             chains,
             slots: 0,
             parts: 0,
-            states: [[0; 8]; MAX_BLOCKS],
-            staged: [[0; CHUNK]; MAX_BLOCKS],
+            states: [[0; 8]; LANES],
+            staged: [[0; CHUNK]; LANES],
             streams: [[[0; 8]; MAX_BLOCKS]; STREAMED],
-            keys: RegisterKeys::new(),
-            last: RegisterKeys::new(),
-            others: RegisterKeys::new(),
+            keys,
+            last,
+            others,
         }
     }
 
@@ -254,7 +269,7 @@ impl<'s, E: Beside> Lanes<'s, E> {
             let others = if others > 0 { others.max(E::BUSY) } else { 0 };
             16 * EACH * lanes + 32 * others
         };
-        let fit = |parts: &usize| slots * (self.chains + parts) <= E::BLOCKS;
+        let fit = |parts: &usize| slots * (self.chains + parts) <= E::BLOCKS.min(LANES);
         // Of two ways that cost the same, that with fewer blocks without a lane.
         let parts = (0..=EACH / STREAMED).rev().filter(fit).min_by_key(cost);
         self.parts = parts.unwrap_or(0);
@@ -307,7 +322,7 @@ impl<'s, E: Beside> Lanes<'s, E> {
             let left = blocks(job, chain.which).saturating_sub(EACH * chunk);
             (left > 0).then_some((CHUNK * chunk, left))
         };
-        let mut taken = [EACH as u8; MAX_BLOCKS];
+        let mut taken = [EACH as u8; LANES];
         let mut is_idle = true;
         for (c, chain) in plan.chains.iter().enumerate() {
             for (p, job) in window.iter().enumerate() {
@@ -331,7 +346,7 @@ impl<'s, E: Beside> Lanes<'s, E> {
         let begin = slots * self.chains;
         let parts = if stream.is_some() { self.parts } else { 0 };
         let lanes = Self::registers(begin + slots * parts) * E::LANES;
-        let mut counters = [0; MAX_BLOCKS];
+        let mut counters = [0; LANES];
         counters[begin..lanes].fill(1);
         if let Some(stream) = &stream {
             for part in 0..parts {
@@ -345,7 +360,7 @@ impl<'s, E: Beside> Lanes<'s, E> {
                 }
             }
         }
-        let mut data: ArrayVec<&[u8; CHUNK], MAX_BLOCKS> = ArrayVec::new();
+        let mut data: ArrayVec<&[u8; CHUNK], LANES> = ArrayVec::new();
         data.extend(self.staged[..lanes].iter());
         for (c, chain) in plan.chains.iter().enumerate() {
             for (p, job) in window.iter().enumerate() {
