@@ -4,7 +4,8 @@
 //! MACs in a lane each, and the eight blocks of its key stream in as many lanes as are left, two
 //! or one for a packet; blocks without a lane go through the rounds after that, full registers of
 //! them. The MAC over what counter mode writes over has to be ahead of it, the other one behind
-//! it: heads are not encrypted, so a chunk of a MAC ends before the same chunk of the data does.
+//! it: heads are not encrypted, so a chunk of a MAC ends before the same chunk of the data does, and
+//! with heads of a chunk at most it begins behind the chunk before.
 //! When packets end, those that are left share the lanes anew.
 
 use core::array;
@@ -103,7 +104,11 @@ pub(crate) fn run<E: Beside>(
         window.extend(queue.by_ref().take(MOST));
         match &mut window[..] {
             [] => return,
-            [job] => in_turn(core::slice::from_mut(*job), opening, meshed),
+            window if window.len() == 1 || window.iter().any(|job| job.head > CHUNK) => {
+                for job in window {
+                    in_turn(core::slice::from_mut(*job), opening, meshed);
+                }
+            }
             window => {
                 window.sort_unstable_by_key(|job| Reverse(job.content.len()));
                 run_window(engine, sbox, &plan, window);

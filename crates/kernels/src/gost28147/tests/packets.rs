@@ -19,7 +19,7 @@ fn packets(len: impl Strategy<Value = usize> + Clone) -> impl Strategy<Value = V
         any::<[usize; MACS]>(),
         any::<[u8; 8]>(),
         len,
-        prop_oneof![4 => Just(16_usize), 1 => 0..40_usize],
+        prop_oneof![8 => Just(16_usize), 1 => 0..=64_usize, 1 => 60..130_usize],
         any::<u8>(),
         prop_oneof![Just(0), Just(SUFFIX), 0..=SUFFIX],
     );
