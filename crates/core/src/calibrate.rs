@@ -94,6 +94,7 @@ impl Framework {
         let session = self.session(algorithm.name, &key)?.driver(name);
         let session = session.without_learning().open()?;
         let mut models = Models::default();
+        let has_devices = self.dispatch(algorithm, key_len).has_devices();
         let clock = &self.shared.clock;
         let deadline = clock.now() + budget;
         let mut scratch = Scratch::new(algorithm, clock.clone(), &mut random);
@@ -112,6 +113,7 @@ impl Framework {
                 // The base runs submitted work at once. Between its batches the caller still has to
                 // deal with them, which callers of other drivers do while those work.
                 let cost = match index {
+                    BASE if has_devices => cost,
                     BASE => Cost {
                         period: submitted.period.max(cost.period),
                         ..cost

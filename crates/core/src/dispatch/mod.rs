@@ -244,6 +244,12 @@ impl Dispatch {
         self.facts[driver].patience > 0
     }
 
+    /// Whether a device may be chosen.
+    pub(crate) fn has_devices(&self) -> bool {
+        let eligible = self.eligible.load(Ordering::Relaxed);
+        (0..self.facts.len()).any(|driver| eligible & 1 << driver != 0 && self.is_device(driver))
+    }
+
     /// The nanoseconds that software must take for work that a driver is for, if work that takes
     /// software `base_ns` is too little.
     pub(crate) fn too_little(&self, driver: usize, mode: Mode, base_ns: f32) -> Option<u64> {

@@ -97,6 +97,21 @@ impl Inner {
     fn landed_at_home(&self, landed: &Landed<'_>, shape: &Shape, ended: u64) {
         let (driver, purpose) = (landed.route.driver, landed.route.purpose);
         let elapsed = ended.saturating_sub(landed.started);
+        if self.dispatch.has_devices() {
+            // The caller shares its batches between home and device by the time of each batch.
+            let cost = Cost {
+                latency: elapsed as f32,
+                period: elapsed as f32 / landed.depth as f32,
+                cpu: 0.0,
+            };
+            return match purpose {
+                Purpose::WarmUp => self.dispatch.charge_warm_up(driver, shape, cost),
+                _ => {
+                    let explored = purpose == Purpose::Trial;
+                    self.dispatch.learn(driver, shape, cost, 1.0, explored);
+                }
+            };
+        }
         // To learn takes as long as short work.
         let is_short = driver == BASE && elapsed < SHORT && purpose == Purpose::Work;
         let between = match driver {

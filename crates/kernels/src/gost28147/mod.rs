@@ -10,6 +10,7 @@
 //! | `schedulers` | what the modes do, over any engine |
 //! | `engine` | what an implementation of the rounds offers, many blocks side by side |
 //! | `scalar` | the rounds in general registers: the engine for every machine, and a lone block's |
+//! | `packet_job` | what packets are given |
 //! | `key`, `sbox` | the subkeys, and the tables of an S-box |
 //!
 //! The modes choose an engine; what stands below them in the table does not.
@@ -27,6 +28,7 @@ pub mod packets;
 pub(crate) mod engine;
 pub(crate) mod key;
 pub(crate) mod lanes;
+pub(crate) mod packet_job;
 pub(crate) mod sbox;
 mod scalar;
 pub(crate) mod schedulers;

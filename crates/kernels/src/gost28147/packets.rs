@@ -9,55 +9,12 @@ use arrayvec::ArrayVec;
 use inout::InOutBuf;
 
 use super::key::Key;
+pub use super::packet_job::{INNER, MAC, MACS, OUTER, PacketJob, SUFFIX};
 use super::{cnt, imit};
 use crate::job::{CipherJob, MacJob};
 
-/// The MACs of a packet, the number of their places.
-pub const MACS: usize = 2;
-
-/// The place of the MAC over the plaintext.
-pub const INNER: usize = 0;
-
-/// The place of the MAC over the ciphertext.
-pub const OUTER: usize = 1;
-
-/// Bytes of a MAC.
-pub const MAC: usize = 4;
-
-/// The most bytes of [`PacketJob::suffix`].
-pub const SUFFIX: usize = 4;
-
 /// Packets of which each step is done over all of them.
-pub(crate) const MOST: usize = 32;
-
-/// A packet. Jobs of a batch may have keys with different S-boxes.
-pub struct PacketJob<'a> {
-    /// The key of the cipher and of the inner MAC, and that of the outer one, which has to have
-    /// the same S-box. Without key meshing there is no outer MAC.
-    pub keys: [&'a Key; MACS],
-    /// The IV of counter mode.
-    pub iv: [u8; 8],
-    /// What both MACs are over.
-    pub content: &'a mut [u8],
-    /// Bytes of `content` in front that are not encrypted.
-    pub head: usize,
-    /// What both MACs are over as well, behind `content`; at most [`SUFFIX`] bytes. The outer MAC
-    /// goes on with the inner one.
-    pub suffix: &'a [u8],
-    /// Sealing: out. Opening: on call the inner MAC received in place [`INNER`], on return the MACs
-    /// that are right; comparing them in constant time with the received ones, and wiping the
-    /// content if they differ, is the caller's duty.
-    pub macs: &'a mut [[u8; MAC]; MACS],
-}
-
-impl PacketJob<'_> {
-    /// The suffix and the inner MAC, which the outer MAC ends with.
-    #[inline(always)]
-    pub(crate) fn outer_suffix(&self) -> ArrayVec<u8, { SUFFIX + MAC }> {
-        let both = self.suffix.iter().chain(&self.macs[INNER]);
-        both.copied().collect()
-    }
-}
+pub(super) const MOST: usize = 32;
 
 /// Encrypts every packet and computes its MACs.
 pub fn seal(jobs: &mut [PacketJob<'_>], meshed: bool) {
@@ -83,7 +40,11 @@ mod few {
 
 fn run(jobs: &mut [PacketJob<'_>], opening: bool, meshed: bool) {
     #[cfg(target_arch = "x86_64")]
-    if jobs.iter().filter(|job| job.content.len() >= LONG).count() > 1 {
+    if jobs
+        .iter()
+        .all(|job| job.head <= super::schedulers::packets::LONGEST_HEAD)
+        && jobs.iter().filter(|job| job.content.len() >= LONG).count() > 1
+    {
         use super::each_sbox;
         use crate::x86_64::gost28147::{byte_planes, wide_words};
         let count = jobs.len();
@@ -110,7 +71,7 @@ fn run(jobs: &mut [PacketJob<'_>], opening: bool, meshed: bool) {
 }
 
 /// One after the other, each over all packets.
-pub(crate) fn in_turn(jobs: &mut [PacketJob<'_>], opening: bool, meshed: bool) {
+pub(super) fn in_turn(jobs: &mut [PacketJob<'_>], opening: bool, meshed: bool) {
     match (opening, meshed) {
         (false, _) => mac(jobs, INNER, meshed),
         (true, true) => mac(jobs, OUTER, meshed),

@@ -19,12 +19,15 @@ use super::mesh;
 use super::packed::{RegisterKeys, crypt_each};
 use crate::gost28147::engine::{Beside, Block, CHUNK, MAX_BLOCKS, Rounds, STREAMED};
 use crate::gost28147::key::Words;
-use crate::gost28147::packets::{INNER, MAC, MACS, OUTER, PacketJob, in_turn};
+use crate::gost28147::packet_job::{INNER, MAC, MACS, OUTER, PacketJob};
 use crate::gost28147::sbox::Tables;
 use crate::wipe::wipe_slice;
 
 /// Packets of a window.
 const MOST: usize = 16;
+
+/// Bytes of the longest head with which a MAC is ahead of counter mode.
+pub(crate) const LONGEST_HEAD: usize = CHUNK;
 
 /// The most lanes of a window: of each packet two MACs and two parts of the key stream.
 const LANES: usize = 4 * MOST;
@@ -102,18 +105,12 @@ pub(crate) fn run<E: Beside>(
     loop {
         let mut window: ArrayVec<&mut PacketJob<'_>, MOST> = ArrayVec::new();
         window.extend(queue.by_ref().take(MOST));
-        match &mut window[..] {
-            [] => return,
-            window if window.len() == 1 || window.iter().any(|job| job.head > CHUNK) => {
-                for job in window {
-                    in_turn(core::slice::from_mut(*job), opening, meshed);
-                }
-            }
-            window => {
-                window.sort_unstable_by_key(|job| Reverse(job.content.len()));
-                run_window(engine, sbox, &plan, window);
-            }
+        if window.is_empty() {
+            return;
         }
+        assert!(window.iter().all(|job| job.head <= LONGEST_HEAD));
+        window.sort_unstable_by_key(|job| Reverse(job.content.len()));
+        run_window(engine, sbox, &plan, &mut window);
     }
 }
 

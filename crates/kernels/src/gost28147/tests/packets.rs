@@ -1,6 +1,7 @@
 //! Packets: MACs and counter mode together, as the naive reference does them one after the other.
 
 use super::super::packets::{MAC, MACS, OUTER, SUFFIX};
+use super::super::schedulers::packets::LONGEST_HEAD;
 use super::*;
 
 /// A packet and what its job is given.
@@ -19,7 +20,7 @@ fn packets(len: impl Strategy<Value = usize> + Clone) -> impl Strategy<Value = V
         any::<[usize; MACS]>(),
         any::<[u8; 8]>(),
         len,
-        prop_oneof![8 => Just(16_usize), 1 => 0..=64_usize, 1 => 60..130_usize],
+        prop_oneof![4 => Just(16_usize), 1 => 0..=LONGEST_HEAD],
         any::<u8>(),
         prop_oneof![Just(0), Just(SUFFIX), 0..=SUFFIX],
     );

@@ -24,7 +24,7 @@ macro_rules! engine {
             use crate::gost28147::sbox::Tables;
             use crate::gost28147::schedulers::diversify::{self, Diversify};
             use crate::gost28147::schedulers::packed::RegisterKeys;
-            use crate::gost28147::packets::PacketJob;
+            use crate::gost28147::packet_job::PacketJob;
             use crate::gost28147::schedulers::{cfb, cnt, ecb, imit, lanes, packets};
             use crate::job::{CipherJob, Direction, MacJob};
 
