@@ -192,6 +192,7 @@ enum cl_reset {
 
 struct cl_device;
 struct cl_ctx;
+
 /* The transport: how a device is spoken to. */
 struct cl_ops {
 	/* What goes where it lies. False: the device cannot take it at all. */

@@ -109,16 +109,16 @@ impl Framework {
                 let cost = scratch.wait(&*transform, direction, count, size);
                 let by_mode = &mut models[direction as usize];
                 by_mode[Mode::Wait as usize].set(count, size, cost, REPETITIONS as u32);
-                let submitted = scratch.submit(&session, direction, count, size)?;
                 // The base runs submitted work at once. Between its batches the caller still has to
                 // deal with them, which callers of other drivers do while those work.
                 let cost = match index {
                     BASE if has_devices => cost,
-                    BASE => Cost {
-                        period: submitted.period.max(cost.period),
-                        ..cost
-                    },
-                    _ => submitted,
+                    BASE => {
+                        let flow = scratch.submit(&session, direction, count, size)?;
+                        let period = flow.period.max(cost.period);
+                        Cost { period, ..cost }
+                    }
+                    _ => scratch.submit(&session, direction, count, size)?,
                 };
                 by_mode[Mode::Submit as usize].set(count, size, cost, REPETITIONS as u32);
             }

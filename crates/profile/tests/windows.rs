@@ -2,6 +2,9 @@
 //! The kernel's tracepoints need a file system that is not mounted everywhere: the test mounts it
 //! where only its own processes see it.
 
+#[path = "support/tracing.rs"]
+mod tracing;
+
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
@@ -12,6 +15,8 @@ use cipherlane_profile::phases::Phases;
 use cipherlane_profile::record::{Options, RATE, Target, record};
 use cipherlane_profile::recording::{Kind, Recording};
 use cipherlane_profile::rules::Rules;
+
+use self::tracing::with_tracepoints;
 
 /// How long the program below goes on where it is recorded in windows, and where each of its events
 /// is: on a fast processor a number of events would not last for several windows.
@@ -85,25 +90,7 @@ fn waits() -> u64 {
 
 #[test]
 fn what_costs_too_much_is_recorded_in_windows() {
-    const MOUNT: &str = "test -e /sys/kernel/tracing/events || \
-        mount -t tracefs tracefs /sys/kernel/tracing || exit 77; exec \"$@\"";
-    let own = std::env::current_exe().unwrap();
-    let test = ["--ignored", "--exact", "in_windows", "--nocapture"];
-    let output = Command::new("unshare")
-        .args(["--mount", "sh", "-c", MOUNT, "sh"])
-        .arg(own)
-        .args(test)
-        .output();
-    let output = match output {
-        Ok(output) => output,
-        Err(error) => return eprintln!("SKIPPED: unshare: {error}"),
-    };
-    let said = String::from_utf8_lossy(&output.stderr);
-    eprint!("{said}");
-    if matches!(output.status.code(), Some(1 | 77)) && !said.contains("panicked") {
-        return eprintln!("SKIPPED: no file system for tracing may be mounted here");
-    }
-    assert!(output.status.success(), "{said}");
+    with_tracepoints("in_windows");
 }
 
 /// A recording, and what the program has told of itself.

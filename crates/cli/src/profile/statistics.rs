@@ -5,13 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use cipherlane_core::environment;
-use cipherlane_gateway::{Config, SOCKET, status};
+use cipherlane_gateway::{CONFIG, Config, SOCKET, status};
 use cipherlane_profile::record::{Meter, Target};
 
 use crate::openssl::watch::{Statistics, VARIABLE};
-
-/// The gateway's configuration, unless its command line names another one.
-const CONFIG: &str = "/etc/cipherlane/gateway.toml";
 
 /// Who tells of the target's work, if anybody may.
 pub(super) fn meter(target: &Target) -> Option<Meter> {
@@ -59,7 +56,7 @@ fn of_gateway(pid: u32) -> Option<Meter> {
                 Some(file) => file.strip_prefix('='),
                 None => None,
             });
-    // A path of its own is one of its own directory.
+    // A relative path is one in the gateway's working directory.
     let root = PathBuf::from(format!("/proc/{pid}/cwd"));
     let config = root.join(config.unwrap_or(CONFIG));
     let socket = match config.exists() {

@@ -38,11 +38,11 @@ impl Inner {
             queue.begin(now, known)
         });
         let has_helpers = driver != BASE && queued.is_none();
-        let driver_of = |driver: usize| &self.framework.shared.entries[driver].driver;
+        let entry = &self.framework.shared.entries[driver];
         Route {
             driver,
             purpose,
-            slept: has_helpers && driver_of(driver).load().delay_ns > 0,
+            slept: has_helpers && entry.driver.load().delay_ns > 0,
             queued,
         }
     }
@@ -97,45 +97,37 @@ impl Inner {
     fn landed_at_home(&self, landed: &Landed<'_>, shape: &Shape, ended: u64) {
         let (driver, purpose) = (landed.route.driver, landed.route.purpose);
         let elapsed = ended.saturating_sub(landed.started);
-        if self.dispatch.has_devices() {
-            // The caller shares its batches between home and device by the time of each batch.
-            let cost = Cost {
-                latency: elapsed as f32,
-                period: elapsed as f32 / landed.depth as f32,
-                cpu: 0.0,
-            };
-            return match purpose {
-                Purpose::WarmUp => self.dispatch.charge_warm_up(driver, shape, cost),
-                _ => {
-                    let explored = purpose == Purpose::Trial;
-                    self.dispatch.learn(driver, shape, cost, 1.0, explored);
-                }
-            };
-        }
+        // Beside a device the caller shares its batches by the time of each of them.
+        let alone = !self.dispatch.has_devices();
         // To learn takes as long as short work.
-        let is_short = driver == BASE && elapsed < SHORT && purpose == Purpose::Work;
+        let is_short = alone && driver == BASE && elapsed < SHORT && purpose == Purpose::Work;
         let between = match driver {
-            BASE => self.submit_depth.based(landed.started, ended),
-            _ => 0,
+            BASE if alone => Some(self.submit_depth.based(landed.started, ended)),
+            _ => None,
         };
         let cost = || Cost {
             latency: elapsed as f32,
-            period: match driver {
-                BASE => self.period_at_base(shape, purpose, elapsed, between),
+            period: match between {
+                Some(between) => self.period_at_base(shape, purpose, elapsed, between),
                 // By Little's law, results come that often.
-                _ => elapsed as f32 / landed.depth as f32,
+                None => elapsed as f32 / landed.depth as f32,
             },
             cpu: 0.0,
         };
         // What interrupts a driver delays all batches under way, and counts once so.
-        let stands_for = if is_short { SHORT_SHARE } else { landed.depth };
+        let stands_for = match (alone, is_short) {
+            (false, _) => 1,
+            (true, false) => landed.depth,
+            (true, true) => SHORT_SHARE,
+        };
         match purpose {
             Purpose::Work if !self.submit_depth.counts(stands_for) => {
+                // A short batch is counted by the one that stands for it.
                 if !is_short {
                     self.dispatch.count_estimated(driver, shape, 1.0);
                 }
             }
-            Purpose::Work if landed.route.slept => {
+            Purpose::Work if alone && landed.route.slept => {
                 self.dispatch.count_estimated(driver, shape, 1.0);
             }
             Purpose::WarmUp => self.dispatch.charge_warm_up(driver, shape, cost()),

@@ -7,6 +7,16 @@ mod words;
 pub(crate) use planes::Planes;
 pub(crate) use words::WideWords;
 
+use crate::gost28147::engine::{Block, MAX_BLOCKS, STREAMED};
+
+/// Lanes of counter mode beside those of MACs, under the keys `K` of registers.
+struct Counters<'a, K> {
+    /// Ones for them.
+    lanes: &'a [u8],
+    last: &'a [K],
+    streams: &'a mut [[Block; MAX_BLOCKS]; STREAMED],
+}
+
 /// A module with the schedulers over one engine. Each clears the registers that secrets
 /// went through, and so much of the stack below.
 macro_rules! engine {

@@ -19,7 +19,7 @@ use core::mem::MaybeUninit;
 use arrayvec::ArrayVec;
 use inout::InOutBuf;
 
-use super::by_registers;
+use super::{Counters, by_registers};
 use crate::cpu::HaveAvx2;
 use crate::gost28147::engine::{Beside, Block, CHUNK, Engine, MAX_BLOCKS, Rounds, STREAMED};
 use crate::gost28147::key::Words;
@@ -123,14 +123,6 @@ impl Beside for Planes {
         // SAFETY: the token proves the features, and all have as many lanes as keys.
         unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys, counters), 1 2 3) }
     }
-}
-
-/// Lanes of counter mode beside those of MACs.
-struct Counters<'a> {
-    /// Ones for them.
-    lanes: &'a [u8],
-    last: &'a [Keys],
-    streams: &'a mut [[Block; MAX_BLOCKS]; STREAMED],
 }
 
 /// The planes of a half.
@@ -366,7 +358,7 @@ unsafe fn mac<const G: usize>(
     data: &[&[u8; CHUNK]],
     blocks: &[u8],
     keys: &[Keys],
-    mut counters: Option<Counters<'_>>,
+    mut counters: Option<Counters<'_, Keys>>,
 ) {
     let whole = blocks
         .iter()

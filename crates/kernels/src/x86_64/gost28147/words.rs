@@ -13,7 +13,7 @@ use core::arch::x86_64::*;
 use arrayvec::ArrayVec;
 use inout::InOutBuf;
 
-use super::by_registers;
+use super::{Counters, by_registers};
 use crate::cpu::HaveAvx512Vbmi;
 use crate::gost28147::engine::{Beside, Block, CHUNK, Engine, MAX_BLOCKS, Rounds, STREAMED};
 use crate::gost28147::key::Words;
@@ -119,14 +119,6 @@ impl Beside for WideWords {
         // SAFETY: the token proves the features, and all have as many lanes as keys.
         unsafe { by_registers!(keys, mac(sbox, states, data, blocks, keys, counters), 1 2 3 4 5 6) }
     }
-}
-
-/// Lanes of counter mode beside those of MACs.
-struct Counters<'a> {
-    /// Ones for them.
-    lanes: &'a [u8],
-    last: &'a [Keys],
-    streams: &'a mut [[Block; MAX_BLOCKS]; STREAMED],
 }
 
 /// The S-box and the constants of a round.
@@ -289,7 +281,7 @@ unsafe fn mac<const W: usize>(
     data: &[&[u8; CHUNK]],
     blocks: &[u8],
     keys: &[Keys],
-    mut beside: Option<Counters<'_>>,
+    mut beside: Option<Counters<'_, Keys>>,
 ) {
     let sbox = Substitution::new(sbox);
     let mut staged = [[[_mm512_setzero_si512(); 2]; STEPS]; W];
