@@ -7,7 +7,6 @@ mod tracing;
 
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
