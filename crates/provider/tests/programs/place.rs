@@ -126,12 +126,20 @@ pub(crate) fn empty(file: &Path) {
     fs::set_permissions(file, fs::Permissions::from_mode(0o666)).unwrap();
 }
 
-/// What processes told in a file, which is empty then.
+/// What processes told in a file, which is empty then. A line that comes between the reading and
+/// the emptying is lost, so this is for processes that have ended.
 pub(crate) fn take(file: &Path) -> BTreeMap<u32, Used> {
-    let mut processes = BTreeMap::<u32, Used>::new();
-    let lines = fs::read_to_string(file).unwrap();
+    let processes = told(file);
     fs::write(file, "").unwrap();
-    for line in lines.lines() {
+    processes
+}
+
+/// What processes have told in a file so far, without a line that is still being written.
+pub(crate) fn told(file: &Path) -> BTreeMap<u32, Used> {
+    let mut processes = BTreeMap::<u32, Used>::new();
+    let text = fs::read_to_string(file).unwrap();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    for line in whole.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let process = u32::try_from(line["process"].as_u64().unwrap()).unwrap();
         let used = processes.entry(process).or_default();

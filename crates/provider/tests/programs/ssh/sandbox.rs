@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::ends::{Ends, Work, data, write};
-use crate::place::{Place, Used, skip, succeeded, take};
+use crate::place::{Place, Used, empty, skip, succeeded, told};
 use crate::running::{root, wait_until};
 
 use super::{Sshd, absent, client, through};
@@ -39,6 +39,7 @@ fn the_sandboxed_child_has_the_provider() {
         .iter()
         .filter(|ends| ends.server_has_provider())
     {
+        empty(&ends.counters("server"));
         let sshd = Sshd::start(ends, "");
         // A caller who says no more than a name is left to the sandboxed child.
         let mut silent = TcpStream::connect(("127.0.0.1", sshd.port)).unwrap();
@@ -58,11 +59,10 @@ fn the_sandboxed_child_has_the_provider() {
             ssh.args(["-c", cipher, "here", "cat"]);
             assert_eq!(through(ssh, b"data"), b"data");
             // The child encrypts the log-in, and another process what follows.
-            let mut worked = Vec::new();
             wait_until("the counters of two processes", || {
-                worked.extend(take(&ends.counters("server")));
-                let with = |(_, used): &&(u32, Used)| used.get(provided) > Some(&100);
-                worked.iter().filter(with).count() == 2
+                let worked = told(&ends.counters("server"));
+                let with = |used: &&Used| used.get(provided) > Some(&100);
+                worked.values().filter(with).count() == 2
             });
         }
         let said = sshd.end();
