@@ -118,6 +118,9 @@ pub(crate) struct DriverFacts {
     pub(crate) least_work: [u64; 2],
 }
 
+/// Batches that take fewer nanoseconds are short: the timing changes what they take.
+const SHORT_NS: f32 = 5_000.0;
+
 /// One value for each node of the grid.
 type Nodes<T> = [[T; SIZES.len()]; COUNTS.len()];
 
@@ -175,6 +178,35 @@ impl Shape {
             .partition_point(|&s| (s as f32) * 2.0 <= self.mean())
             .min(10);
         (count, size)
+    }
+}
+
+/// The batches that a timed one stands for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StandsFor {
+    /// Their number, the timed batch included.
+    pub(crate) batches: f32,
+    /// Nanoseconds that passed since the thread timed a batch before. Batches that were not timed have
+    /// taken no longer.
+    pub(crate) longest: f32,
+}
+
+impl StandsFor {
+    pub(crate) fn batches(batches: f32) -> StandsFor {
+        StandsFor {
+            batches,
+            longest: f32::INFINITY,
+        }
+    }
+
+    /// Nanoseconds of the batches that were not timed, if each takes this many when it is timed. A
+    /// short batch takes several times as long then, since what it needs has left the caches.
+    fn others(self, each: f32) -> f32 {
+        let all = (self.batches - 1.0) * each;
+        match each < SHORT_NS {
+            true => all.min(self.longest),
+            false => all,
+        }
     }
 }
 
@@ -332,14 +364,15 @@ impl Dispatch {
         Some(seen.expected(shape.requests, shape.bytes))
     }
 
-    /// Learns from a batch that `driver` finished. The batch stands for `share` batches, since
-    /// only a sample is timed; `explored` says that the batch was a trial of the driver.
+    /// Learns from a batch that `driver` finished. Only a sample is timed: the batches that this one
+    /// stands for are counted as work, if they are given. `explored` says that the batch was a trial
+    /// of the driver.
     pub(crate) fn learn(
         &self,
         driver: usize,
         shape: &Shape,
         seen: Cost,
-        share: f32,
+        stands_for: Option<StandsFor>,
         explored: bool,
     ) {
         let mut learned = match self.learned.try_lock() {
@@ -350,14 +383,17 @@ impl Dispatch {
         };
         let (d, m) = (shape.direction as usize, shape.mode as usize);
         let (n, mean) = (shape.requests, shape.mean());
-        match explored {
-            true => self.charge_trial(&learned, driver, shape, seen, share),
-            false => {
+        match stands_for {
+            None => {}
+            Some(stands_for) if explored => {
+                self.charge_trial(&learned, driver, shape, seen, stands_for);
+            }
+            Some(stands_for) => {
                 // Who was interrupted while this batch was timed was not interrupted in each of those
                 // that it stands for. Time that nobody has worked would pay for trials.
                 let known = learned.models[driver][d][m].estimate(n, mean);
                 let usual = known.map_or(seen.period, |known| known.period.min(seen.period));
-                self.count_work(seen.period + usual * (share - 1.0));
+                self.count_work(seen.period + stands_for.others(usual));
             }
         }
         let change = learned.models[driver][d][m].learn(n, mean, seen, false);
@@ -368,7 +404,7 @@ impl Dispatch {
     /// that the trial counts. Nothing is learned from such a batch.
     pub(crate) fn charge_warm_up(&self, driver: usize, shape: &Shape, seen: Cost) {
         let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        self.charge_trial(&learned, driver, shape, seen, 1.0);
+        self.charge_trial(&learned, driver, shape, seen, StandsFor::batches(1.0));
     }
 
     /// Counts a batch of a trial, and what the trial has cost beyond the best of the others.
@@ -378,7 +414,7 @@ impl Dispatch {
         driver: usize,
         shape: &Shape,
         seen: Cost,
-        share: f32,
+        stands_for: StandsFor,
     ) {
         let (d, m) = (shape.direction as usize, shape.mode as usize);
         let known = (0..learned.models.len())
@@ -390,7 +426,7 @@ impl Dispatch {
             let excess = (seen.period - known).max(0.0);
             self.explored.fetch_add(excess as u64, Ordering::Relaxed);
             // The batches that the sample stands for were served by the chosen driver.
-            self.count_work(known * (share - 1.0));
+            self.count_work(stands_for.others(known));
         }
         self.count_work(seen.period);
     }
@@ -435,9 +471,16 @@ impl Dispatch {
 
     /// Counts the work of batches from which nothing is learned, by the estimate for the driver that
     /// has served them.
-    pub(crate) fn count_estimated(&self, chosen: usize, shape: &Shape, batches: f32) {
+    pub(crate) fn count_estimated(&self, chosen: usize, shape: &Shape, stands_for: StandsFor) {
         if let (Some(cost), _) = self.estimate(chosen, shape) {
-            self.count_work(cost.period * batches);
+            self.count_work(cost.period + stands_for.others(cost.period));
+        }
+    }
+
+    /// Counts the work of the batches that were not timed only.
+    pub(crate) fn count_others(&self, chosen: usize, shape: &Shape, stands_for: StandsFor) {
+        if let (Some(cost), _) = self.estimate(chosen, shape) {
+            self.count_work(stands_for.others(cost.period));
         }
     }
 

@@ -60,8 +60,13 @@ impl Machine {
         let driver = explored.unwrap_or(chosen);
         let seen = self.price(driver, shape);
         self.time += f64::from(seen.period);
-        self.dispatch
-            .learn(driver, &shape, seen, 1.0, explored.is_some());
+        self.dispatch.learn(
+            driver,
+            &shape,
+            seen,
+            Some(StandsFor::batches(1.0)),
+            explored.is_some(),
+        );
         chosen
     }
 
@@ -238,15 +243,31 @@ fn goals_differ_where_they_should() {
 fn an_interruption_counts_once_and_not_for_each_batch_that_a_sample_stands_for() {
     let dispatch = Dispatch::new(vec![DriverFacts::default(); 2], VirtualTime::new().clock());
     let shape = shape(Mode::Wait, 1, 256);
+    let many = Some(StandsFor::batches(500.0));
     for _ in 0..100 {
-        dispatch.learn(BASE, &shape, Cost::inline(1e3), 500.0, false);
+        dispatch.learn(BASE, &shape, Cost::inline(1e3), many, false);
     }
     let before = dispatch.spent.load(Ordering::Relaxed);
     assert_eq!(before, 100 * 500_000);
     // Ten milliseconds of others, and 499 batches as usual.
-    dispatch.learn(BASE, &shape, Cost::inline(10e6), 500.0, false);
+    dispatch.learn(BASE, &shape, Cost::inline(10e6), many, false);
     let counted = dispatch.spent.load(Ordering::Relaxed) - before;
     assert_eq!(counted, 10_000_000 + 499_000);
+}
+
+#[test]
+fn batches_that_were_not_timed_count_as_no_more_than_the_time_that_has_passed() {
+    let dispatch = Dispatch::new(vec![DriverFacts::default(); 2], VirtualTime::new().clock());
+    let shape = shape(Mode::Wait, 1, 16);
+    // The timed call takes 1000 ns, and all 500 took 200,000.
+    let stands_for = StandsFor {
+        batches: 500.0,
+        longest: 200_000.0,
+    };
+    dispatch.learn(BASE, &shape, Cost::inline(1e3), Some(stands_for), false);
+    assert_eq!(dispatch.spent.load(Ordering::Relaxed), 201_000);
+    dispatch.learn(BASE, &shape, Cost::inline(1e3), None, false);
+    assert_eq!(dispatch.spent.load(Ordering::Relaxed), 201_000);
 }
 
 #[test]
@@ -260,11 +281,18 @@ fn where_writing_takes_long_a_change_is_written_for_its_class_at_once_and_for_ot
     // A millisecond, so the next writing is due after 200 ms of work.
     dispatch.learned.lock().unwrap().writing = 1_000_000;
     for _ in 0..8 {
-        dispatch.learn(1, &here, Cost::inline(100.0), 1.0, true);
+        dispatch.learn(
+            1,
+            &here,
+            Cost::inline(100.0),
+            Some(StandsFor::batches(1.0)),
+            true,
+        );
     }
     assert_eq!((best(&here), best(&near)), (1, BASE));
-    dispatch.learn(BASE, &here, machine.price(BASE, here), 100_000.0, false);
+    let many = Some(StandsFor::batches(100_000.0));
+    dispatch.learn(BASE, &here, machine.price(BASE, here), many, false);
     assert_eq!((best(&here), best(&near)), (1, BASE));
-    dispatch.learn(BASE, &here, machine.price(BASE, here), 100_000.0, false);
+    dispatch.learn(BASE, &here, machine.price(BASE, here), many, false);
     assert_eq!((best(&here), best(&near)), (1, 1));
 }

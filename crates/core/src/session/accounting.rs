@@ -8,7 +8,7 @@ use super::flight::{Purpose, Route};
 use crate::Direction;
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::{Found, Queue};
-use crate::dispatch::{BASE, Mode, Shape};
+use crate::dispatch::{BASE, Mode, Shape, StandsFor};
 use crate::request::Request;
 
 /// Nanoseconds of work of the base that is not learned from each time.
@@ -120,21 +120,30 @@ impl Inner {
             (true, false) => landed.depth,
             (true, true) => SHORT_SHARE,
         };
+        // The work of a caller that has no choice pays for no trial of others.
+        let is_free = self.alone.is_none();
+        let count_estimated = || {
+            if is_free {
+                let one = StandsFor::batches(1.0);
+                self.dispatch.count_estimated(driver, shape, one);
+            }
+        };
         match purpose {
             Purpose::Work if !self.submit_depth.counts(stands_for) => {
                 // A short batch is counted by the one that stands for it.
                 if !is_short {
-                    self.dispatch.count_estimated(driver, shape, 1.0);
+                    count_estimated();
                 }
             }
             Purpose::Work if alone && landed.route.slept => {
-                self.dispatch.count_estimated(driver, shape, 1.0);
+                count_estimated();
             }
             Purpose::WarmUp => self.dispatch.charge_warm_up(driver, shape, cost()),
             _ => {
                 let share = if is_short { SHORT_SHARE } else { 1 };
+                let stands_for = is_free.then_some(StandsFor::batches(share as f32));
                 let explored = purpose == Purpose::Trial;
-                (self.dispatch).learn(driver, shape, cost(), share as f32, explored);
+                (self.dispatch).learn(driver, shape, cost(), stands_for, explored);
             }
         }
     }

@@ -8,7 +8,7 @@ use super::flight::Purpose;
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::Found;
 use crate::dispatch::table::TableCell;
-use crate::dispatch::{BASE, Mode, Shape};
+use crate::dispatch::{BASE, Mode, Shape, StandsFor};
 use crate::request::{Request, Status};
 use crate::{Clock, Direction, Error, Goal, Transform, scatter};
 
@@ -19,6 +19,9 @@ const FIRST_SAMPLE_EVERY: i64 = 2048;
 /// The most nanoseconds between two timed batches of a thread, if all batches are like the last
 /// one.
 const SAMPLE_AFTER: f32 = 500_000.0;
+/// The time between two timed batches is also at least this many times what the timing and the
+/// learning cost, so that they cost at most one part in this many where the processor is slow.
+const WORK_PER_LEARNING: f32 = 200.0;
 /// Before a trial, a thread waits for a driver's sleeping helpers for at most this many times
 /// their wake-up time.
 const WAKE_UP_PATIENCE: u64 = 2;
@@ -30,6 +33,10 @@ thread_local! {
     static UNTIL_SAMPLE: Cell<i64> = const { Cell::new(0) };
     /// Work between the last timed batch and the next.
     static BETWEEN_SAMPLES: Cell<i64> = const { Cell::new(FIRST_SAMPLE_EVERY) };
+    /// When this thread last timed a batch, in nanoseconds of the framework's clock.
+    static SAMPLED: Cell<u64> = const { Cell::new(0) };
+    /// Nanoseconds that the timing of a batch and the learning from it cost this thread, averaged.
+    static LEARNING: Cell<f32> = const { Cell::new(0.0) };
     /// The trial for which this thread awaits the helpers of a driver.
     static AWAITING: Cell<Option<Awaiting>> = const { Cell::new(None) };
 }
@@ -56,9 +63,21 @@ fn is_sample(shape: &Shape) -> bool {
     left < 0
 }
 
-/// The number of batches that one timed batch stands for.
-fn share(shape: &Shape) -> f32 {
-    (BETWEEN_SAMPLES.get() as f32 / work(shape).max(1) as f32).max(1.0)
+/// Notes what the timing of a batch and the learning from it cost. A thread that was interrupted
+/// meanwhile counts as little more than usual.
+fn learning_cost(nanoseconds: u64) {
+    let known = LEARNING.get();
+    let seen = (nanoseconds as f32).min(2.0 * known + 1000.0);
+    LEARNING.set(known + (seen - known) / 8.0);
+}
+
+/// The batches that one timed batch stands for, which is timed from `now` on.
+fn stands_for(shape: &Shape, now: u64) -> StandsFor {
+    let before = SAMPLED.replace(now);
+    StandsFor {
+        batches: (BETWEEN_SAMPLES.get() as f32 / work(shape).max(1) as f32).max(1.0),
+        longest: now.saturating_sub(before) as f32,
+    }
 }
 
 /// What a batch that took `elapsed` nanoseconds would have taken with helpers that are awake, where
@@ -80,7 +99,8 @@ impl Inner {
             (Some(_), _) => 0,
             (None, 0) => FIRST_SAMPLE_EVERY,
             (None, known) => {
-                let batches = SAMPLE_AFTER / known as f32;
+                let pause = SAMPLE_AFTER.max(WORK_PER_LEARNING * LEARNING.get());
+                let batches = pause / known as f32;
                 (batches * work(shape) as f32).clamp(1.0, SAMPLE_EVERY as f32) as i64
             }
         };
@@ -273,7 +293,9 @@ impl Inner {
     /// Runs a batch, be it on the caller's core or elsewhere.
     fn run_untimed(&self, driver: usize, shape: &Shape, requests: &mut [Request<'_>]) {
         match self.dispatch.is_device(driver) {
-            true => self.run_on_device((driver, false), shape, false, requests),
+            true => {
+                self.run_on_device((driver, false), shape, false, requests);
+            }
             false => self.run_on(driver, shape.direction, requests),
         }
     }
@@ -287,34 +309,38 @@ impl Inner {
     /// Runs a batch with a clock beside it, on another driver now and then.
     #[cold]
     fn run_sampled(&self, chosen: usize, shape: &Shape, requests: &mut [Request<'_>]) {
+        let began = self.now();
         let explored = match self.alone {
             Some(_) => None,
-            None => self.explore(shape, chosen, self.now()),
+            None => self.explore(shape, chosen, began),
         };
         let driver = explored.unwrap_or(chosen);
-        // Batches of a device count each by itself.
-        let share = match self.dispatch.is_device(chosen) {
-            true => 1.0,
-            false => share(shape),
-        };
-        if self.dispatch.is_device(driver) {
-            if explored.is_some() {
-                self.dispatch.count_estimated(chosen, shape, share - 1.0);
-            }
-            self.run_on_device((driver, explored.is_some()), shape, true, requests);
-        } else {
-            self.run_timed((driver, explored.is_some()), shape, share, requests);
+        let mut stands_for = stands_for(shape, began);
+        if self.dispatch.is_device(chosen) {
+            // Batches of a device count each by itself.
+            stands_for.batches = 1.0;
         }
+        let took = if self.dispatch.is_device(driver) {
+            if explored.is_some() {
+                self.dispatch.count_others(chosen, shape, stands_for);
+            }
+            self.run_on_device((driver, explored.is_some()), shape, true, requests)
+        } else {
+            self.run_timed((driver, explored.is_some()), shape, stands_for, requests)
+        };
         self.framework.revive();
+        learning_cost((self.now() - began).saturating_sub(took));
+        self.sampled(shape, took);
     }
 
+    /// Returns the nanoseconds that the batch took.
     fn run_timed(
         &self,
         (driver, explored): (usize, bool),
         shape: &Shape,
-        share: f32,
+        stands_for: StandsFor,
         requests: &mut [Request<'_>],
-    ) {
+    ) -> u64 {
         let delay = match driver {
             BASE => 0,
             other => self.framework.shared.entries[other].driver.load().delay_ns,
@@ -322,23 +348,28 @@ impl Inner {
         let started = self.now();
         self.run_on(driver, shape.direction, requests);
         let elapsed = self.now().saturating_sub(started);
-        self.sampled(shape, elapsed);
         let stats = &self.framework.shared.stats;
         stats.time(driver, self.algorithm_index, elapsed);
         let cost = Cost {
             cpu: 0.0,
             ..Cost::inline(awake(elapsed, delay))
         };
-        // Helpers that rested, or slept though the caller has no choice, do not show what they are
-        // worth.
+        // The work of a caller that has no choice pays for no trial of others. Helpers that rested, or
+        // slept though the caller has no choice, do not show what they are worth.
+        let counted = self.alone.is_none().then_some(stands_for);
         match delay == u32::MAX || delay > 0 && self.alone.is_some() {
-            true => self.dispatch.count_estimated(driver, shape, share),
-            false => self.dispatch.learn(driver, shape, cost, share, explored),
+            true => {
+                if let Some(stands_for) = counted {
+                    self.dispatch.count_estimated(driver, shape, stands_for);
+                }
+            }
+            false => self.dispatch.learn(driver, shape, cost, counted, explored),
         }
+        elapsed
     }
 
     /// Runs a batch on a device, and learns from it: no batch there is so small that two
-    /// looks at the clock would matter.
+    /// looks at the clock would matter. Returns the nanoseconds that it took.
     #[cold]
     fn run_on_device(
         &self,
@@ -346,7 +377,7 @@ impl Inner {
         shape: &Shape,
         timed: bool,
         requests: &mut [Request<'_>],
-    ) {
+    ) -> u64 {
         let entry = &self.framework.shared.entries[driver];
         let processor = (timed || self.goal == Goal::Cpu).then(|| self.clock().processor());
         let known = self.dispatch.expected(driver, shape);
@@ -357,12 +388,9 @@ impl Inner {
         let seen = entry.queue.end(ended, &queued, Found::Waiting);
         let used = processor.map(|before| self.clock().processor().saturating_sub(before));
         let well = self.settle(driver, shape.direction, requests);
-        let spent = self.now().saturating_sub(started);
-        if timed {
-            self.sampled(shape, spent);
-        }
+        let took = self.now().saturating_sub(started);
         let stats = &self.framework.shared.stats;
-        stats.time(driver, self.algorithm_index, spent);
+        stats.time(driver, self.algorithm_index, took);
         // What a device gave up says nothing of how long it takes when it works.
         let cost = match well {
             true => Cost {
@@ -372,10 +400,11 @@ impl Inner {
             },
             false => Cost::default(),
         };
-        let spent = self.alone.is_none().then_some(spent as f32);
+        let spent = self.alone.is_none().then_some(took as f32);
         let elapsed = ended.saturating_sub(started) as f32;
         self.dispatch
             .learn_device(driver, shape, cost, spent, explored, elapsed);
+        took
     }
 
     /// Requests of which some break a rule, or are scattered.
