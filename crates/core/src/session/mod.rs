@@ -7,6 +7,7 @@ mod calls;
 #[allow(unsafe_code)]
 mod flight;
 mod refusal;
+mod sampling;
 mod series;
 mod serve;
 

@@ -1,10 +1,9 @@
 //! How a batch is served: the choice of a driver, the run with a clock beside it where that
 //! is worth it, and what is learned from it.
 
-use std::cell::Cell;
-
 use super::Inner;
 use super::flight::Purpose;
+use super::sampling::{Awaiting, await_helpers, is_sample, learning_cost, stands_for};
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::Found;
 use crate::dispatch::table::TableCell;
@@ -12,73 +11,11 @@ use crate::dispatch::{BASE, Mode, Shape, StandsFor};
 use crate::request::{Request, Status};
 use crate::{Clock, Direction, Error, Goal, Transform, scatter};
 
-/// The most work between two timed batches of a thread. A request counts 1, and so do 256 bytes.
-const SAMPLE_EVERY: i64 = 16384;
-/// The same limit while the time of a batch is unknown.
-const FIRST_SAMPLE_EVERY: i64 = 2048;
-/// The most nanoseconds between two timed batches of a thread, if all batches are like the last
-/// one.
-const SAMPLE_AFTER: f32 = 500_000.0;
-/// The time between two timed batches is also at least this many times what the timing and the
-/// learning cost, so that they cost at most one part in this many where the processor is slow.
-const WORK_PER_LEARNING: f32 = 200.0;
 /// Before a trial, a thread waits for a driver's sleeping helpers for at most this many times
 /// their wake-up time.
 const WAKE_UP_PATIENCE: u64 = 2;
 /// Helpers are of no use to a batch that takes less than their wake-up time divided by this.
 const MAX_WAKE_UP_RATIO: f32 = 12.0;
-
-thread_local! {
-    /// Work left until this thread times a batch.
-    static UNTIL_SAMPLE: Cell<i64> = const { Cell::new(0) };
-    /// Work between the last timed batch and the next.
-    static BETWEEN_SAMPLES: Cell<i64> = const { Cell::new(FIRST_SAMPLE_EVERY) };
-    /// When this thread last timed a batch, in nanoseconds of the framework's clock.
-    static SAMPLED: Cell<u64> = const { Cell::new(0) };
-    /// Nanoseconds that the timing of a batch and the learning from it cost this thread, averaged.
-    static LEARNING: Cell<f32> = const { Cell::new(0.0) };
-    /// The trial for which this thread awaits the helpers of a driver.
-    static AWAITING: Cell<Option<Awaiting>> = const { Cell::new(None) };
-}
-
-/// A trial that was put off because the driver's helpers were asleep.
-#[derive(Clone, Copy)]
-struct Awaiting {
-    /// Address of the session. Batches of other sessions do not wait for its helpers.
-    session: usize,
-    /// Nanoseconds of the framework's clock, after which the trial is made as it is.
-    until: u64,
-}
-
-#[inline]
-fn work(shape: &Shape) -> i64 {
-    (shape.requests + shape.bytes / 256) as i64
-}
-
-/// Whether this thread should time the batch.
-#[inline]
-fn is_sample(shape: &Shape) -> bool {
-    let left = UNTIL_SAMPLE.get() - work(shape);
-    UNTIL_SAMPLE.set(left);
-    left < 0
-}
-
-/// Notes what the timing of a batch and the learning from it cost. A thread that was interrupted
-/// meanwhile counts as little more than usual.
-fn learning_cost(nanoseconds: u64) {
-    let known = LEARNING.get();
-    let seen = (nanoseconds as f32).min(2.0 * known + 1000.0);
-    LEARNING.set(known + (seen - known) / 8.0);
-}
-
-/// The batches that one timed batch stands for, which is timed from `now` on.
-fn stands_for(shape: &Shape, now: u64) -> StandsFor {
-    let before = SAMPLED.replace(now);
-    StandsFor {
-        batches: (BETWEEN_SAMPLES.get() as f32 / work(shape).max(1) as f32).max(1.0),
-        longest: now.saturating_sub(before) as f32,
-    }
-}
 
 /// What a batch that took `elapsed` nanoseconds would have taken with helpers that are awake, where
 /// they slept and came after `delay`. They are called for work that is longer than that, and the
@@ -91,29 +28,6 @@ fn awake(elapsed: u64, delay: u32) -> f32 {
 }
 
 impl Inner {
-    /// Sets when the next batch is timed, after a timed batch took this many nanoseconds. On a slow
-    /// machine that is after fewer batches.
-    fn sampled(&self, shape: &Shape, nanoseconds: u64) {
-        let every = match (self.awaiting(), nanoseconds) {
-            // Every batch is timed while helpers are awaited, so that they do not sleep again before.
-            (Some(_), _) => 0,
-            (None, 0) => FIRST_SAMPLE_EVERY,
-            (None, known) => {
-                let pause = SAMPLE_AFTER.max(WORK_PER_LEARNING * LEARNING.get());
-                let batches = pause / known as f32;
-                (batches * work(shape) as f32).clamp(1.0, SAMPLE_EVERY as f32) as i64
-            }
-        };
-        BETWEEN_SAMPLES.set(every);
-        UNTIL_SAMPLE.set(every);
-    }
-
-    /// The trial of this session that was put off.
-    fn awaiting(&self) -> Option<Awaiting> {
-        let session = std::ptr::from_ref(self).addr();
-        AWAITING.get().filter(|of| of.session == session)
-    }
-
     /// The driver for a batch whose caller waits.
     fn choose(&self, shape: &Shape) -> usize {
         if let Some(driver) = self.alone {
@@ -162,7 +76,7 @@ impl Inner {
         // have become too little for the driver.
         let awaiting = self.awaiting();
         if awaiting.is_some() {
-            AWAITING.set(None);
+            await_helpers(None);
         }
         let backlog = |driver: usize| self.queue(driver).backlog(now);
         let other = self.dispatch.explore(shape, chosen, backlog)?;
@@ -177,7 +91,7 @@ impl Inner {
         let is_patient = awaiting.is_none_or(|of| now < of.until);
         if is_patient && self.must_wake(other, chosen, shape) {
             let longest = now + WAKE_UP_PATIENCE * u64::from(load.delay_ns);
-            AWAITING.set(Some(Awaiting {
+            await_helpers(Some(Awaiting {
                 session: std::ptr::from_ref(self).addr(),
                 until: awaiting.map_or(longest, |of| of.until),
             }));
@@ -539,6 +453,3 @@ impl Inner {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
