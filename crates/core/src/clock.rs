@@ -57,6 +57,11 @@ impl Clock {
         }
     }
 
+    /// Whether this is the time of a simulation.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.simulated.is_some()
+    }
+
     /// Processor time that the calling thread has used. A system call where time is real.
     pub fn processor(&self) -> Duration {
         match &self.simulated {

@@ -118,9 +118,6 @@ pub(crate) struct DriverFacts {
     pub(crate) least_work: [u64; 2],
 }
 
-/// Batches that take fewer nanoseconds are short: the timing changes what they take.
-const SHORT_NS: f32 = 5_000.0;
-
 /// One value for each node of the grid.
 type Nodes<T> = [[T; SIZES.len()]; COUNTS.len()];
 
@@ -202,11 +199,7 @@ impl StandsFor {
     /// Nanoseconds of the batches that were not timed, if each takes this many when it is timed. A
     /// short batch takes several times as long then, since what it needs has left the caches.
     fn others(self, each: f32) -> f32 {
-        let all = (self.batches - 1.0) * each;
-        match each < SHORT_NS {
-            true => all.min(self.longest),
-            false => all,
-        }
+        ((self.batches - 1.0) * each).min(self.longest)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::Inner;
 use super::flight::Purpose;
-use super::sampling::{Awaiting, await_helpers, is_sample, learning_cost, stands_for};
+use super::sampling::{Awaiting, await_helpers, is_sample, learning_cost};
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::Found;
 use crate::dispatch::table::TableCell;
@@ -229,7 +229,7 @@ impl Inner {
             None => self.explore(shape, chosen, began),
         };
         let driver = explored.unwrap_or(chosen);
-        let mut stands_for = stands_for(shape, began);
+        let mut stands_for = self.stands_for(shape, began);
         if self.dispatch.is_device(chosen) {
             // Batches of a device count each by itself.
             stands_for.batches = 1.0;
