@@ -62,7 +62,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Nothing was to be recorded.
-    #[error("the recording has no sample: {0}")]
+    #[error("nothing was recorded: {0}")]
     Nothing(&'static str),
     /// A file is not a recording, or is damaged.
     #[error("'{}' is not a recording that can be used: {reason}; record again", path.display())]

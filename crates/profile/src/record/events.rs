@@ -8,8 +8,7 @@
 //! off. System calls are closed: while their tracepoint is open, the kernel takes a longer way into
 //! each call of every program, also if nothing is recorded.
 //!
-//! Who takes turns in short blocks has no windows: where there are too many switches, their stacks
-//! are sampled from then on.
+//! Who takes turns in short blocks has no windows: too many switches have their stacks sampled.
 //!
 //! A wake-up happens in the thread that wakes, which may be of any process: its events are those of
 //! the processors, and a filter in the kernel leaves only wake-ups of the target.
@@ -28,7 +27,7 @@ use super::tracepoints::{of_kernel, tracepoint, woken};
 use crate::Error;
 
 /// Bytes of a ring of the processor's samples, and of the others, for root.
-const RING: usize = 2 << 20;
+const RING: usize = 1 << 20;
 /// The same for users, who share 516 KiB a processor (kernel.perf_event_mlock_kb).
 const SMALL_RING: usize = 128 << 10;
 /// The same for wake-ups, of which fewer are recorded.
@@ -115,6 +114,8 @@ pub(super) struct Events {
     /// Events that write into those rings.
     pub(super) others: Vec<(Source, Counter)>,
     pub(super) fallbacks: Vec<Fallback>,
+    /// Processors, and the rings for system calls there, which stay between windows.
+    pub(super) kept: Vec<(usize, usize)>,
     pub(super) terms: Terms,
     /// Processor time is sampled by the clock of each processor, which meets other programs too.
     pub(super) by_processors: bool,
@@ -170,6 +171,7 @@ impl Events {
             rings: Vec::new(),
             others: Vec::new(),
             fallbacks: Vec::new(),
+            kept: Vec::new(),
             processor_time: Vec::new(),
             faults: Vec::new(),
             migrations: Vec::new(),
@@ -341,6 +343,7 @@ impl Events {
         if opened.is_err() {
             self.rings.truncate(before.0);
             self.others.truncate(before.1);
+            self.kept.retain(|of| of.1 < before.0);
         }
         opened
     }
@@ -354,7 +357,11 @@ impl Events {
     ) -> io::Result<()> {
         let may_end = |number: usize| number > 0 || source == Source::Call;
         for cpu in 0..way.terms.processors {
-            let mut owner: Option<usize> = None;
+            let offline = |error: &io::Error| error.raw_os_error() == Some(libc::ENODEV);
+            let mut owner = match self.kept_ring(way, source, cpu) {
+                Err(error) if offline(&error) => continue,
+                kept => kept?,
+            };
             let mut open = |builder: &mut Builder<'_>| -> io::Result<()> {
                 let counter = builder.one_cpu(cpu).build()?;
                 match owner {
@@ -370,7 +377,6 @@ impl Events {
                 }
                 Ok(())
             };
-            let offline = |error: &io::Error| error.raw_os_error() == Some(libc::ENODEV);
             match way.scope {
                 Scope::Machine => match open(way.sampler(source, event.clone(), pace).any_pid()) {
                     Err(error) if offline(&error) => {}

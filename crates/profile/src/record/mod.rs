@@ -8,7 +8,7 @@
 //! | `clocks` | events that sample processor time |
 //! | `tracepoints`, `refusals` | tracepoints by number and filter; what the kernel refuses to whom |
 //! | `records`, `share` | what the kernel's rings hold; rings that threads share and that are waited for |
-//! | `switching` | events on and off, for all of the time or for windows |
+//! | `switching`, `calling` | events on and off, for all of the time or for windows |
 //! | `budget`, `spending` | when windows are, so that recording costs little; a session that keeps to it |
 //! | `collect`, `slices` | what happened, and samples of it: what is alike within 10 ms is one |
 //! | `whose` | whose records are the target's, where there are records of others |
@@ -23,6 +23,7 @@
 
 mod attributes;
 mod budget;
+mod calling;
 mod calls;
 mod clocks;
 mod collect;
@@ -147,9 +148,16 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
     let used = Snapshot::now(Usage::Process).since(&usage);
     let machine = Stat::now().since(stat);
     if session.collector.samples.is_empty() {
-        return Err(Error::Nothing(
-            "the target used no processor; record for longer, or another process",
-        ));
+        return Err(Error::Nothing(match target {
+            Target::Command(_) => {
+                "the command ended before the first sample of its processor time; repeat its work \
+                 (sh -c 'for i in $(seq 1000); do ...; done', with --children), give it more, or \
+                 sample more often (--rate 20000)"
+            }
+            Target::Process(_) | Target::Machine => {
+                "the target used no processor; record for longer, or another process"
+            }
+        }));
     }
     let samples = std::mem::take(&mut session.collector.samples);
     let ended = Ended::new(session);

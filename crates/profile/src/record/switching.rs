@@ -5,10 +5,8 @@ use std::io;
 
 use perf_event::Counter;
 
-use super::attributes::Way;
-use super::events::{CALLS, Events, Fallback, Pace, Scope, Source};
+use super::events::{Events, Fallback, Source};
 use super::records::Kinds;
-use super::tracepoints::tracepoint;
 
 /// Switches per second of which each one has a stack, where there are no windows; wake-ups of kernel
 /// threads per second that are recorded.
@@ -88,56 +86,6 @@ impl Events {
                 false => event.disable(),
             };
         }
-    }
-
-    /// Begins a window of system calls, of these threads or of every one.
-    pub(super) fn open_calls(&mut self, scope: Scope<'_>) -> io::Result<()> {
-        let calls = tracepoint(CALLS).ok_or(io::ErrorKind::NotFound)?;
-        let way = Way {
-            scope,
-            at_exec: false,
-            terms: self.terms,
-        };
-        let before = (self.rings.len(), self.others.len());
-        self.ring(&way, Source::Call, calls, Pace::Each)?;
-        let rings = self.rings[before.0..].iter_mut();
-        let mut rings = rings.map(|(_, ring)| ring.as_counter_mut());
-        let mut others = self.others[before.1..].iter_mut().map(|(_, event)| event);
-        rings.try_for_each(Counter::enable)?;
-        others.try_for_each(Counter::enable)
-    }
-
-    /// Ends a window of system calls: no event is left, and the caller has to have read the rings.
-    /// The kernel waits for all processors with that, and this thread does not.
-    pub(super) fn close_calls(&mut self) {
-        let is_call = |source: &Source| source.is_of(Kinds::Calls);
-        let rings: Vec<_> = self.rings.extract_if(.., |of| is_call(&of.0)).collect();
-        let others: Vec<_> = self.others.extract_if(.., |of| is_call(&of.0)).collect();
-        let closer = std::thread::Builder::new().name("closer".to_owned());
-        // Without a thread they are closed here, since the closure that has them is dropped.
-        let _ = closer.spawn(move || drop((others, rings)));
-    }
-
-    /// Stops system calls, so that the rings can be read to their end.
-    pub(super) fn stop_calls(&mut self) {
-        let rings = self.rings.iter_mut();
-        for (_, ring) in rings.filter(|of| of.0.is_of(Kinds::Calls)) {
-            let _ = ring.as_counter_mut().disable();
-        }
-        let others = self.others.iter_mut();
-        for (_, event) in others.filter(|of| of.0.is_of(Kinds::Calls)) {
-            let _ = event.disable();
-        }
-    }
-
-    /// System calls that the open events have counted.
-    pub(super) fn calls_counted(&mut self) -> u64 {
-        let is_call = |source: Source| source.is_of(Kinds::Calls);
-        let rings = self.rings.iter_mut().filter(|of| is_call(of.0));
-        let rings = rings.filter_map(|(_, ring)| ring.as_counter_mut().read().ok());
-        let others = self.others.iter_mut().filter(|of| is_call(of.0));
-        let others = others.filter_map(|(_, event)| event.read().ok());
-        rings.chain(others).sum()
     }
 
     /// Processor time until now, in nanoseconds.
