@@ -101,6 +101,9 @@ pub(crate) trait Beside: Engine {
     /// Registers below which fewer ones take no less time.
     const BUSY: usize;
 
+    /// What a round of a register of MACs costs, and what one of independent blocks.
+    const COSTS: [usize; 2];
+
     /// As [`Engine::mac`], with counter mode in the lanes that have a one in `counters`. Their
     /// `data` is four blocks, each with a block of zeros behind it, and they have all eight
     /// `blocks`; block `i` comes out as block `lane` of `streams[i]`. The subkeys of `last` serve

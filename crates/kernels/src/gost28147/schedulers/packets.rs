@@ -8,13 +8,13 @@
 //! with heads of a chunk at most it begins behind the chunk before.
 //! When packets end, those that are left share the lanes anew.
 
-use core::array;
+mod stream;
+
 use core::cmp::Reverse;
 
 use arrayvec::ArrayVec;
-use inout::InOutBuf;
 
-use super::cnt::fill;
+use self::stream::{EACH, MOST, PARTS, Stream};
 use super::mesh;
 use super::packed::{RegisterKeys, crypt_each};
 use crate::gost28147::engine::{Beside, Block, CHUNK, MAX_BLOCKS, Rounds, STREAMED};
@@ -22,9 +22,6 @@ use crate::gost28147::key::Words;
 use crate::gost28147::packet_job::{INNER, MAC, MACS, OUTER, PacketJob};
 use crate::gost28147::sbox::Tables;
 use crate::wipe::wipe_slice;
-
-/// Packets of a window.
-const MOST: usize = 16;
 
 /// Bytes of the longest head with which a MAC is ahead of counter mode.
 pub(crate) const LONGEST_HEAD: usize = CHUNK;
@@ -34,12 +31,6 @@ const LANES: usize = 4 * MOST;
 
 /// The place of the cipher's keys behind those of the MACs.
 const CIPHER: usize = MACS;
-
-/// Blocks of a chunk.
-const EACH: usize = CHUNK / 8;
-
-/// The key stream of a chunk of each packet; before that, its counters.
-type Stream = [[u8; CHUNK]; MOST];
 
 /// A MAC that all packets get.
 struct Chain {
@@ -134,7 +125,8 @@ fn run_window<E: Beside>(engine: E, sbox: &Tables, plan: &Plan, window: &mut [&m
     );
     let banks = [&mut banks.0, &mut banks.1, &mut banks.2];
     let mut lanes = Lanes::new(engine, sbox, plan.chains.len(), banks);
-    let (mut fresh, mut kept): (Stream, Stream) = ([[0; CHUNK]; MOST], [[0; CHUNK]; MOST]);
+    let mut streams = [const { Stream::new() }; 2];
+    let [mut fresh, mut kept] = streams.each_mut();
     for step in 0.. {
         while active > 0 && plan.steps(window[active - 1]) <= step {
             active -= 1;
@@ -163,19 +155,17 @@ fn run_window<E: Beside>(engine: E, sbox: &Tables, plan: &Plan, window: &mut [&m
         let window = &mut window[..active];
         let streams = (window.iter()).any(|job| job.content.len() - job.head > CHUNK * step);
         if streams {
-            for (stream, counter) in fresh.iter_mut().zip(&mut counters[..active]) {
-                fill(stream.as_chunks_mut().0, counter);
-            }
+            fresh.count(lanes.slots, &mut counters[..active]);
         }
-        let streamed = lanes.chains(plan, window, step, streams.then_some(&mut fresh));
+        let streamed = lanes.chains(plan, window, step, streams.then_some(&mut *fresh));
         if streams {
-            lanes.rest(&mut fresh, streamed);
+            lanes.rest(fresh, streamed);
         }
         if plan.lag == 0 {
-            xor(engine, window, step, &fresh);
+            fresh.xor(engine, window, step);
         } else {
             if step > 0 {
-                xor(engine, window, step - 1, &kept);
+                kept.xor(engine, window, step - 1);
             }
             core::mem::swap(&mut fresh, &mut kept);
         }
@@ -183,25 +173,14 @@ fn run_window<E: Beside>(engine: E, sbox: &Tables, plan: &Plan, window: &mut [&m
     lanes.wipe();
     wipe_slice(keys.as_flattened_mut());
     wipe_slice(&mut counters);
-    wipe_slice(fresh.as_flattened_mut());
-    wipe_slice(kept.as_flattened_mut());
+    for stream in &mut streams {
+        wipe_slice(stream.parts.as_flattened_mut());
+    }
 }
 
 /// Encrypts counters, as at the begin and after each change of the key.
 fn restart<E: Beside>(engine: E, sbox: &Tables, counters: &mut [Block], keys: &[Words; MOST]) {
     crypt_each(engine, sbox, Rounds::Encrypt, counters, keys.iter());
-}
-
-/// Adds the key stream to a chunk of every packet.
-#[inline(always)]
-fn xor<E: Beside>(engine: E, window: &mut [&mut PacketJob<'_>], chunk: usize, stream: &Stream) {
-    for (job, stream) in window.iter_mut().zip(stream) {
-        let Some(data) = job.content.get_mut(job.head + CHUNK * chunk..) else {
-            continue;
-        };
-        let len = data.len().min(CHUNK);
-        engine.xor(InOutBuf::from(&mut data[..len]), &stream[..len]);
-    }
 }
 
 /// The lanes and who has them: a slot of each packet for every MAC, then for one or two parts of
@@ -269,11 +248,11 @@ impl<'s, E: Beside> Lanes<'s, E> {
             let lanes = Self::registers(slots * (self.chains + parts)).max(E::BUSY);
             let others = Self::registers(slots * (EACH - STREAMED * parts));
             let others = if others > 0 { others.max(E::BUSY) } else { 0 };
-            16 * EACH * lanes + 32 * others
+            E::COSTS[0] * 16 * EACH * lanes + E::COSTS[1] * 32 * others
         };
         let fit = |parts: &usize| slots * (self.chains + parts) <= E::BLOCKS.min(LANES);
         // Of two ways that cost the same, that with fewer blocks without a lane.
-        let parts = (0..=EACH / STREAMED).rev().filter(fit).min_by_key(cost);
+        let parts = (0..=PARTS).rev().filter(fit).min_by_key(cost);
         self.parts = parts.unwrap_or(0);
         self.slots = slots;
         true
@@ -299,16 +278,16 @@ impl<'s, E: Beside> Lanes<'s, E> {
             };
             (self.last).set(self.engine, register, false, lanes.map(last));
         }
-        for register in 0..E::REGISTERS.min(Self::registers(slots * EACH)) {
+        for register in 0..Self::registers(self.at_once()) {
             let lanes = register * E::LANES..(register + 1) * E::LANES;
-            let key = |lane: usize| &keys[CIPHER][lane % slots];
+            let key = |lane: usize| &keys[CIPHER][lane / STREAMED % slots];
             (self.others).set(self.engine, register, false, lanes.map(key));
         }
         wipe_slice(&mut backward);
     }
 
     /// Goes on with the MACs by a chunk, with the key stream in the lanes beside them if its
-    /// counters are given. Returns how many blocks of each packet went through.
+    /// counters are given. Returns how many parts of the stream are done.
     #[inline(always)]
     fn chains(
         &mut self,
@@ -324,9 +303,23 @@ impl<'s, E: Beside> Lanes<'s, E> {
             let left = blocks(job, chain.which).saturating_sub(EACH * chunk);
             (left > 0).then_some((CHUNK * chunk, left))
         };
+        // The bytes before the chunk of a MAC that has whole chunks of content in all packets, and
+        // more behind them: packets are sorted by length.
+        let shortest = window[window.len() - 1].content.len();
+        let within = |chain: &Chain| {
+            let done = CHUNK * step.checked_sub(chain.lag)?;
+            (done + CHUNK < shortest).then_some(done)
+        };
         let mut taken = [EACH as u8; LANES];
         let mut is_idle = true;
         for (c, chain) in plan.chains.iter().enumerate() {
+            if let Some(done) = within(chain) {
+                is_idle = false;
+                if done == 0 {
+                    self.states[c * slots..][..slots].fill([0; 8]);
+                }
+                continue;
+            }
             for (p, job) in window.iter().enumerate() {
                 let Some((done, left)) = left(chain, job) else {
                     continue;
@@ -351,39 +344,40 @@ impl<'s, E: Beside> Lanes<'s, E> {
         let mut counters = [0; LANES];
         counters[begin..lanes].fill(1);
         if let Some(stream) = &stream {
-            for part in 0..parts {
-                let places = self.staged[begin + part * slots..].iter_mut();
-                for (staged, stream) in places.zip(&stream[..window.len()]) {
-                    let blocks: &[Block] = stream.as_chunks().0;
-                    let apart = staged.as_chunks_mut::<16>().0.iter_mut();
-                    for (apart, block) in apart.zip(&blocks[STREAMED * part..]) {
-                        *apart = array::from_fn(|i| if i < 8 { block[i] } else { 0 });
-                    }
+            // A block of zeros stands behind each of a counter.
+            let places = self.staged[begin..].iter_mut();
+            for (staged, stream) in places.zip(&stream.parts[..slots * parts]) {
+                let apart = staged.as_chunks_mut().0.iter_mut();
+                for (apart, block) in apart.zip(stream.as_chunks().0) {
+                    *apart = u128::from(u64::from_le_bytes(*block)).to_le_bytes();
                 }
             }
         }
-        let mut data: ArrayVec<&[u8; CHUNK], LANES> = ArrayVec::new();
-        data.extend(self.staged[..lanes].iter());
+        let mut data = self.staged.each_ref();
         for (c, chain) in plan.chains.iter().enumerate() {
-            for (p, job) in window.iter().enumerate() {
-                let chunk = left(chain, job).and_then(|(done, _)| job.content.get(done..));
-                if let Some(chunk) = chunk.and_then(<[u8]>::first_chunk) {
-                    data[c * slots + p] = chunk;
+            let Some(done) = step.checked_sub(chain.lag).map(|chunk| CHUNK * chunk) else {
+                continue;
+            };
+            for (data, job) in data[c * slots..].iter_mut().zip(&*window) {
+                if let Some(chunk) = job.content.get(done..).and_then(<[u8]>::first_chunk) {
+                    *data = chunk;
                 }
             }
         }
         self.engine.mac_beside_counters(
             self.sbox,
             &mut self.states[..lanes],
-            &data,
+            &data[..lanes],
             &taken[..lanes],
             &counters[..lanes],
             self.keys.first(lanes / E::LANES),
             self.last.first(lanes / E::LANES),
             &mut self.streams,
         );
-        drop(data);
         for (c, chain) in plan.chains.iter().enumerate() {
+            if within(chain).is_some() {
+                continue;
+            }
             for (p, job) in window.iter_mut().enumerate() {
                 if left(chain, job).is_some_and(|(_, left)| left <= EACH) {
                     let [mac @ .., _, _, _, _] = self.states[c * slots + p];
@@ -392,46 +386,38 @@ impl<'s, E: Beside> Lanes<'s, E> {
             }
         }
         if let Some(stream) = stream {
-            for part in 0..parts {
-                for (block, from) in self.streams.iter().enumerate() {
-                    let from = &from[begin + part * slots..];
-                    for (stream, from) in stream[..window.len()].iter_mut().zip(from) {
-                        stream.as_chunks_mut().0[STREAMED * part + block] = *from;
-                    }
+            for (lane, part) in (begin..).zip(&mut stream.parts[..slots * parts]) {
+                for (to, from) in part.as_chunks_mut().0.iter_mut().zip(&self.streams) {
+                    *to = from[lane];
                 }
             }
         }
-        STREAMED * parts
+        parts
     }
 
-    /// The key stream of each packet's blocks from `first` on, in place of the counters.
+    /// Blocks without a lane that go through the rounds at once: whole parts of every slot, so
+    /// that the keys of lanes stay the same.
+    #[inline(always)]
+    fn at_once(&self) -> usize {
+        let part = self.slots * STREAMED;
+        part * (E::BLOCKS / part).min(PARTS)
+    }
+
+    /// The key stream of each packet from the part `first` on, in place of the counters.
     #[inline(always)]
     fn rest(&mut self, stream: &mut Stream, first: usize) {
-        let slots = self.slots;
-        let mut blocks = [[0; 8]; MAX_BLOCKS];
-        // As many rows of a block of each packet as fit.
-        let rows = E::BLOCKS / slots;
-        for first in (first..EACH).step_by(rows) {
-            let rows = first..(first + rows).min(EACH);
-            for (row, blocks) in rows.clone().zip(blocks.chunks_mut(slots)) {
-                for (block, stream) in blocks.iter_mut().zip(stream.iter()) {
-                    *block = stream.as_chunks().0[row];
-                }
-            }
-            let registers = Self::registers(rows.len() * slots);
+        let blocks: &mut [Block] = stream.parts.as_flattened_mut().as_chunks_mut().0;
+        let part = self.slots * STREAMED;
+        let at_once = self.at_once();
+        for first in (first * part..PARTS * part).step_by(at_once) {
+            let registers = Self::registers(at_once.min(PARTS * part - first));
             self.engine.crypt(
                 self.sbox,
                 Rounds::Encrypt,
-                &mut blocks[..registers * E::LANES],
+                &mut blocks[first..][..registers * E::LANES],
                 self.others.first(registers),
             );
-            for (row, blocks) in rows.zip(blocks.chunks(slots)) {
-                for (block, stream) in blocks.iter().zip(stream.iter_mut()) {
-                    stream.as_chunks_mut().0[row] = *block;
-                }
-            }
         }
-        wipe_slice(&mut blocks);
     }
 
     #[inline(always)]

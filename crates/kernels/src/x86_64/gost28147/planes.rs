@@ -99,6 +99,7 @@ impl Engine for Planes {
 
 impl Beside for Planes {
     const BUSY: usize = 1;
+    const COSTS: [usize; 2] = [4, 3];
 
     #[inline(always)]
     fn mac_beside_counters(

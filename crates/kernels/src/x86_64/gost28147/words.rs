@@ -95,6 +95,7 @@ impl Engine for WideWords {
 
 impl Beside for WideWords {
     const BUSY: usize = 3;
+    const COSTS: [usize; 2] = [1, 1];
 
     #[inline(always)]
     fn mac_beside_counters(
