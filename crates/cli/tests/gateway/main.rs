@@ -11,7 +11,6 @@ mod ikev2;
 mod journal;
 mod many;
 mod plain;
-mod profiled;
 mod prometheus;
 mod restarts;
 mod rig;
