@@ -11,6 +11,7 @@ mod ikev2;
 mod journal;
 mod many;
 mod plain;
+mod profiled;
 mod prometheus;
 mod restarts;
 mod rig;
