@@ -34,7 +34,7 @@ const LONG: usize = 256;
 /// more of them fill the lanes by their MACs (`bench/results/2026-11-25-zen4-gost-packets.txt`).
 #[cfg(target_arch = "x86_64")]
 mod few {
-    pub(super) const PLANES: [usize; 2] = [16, 24];
+    pub(super) const PLANES: [usize; 2] = [16, 16];
     pub(super) const WORDS: [usize; 2] = [0, 8];
 }
 
