@@ -29,8 +29,10 @@ pub(crate) struct SubmitDepth {
     owed: AtomicU32,
     /// When the base last finished a batch.
     based: AtomicU64,
-    /// Batches that have landed at home.
-    landings: AtomicU32,
+    /// Batches that have landed at home since one was last learned from.
+    unlearned: AtomicU32,
+    /// Their number at which one is learned from again.
+    learn_at: AtomicU32,
     /// When the caller last asked in vain, if the caller has done nothing else since; else 0.
     idle_since: AtomicU64,
 }
@@ -101,11 +103,17 @@ impl SubmitDepth {
         }
     }
 
-    /// Whether to learn from a batch that lands at home, with which `depth` were under way: from one
-    /// of them. What interrupts the driver delays all of them, and counts once so.
-    pub(crate) fn counts(&self, depth: u32) -> bool {
-        let landings = self.landings.fetch_add(1, Ordering::Relaxed);
-        landings.is_multiple_of(depth.max(1))
+    /// Notes that a batch has landed at home. If it is one to learn from, returns how many it stands
+    /// for: those that have landed since the last one, itself included. `next` says after how many
+    /// the next one is.
+    pub(crate) fn counts(&self, next: impl FnOnce() -> u32) -> Option<u32> {
+        let unlearned = self.unlearned.fetch_add(1, Ordering::Relaxed) + 1;
+        if unlearned < self.learn_at.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.unlearned.store(0, Ordering::Relaxed);
+        self.learn_at.store(next(), Ordering::Relaxed);
+        Some(unlearned)
     }
 
     /// Mean nanoseconds between submissions.
@@ -181,10 +189,18 @@ mod tests {
     }
 
     #[test]
-    fn one_batch_counts_of_those_that_are_under_way_together() {
+    fn each_batch_is_counted_once_by_one_that_is_learned_from() {
         let submit_depth = SubmitDepth::default();
-        let count = |depth| (0..120).filter(|_| submit_depth.counts(depth)).count();
-        assert_eq!([1, 4, 0].map(count), [120, 30, 120]);
+        let count = |next| {
+            let learned: Vec<u32> = (0..120)
+                .filter_map(|_| submit_depth.counts(|| next))
+                .collect();
+            (learned.len(), learned.iter().sum::<u32>())
+        };
+        assert_eq!(count(1), (120, 120));
+        // The first one was due by the pause before.
+        assert_eq!(count(4), (30, 117));
+        assert_eq!(count(0), (120, 123));
     }
 
     #[test]

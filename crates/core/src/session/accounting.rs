@@ -13,8 +13,11 @@ use crate::request::Request;
 
 /// Nanoseconds of work of the base that is not learned from each time.
 const SHORT: u64 = 20_000;
-/// One in this number of such batches is learned from, and stands for all of them.
-const SHORT_SHARE: u32 = 16;
+/// Mean nanoseconds from one such batch that is learned from to the next: 200 times what the
+/// learning costs.
+const LEARN_EVERY: u64 = 200_000;
+/// The fewest and the most such batches for which one stands.
+const SHORT_SHARE: (u64, u64) = (16, 1024);
 
 impl Inner {
     /// Notes that a batch is about to go to a driver, which takes this many of its requests.
@@ -88,7 +91,9 @@ impl Inner {
             self.at_home.fetch_sub(1, Ordering::Relaxed);
         }
         // Release: whoever closes the session sees that all use of its memory is over.
-        if self.under_way.fetch_sub(1, Ordering::Release) == 1 {
+        let is_last = self.under_way.fetch_sub(1, Ordering::Release) == 1;
+        // Whoever closes looks every millisecond, should the bell ring a moment too early.
+        if is_last && self.is_closing.load(Ordering::Relaxed) {
             self.idle.1.notify_all();
         }
     }
@@ -114,11 +119,14 @@ impl Inner {
             },
             cpu: 0.0,
         };
-        // What interrupts a driver delays all batches under way, and counts once so.
-        let stands_for = match (alone, is_short) {
+        let next = || match (alone, is_short) {
             (false, _) => 1,
+            // What interrupts a driver delays all batches under way, and counts once so.
             (true, false) => landed.depth,
-            (true, true) => SHORT_SHARE,
+            (true, true) => {
+                let (least, most) = SHORT_SHARE;
+                (LEARN_EVERY / self.submit_depth.interval().max(1)).clamp(least, most) as u32
+            }
         };
         // The work of a caller that has no choice pays for no trial of others.
         let is_free = self.alone.is_none();
@@ -128,19 +136,18 @@ impl Inner {
                 self.dispatch.count_estimated(driver, shape, one);
             }
         };
-        match purpose {
-            Purpose::Work if !self.submit_depth.counts(stands_for) => {
-                // A short batch is counted by the one that stands for it.
-                if !is_short {
-                    count_estimated();
-                }
-            }
-            Purpose::Work if alone && landed.route.slept => {
-                count_estimated();
-            }
-            Purpose::WarmUp => self.dispatch.charge_warm_up(driver, shape, cost()),
-            _ => {
-                let share = if is_short { SHORT_SHARE } else { 1 };
+        let counts = match purpose {
+            Purpose::Work => self.submit_depth.counts(next),
+            _ => Some(1),
+        };
+        match (purpose, counts) {
+            // A short batch is counted by the one that stands for it.
+            (_, None) if is_short => {}
+            (_, None) => count_estimated(),
+            (Purpose::Work, _) if alone && landed.route.slept => count_estimated(),
+            (Purpose::WarmUp, _) => self.dispatch.charge_warm_up(driver, shape, cost()),
+            (_, Some(counted)) => {
+                let share = if is_short { counted } else { 1 };
                 let stands_for = is_free.then_some(StandsFor::batches(share as f32));
                 let explored = purpose == Purpose::Trial;
                 (self.dispatch).learn(driver, shape, cost(), stands_for, explored);

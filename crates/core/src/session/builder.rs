@@ -1,6 +1,6 @@
 //! Options of a session, and the key's way into every driver that may serve.
 
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 
 use zeroize::{Zeroize, Zeroizing};
@@ -10,7 +10,7 @@ use crate::algorithm::Rules;
 use crate::dispatch::BASE;
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::verify::Verified;
-use crate::{Algorithm, Error, Framework, Goal, NotAdmitted, Transform};
+use crate::{Algorithm, Error, Framework, Goal, NotAdmitted, Process, Transform};
 
 /// Options of a session to be.
 pub struct SessionBuilder {
@@ -164,11 +164,12 @@ impl SessionBuilder {
             forced: forced.is_some() && learns,
             dispatch,
             framework: framework.clone(),
-            process: std::process::id(),
+            process: Process::current(),
             submit_depth: Arc::new(SubmitDepth::default()),
             under_way: AtomicU32::new(0),
             at_home: AtomicU32::new(0),
             idle: (Mutex::new(()), Condvar::new()),
+            is_closing: AtomicBool::new(false),
         });
         let _closing = Arc::new(Closing(inner.clone()));
         Ok(Session { inner, _closing })

@@ -9,13 +9,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::{Inner, Landed};
-use crate::Direction;
 use crate::batch::{Batch, OwnedRequest};
 use crate::dispatch::BASE;
 use crate::dispatch::queue::{Found, QueuedBatch};
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::request::{Request, Status};
 use crate::verify::Pick;
+use crate::{Direction, Process};
 
 /// A submitted batch in the hands of a driver, which runs its requests on any thread and
 /// then calls [`finish`](Self::finish). One that is dropped unfinished is finished in
@@ -88,7 +88,7 @@ pub(crate) const ORPHAN_PATIENCE: Duration = Duration::from_secs(1);
 /// Where a flight lands and its ticket waits.
 struct Landing {
     /// The process that submitted.
-    process: u32,
+    process: Process,
     direction: Direction,
     landed: AtomicBool,
     /// Nanoseconds that the caller's core spent on submitting.
@@ -101,6 +101,8 @@ struct Landing {
 struct State {
     batch: Option<Batch>,
     waker: Option<Waker>,
+    /// Whether a thread waits for the bell: ringing it is a system call.
+    awaited: bool,
 }
 
 impl Landing {
@@ -133,7 +135,7 @@ impl Flight {
             }
         }
         let landing = Arc::new(Landing {
-            process: std::process::id(),
+            process: Process::current(),
             direction,
             landed: AtomicBool::new(false),
             core: AtomicU64::new(0),
@@ -274,7 +276,7 @@ impl Flight {
         for (place, status) in places.into_iter().zip(statuses) {
             owned[place as usize].disarm(status);
         }
-        let waker = {
+        let (waker, awaited) = {
             let mut state = landing.lock();
             state.batch = Some(Batch {
                 direction,
@@ -282,9 +284,11 @@ impl Flight {
             });
             // Release: whoever sees `landed` sees the results.
             landing.landed.store(true, Ordering::Release);
-            state.waker.take()
+            (state.waker.take(), state.awaited)
         };
-        landing.bell.notify_all();
+        if awaited {
+            landing.bell.notify_all();
+        }
         session.touch_down(&route);
         // Before anybody is woken who may close the session: closing waits until this
         // was the last but one to let go of it.
@@ -468,12 +472,13 @@ impl Ticket {
                 }
                 std::hint::spin_loop();
             }
-            let orphaned = self.landing.process != std::process::id();
+            let orphaned = !self.landing.process.is_current();
             if orphaned && started.elapsed() > ORPHAN_PATIENCE {
                 return Batch::new(self.landing.direction);
             }
-            let state = self.landing.lock();
+            let mut state = self.landing.lock();
             if !self.is_done() {
+                state.awaited = true;
                 // Wakes now and then to see whether there is work to help with.
                 drop(
                     self.landing

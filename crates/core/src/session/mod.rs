@@ -11,7 +11,7 @@ mod sampling;
 mod series;
 mod serve;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::batch::{Batch, OwnedRequest, take_front};
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::dispatch::{BASE, Dispatch, Limits, Mode, Shape};
 use crate::request::{Request, Status};
-use crate::{Algorithm, Direction, Error, Framework, Goal, Transform};
+use crate::{Algorithm, Direction, Error, Framework, Goal, Process, Transform};
 
 pub(crate) use self::accounting::Landed;
 pub use self::builder::SessionBuilder;
@@ -95,7 +95,7 @@ pub(crate) struct Inner {
     dispatch: Arc<Dispatch>,
     framework: Framework,
     /// The process that opened it.
-    process: u32,
+    process: Process,
     /// How its caller that does not wait works.
     pub(crate) submit_depth: Arc<SubmitDepth>,
     /// Flights that have not landed.
@@ -103,6 +103,8 @@ pub(crate) struct Inner {
     /// Those of them that no device has.
     at_home: AtomicU32,
     idle: (Mutex<()>, Condvar),
+    /// Whether somebody waits for `idle`: ringing it is a system call.
+    is_closing: AtomicBool,
 }
 
 impl std::fmt::Debug for Inner {
@@ -232,9 +234,10 @@ impl Drop for Closing {
         let (lock, bell) = &inner.idle;
         let mut guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
+        inner.is_closing.store(true, Ordering::Relaxed);
         while inner.under_way.load(Ordering::Acquire) > 0 {
             // In a forked child a flight may be with a thread that is not there.
-            let orphaned = inner.process != std::process::id();
+            let orphaned = !inner.process.is_current();
             if orphaned && started.elapsed() > ORPHAN_PATIENCE {
                 break;
             }
