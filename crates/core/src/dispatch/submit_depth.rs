@@ -27,8 +27,8 @@ pub(crate) struct SubmitDepth {
     /// The part of a batch that is to be done at home and has not been done yet; an overflow of
     /// this number is one batch.
     owed: AtomicU32,
-    /// When the base last finished a batch.
-    based: AtomicU64,
+    /// When a driver at home last finished a batch.
+    homed: AtomicU64,
     /// Batches that have landed at home since one was last learned from.
     unlearned: AtomicU32,
     /// Their number at which one is learned from again.
@@ -94,10 +94,11 @@ impl SubmitDepth {
         }
     }
 
-    /// Notes that the base has finished a batch that it began at `started`. Returns the nanoseconds
-    /// since it finished the one before, for which it had nothing to do; 0 if there was none before.
-    pub(crate) fn based(&self, started: u64, now: u64) -> u64 {
-        match self.based.swap(now, Ordering::Relaxed) {
+    /// Notes that a driver at home has finished a batch that it began at `started`. Returns the
+    /// nanoseconds since the batch before was finished, for which there was nothing to do; 0 if there
+    /// was none before.
+    pub(crate) fn home(&self, started: u64, now: u64) -> u64 {
+        match self.homed.swap(now, Ordering::Relaxed) {
             0 => 0,
             before => started.saturating_sub(before),
         }
@@ -180,12 +181,12 @@ mod tests {
     }
 
     #[test]
-    fn the_base_has_nothing_to_do_from_one_batch_to_the_next() {
+    fn home_has_nothing_to_do_from_one_batch_to_the_next() {
         let submit_depth = SubmitDepth::default();
-        assert_eq!(submit_depth.based(1000, 1300), 0);
-        assert_eq!(submit_depth.based(1500, 1800), 200);
+        assert_eq!(submit_depth.home(1000, 1300), 0);
+        assert_eq!(submit_depth.home(1500, 1800), 200);
         // Another thread began before.
-        assert_eq!(submit_depth.based(1700, 1900), 0);
+        assert_eq!(submit_depth.home(1700, 1900), 0);
     }
 
     #[test]

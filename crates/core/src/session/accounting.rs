@@ -11,13 +11,11 @@ use crate::dispatch::queue::{Found, Queue};
 use crate::dispatch::{BASE, Mode, Shape, StandsFor};
 use crate::request::Request;
 
-/// Nanoseconds of work of the base that is not learned from each time.
-const SHORT: u64 = 20_000;
-/// Mean nanoseconds from one such batch that is learned from to the next: 200 times what the
-/// learning costs.
+/// Mean nanoseconds from one batch that is learned from to the next, where batches are shorter: 200
+/// times what the learning costs.
 const LEARN_EVERY: u64 = 200_000;
-/// The fewest and the most such batches for which one stands.
-const SHORT_SHARE: (u64, u64) = (16, 1024);
+/// The most batches for which one stands.
+const MAX_SHARE: u64 = 1024;
 
 impl Inner {
     /// Notes that a batch is about to go to a driver, which takes this many of its requests.
@@ -104,65 +102,71 @@ impl Inner {
         let elapsed = ended.saturating_sub(landed.started);
         // Beside a device the caller shares its batches by the time of each of them.
         let alone = !self.dispatch.has_devices();
-        // To learn takes as long as short work.
-        let is_short = alone && driver == BASE && elapsed < SHORT && purpose == Purpose::Work;
-        let between = match driver {
-            BASE if alone => Some(self.submit_depth.based(landed.started, ended)),
-            _ => None,
+        let between = alone.then(|| self.submit_depth.home(landed.started, ended));
+        let counts = match (purpose, alone) {
+            (Purpose::Work, true) => self.submit_depth.counts(|| self.learn_after(landed, ended)),
+            _ => Some(1),
         };
+        let Some(counted) = counts else { return };
+        // The work of a caller that has no choice pays for no trial of others.
+        let stands_for = self
+            .alone
+            .is_none()
+            .then(|| StandsFor::batches(counted as f32));
         let cost = || Cost {
             latency: elapsed as f32,
             period: match between {
-                Some(between) => self.period_at_base(shape, purpose, elapsed, between),
+                Some(between) if landed.depth == 1 => {
+                    self.period_at_home(landed, shape, elapsed, between)
+                }
                 // By Little's law, results come that often.
-                None => elapsed as f32 / landed.depth as f32,
+                _ => elapsed as f32 / landed.depth as f32,
             },
             cpu: 0.0,
         };
-        let next = || match (alone, is_short) {
-            (false, _) => 1,
-            // What interrupts a driver delays all batches under way, and counts once so.
-            (true, false) => landed.depth,
-            (true, true) => {
-                let (least, most) = SHORT_SHARE;
-                (LEARN_EVERY / self.submit_depth.interval().max(1)).clamp(least, most) as u32
+        match purpose {
+            Purpose::Work if alone && landed.route.slept => {
+                if let Some(stands_for) = stands_for {
+                    self.dispatch.count_estimated(driver, shape, stands_for);
+                }
             }
-        };
-        // The work of a caller that has no choice pays for no trial of others.
-        let is_free = self.alone.is_none();
-        let count_estimated = || {
-            if is_free {
-                let one = StandsFor::batches(1.0);
-                self.dispatch.count_estimated(driver, shape, one);
-            }
-        };
-        let counts = match purpose {
-            Purpose::Work => self.submit_depth.counts(next),
-            _ => Some(1),
-        };
-        match (purpose, counts) {
-            // A short batch is counted by the one that stands for it.
-            (_, None) if is_short => {}
-            (_, None) => count_estimated(),
-            (Purpose::Work, _) if alone && landed.route.slept => count_estimated(),
-            (Purpose::WarmUp, _) => self.dispatch.charge_warm_up(driver, shape, cost()),
-            (_, Some(counted)) => {
-                let share = if is_short { counted } else { 1 };
-                let stands_for = is_free.then_some(StandsFor::batches(share as f32));
+            Purpose::WarmUp => self.dispatch.charge_warm_up(driver, shape, cost()),
+            _ => {
                 let explored = purpose == Purpose::Trial;
                 (self.dispatch).learn(driver, shape, cost(), stands_for, explored);
             }
         }
     }
 
-    /// Nanoseconds from one result to the next, where the base serves a caller that does not wait.
-    /// The base has nothing to do while the caller deals with results and the next batch, and other
-    /// drivers have, so this time is added. A caller that does more than that between batches pauses
-    /// or works, and then what was known stands in for it; so it does in a trial, where
-    /// the batch before was another driver's.
-    fn period_at_base(&self, shape: &Shape, purpose: Purpose, elapsed: u64, between: u64) -> f32 {
-        if purpose == Purpose::Work && (1..elapsed).contains(&between) {
+    /// After how many batches the next one is learned from. The number varies, so that callers whose
+    /// batches alternate have each kind learned from.
+    fn learn_after(&self, landed: &Landed<'_>, ended: u64) -> u32 {
+        let often = LEARN_EVERY / self.submit_depth.interval().max(1);
+        // What interrupts a driver delays all batches under way, and counts once so.
+        let mean = often.clamp(landed.depth.max(1).into(), MAX_SHARE);
+        let varied = ended.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        (mean / 2 + varied % mean) as u32
+    }
+
+    /// Nanoseconds from one result to the next, where a driver has one batch at a time of a caller that
+    /// does not wait. The driver has nothing to do while the caller deals with results and the next
+    /// batch, and drivers with a queue have, so this time is added. A caller that does more than that
+    /// between batches pauses or works, and then what was known of the base stands in for it; so it
+    /// does in a trial of the base, where the batch before was another driver's.
+    fn period_at_home(
+        &self,
+        landed: &Landed<'_>,
+        shape: &Shape,
+        elapsed: u64,
+        between: u64,
+    ) -> f32 {
+        let (driver, purpose) = (landed.route.driver, landed.route.purpose);
+        let follows = purpose == Purpose::Work || driver != BASE;
+        if follows && (1..elapsed).contains(&between) {
             return (elapsed + between) as f32;
+        }
+        if driver != BASE {
+            return elapsed as f32;
         }
         let (known, _) = self.dispatch.estimate(BASE, shape);
         let longer = known.map_or(1.0, |known| known.period / known.latency);
