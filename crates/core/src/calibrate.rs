@@ -8,8 +8,15 @@ use crate::dispatch::model::{COUNTS, Cost, SIZES};
 use crate::dispatch::{BASE, Mode, Models};
 use crate::request::Request;
 use crate::selftest::Random;
-use crate::{Algorithm, Clock, Direction, Error, Framework, Kind, Ticket, Transform, Unavailable};
+use crate::{
+    Algorithm, Clock, Direction, Error, Framework, Kind, Session, Ticket, Transform, Unavailable,
+};
 
+/// Seconds of calibration per driver, algorithm and key length, unless the settings say otherwise:
+/// enough for most nodes of an algorithm that does a gigabyte per second.
+const SECONDS_PER_ALGORITHM: f64 = 0.1;
+/// Seconds of calibration per driver at least.
+const LEAST_SECONDS: f64 = 2.0;
 /// Most bytes in one measured batch; larger nodes follow the slope.
 const LARGEST: usize = 4 << 20;
 /// Batches under way when the caller does not wait.
@@ -45,85 +52,138 @@ impl Framework {
             .collect()
     }
 
-    /// Measures every usable driver for the given algorithms and key lengths, at most
-    /// `calibration_seconds` of the settings (default 2) a driver over all of them.
+    /// Measures every usable driver for the given algorithms and key lengths, for at most
+    /// `calibration_seconds` of the settings per driver over all of them; by default for 0.1 s per
+    /// algorithm and key length, and 2 s at least.
     pub fn calibrate(
         &self,
         what: &[(&'static Algorithm, usize)],
         progress: &mut dyn FnMut(CalibrationStep<'_>),
     ) -> Result<(), Error> {
-        let seconds = self.shared.config.calibration_seconds.unwrap_or(2.0);
+        let usual = (what.len() as f64 * SECONDS_PER_ALGORITHM).max(LEAST_SECONDS);
+        let seconds = self.shared.config.calibration_seconds.unwrap_or(usual);
         let share = Duration::from_secs_f64(seconds / what.len().max(1) as f64);
         let drivers = self.shared.entries.len();
         for (i, &(algorithm, key_len)) in what.iter().enumerate() {
             let dispatch = self.dispatch(algorithm, key_len);
+            let mut subjects = Vec::new();
             for index in (0..drivers).filter(|&index| dispatch.is_eligible(index)) {
-                let driver = self.shared.entries[index].driver.name();
-                let done = (i * drivers + index) as f64 / (what.len() * drivers) as f64;
                 progress(CalibrationStep {
                     algorithm: algorithm.name,
-                    driver,
-                    done,
+                    driver: self.shared.entries[index].driver.name(),
+                    done: (i * drivers + index) as f64 / (what.len() * drivers) as f64,
                 });
-                let models = self.measure(index, algorithm, key_len, share)?;
-                dispatch.set_models(index, models);
+                subjects.push(self.subject(index, algorithm, key_len)?);
+            }
+            self.measure(algorithm, key_len, &mut subjects, share)?;
+            for subject in subjects {
+                dispatch.set_models(subject.index, subject.models);
             }
         }
         Ok(())
     }
 
-    fn measure(
+    /// A driver with a key, to be measured.
+    fn subject(
         &self,
         index: usize,
         algorithm: &'static Algorithm,
         key_len: usize,
-        budget: Duration,
-    ) -> Result<Models, Error> {
-        let name = self.shared.entries[index].driver.name();
+    ) -> Result<Subject, Error> {
+        let driver = &self.shared.entries[index].driver;
         let unusable = |reason: Unavailable| Error::DriverUnusable {
-            driver: name.to_owned(),
+            driver: driver.name().to_owned(),
             algorithm: algorithm.name,
             reason: reason.into(),
         };
-        let mut random = Random(key_len as u64);
-        let key = random.bytes(key_len);
-        let transform = self.shared.entries[index]
-            .driver
-            .transform(algorithm, &key)
-            .map_err(unusable)?;
-        let session = self.session(algorithm.name, &key)?.driver(name);
-        let session = session.without_learning().open()?;
-        let mut models = Models::default();
+        let key = Random(key_len as u64).bytes(key_len);
+        let transform = driver.transform(algorithm, &key).map_err(unusable)?;
+        let session = self.session(algorithm.name, &key)?.driver(driver.name());
+        Ok(Subject {
+            index,
+            is_device: self.dispatch(algorithm, key_len).is_device(index),
+            transform,
+            session: session.without_learning().open()?,
+            models: Models::default(),
+            used: Duration::ZERO,
+        })
+    }
+
+    /// Measures drivers node by node, each driver at one node after another, so that those that are
+    /// compared are known at the same nodes and were measured at about the same time. A device, which
+    /// may be very slow, has time of its own.
+    fn measure(
+        &self,
+        algorithm: &'static Algorithm,
+        key_len: usize,
+        subjects: &mut [Subject],
+        share: Duration,
+    ) -> Result<(), Error> {
         let has_devices = self.dispatch(algorithm, key_len).has_devices();
         let clock = &self.shared.clock;
-        let deadline = clock.now() + budget;
-        let mut scratch = Scratch::new(algorithm, clock.clone(), &mut random);
-        let most = transform.max_len();
-        let taken = |&(_, size): &(usize, usize)| SIZES[size] as usize <= most;
-        for (count, size) in nodes(algorithm).into_iter().filter(taken) {
+        let mut scratch = Scratch::new(algorithm, clock.clone(), &mut Random(key_len as u64));
+        for (count, size) in nodes(algorithm) {
             // Two nodes of each model at least, so that there is a slope.
-            if clock.now() > deadline && size != 0 && size != SIZES.len() / 2 {
-                continue;
-            }
-            for direction in [Direction::Encrypt, Direction::Decrypt] {
-                let cost = scratch.wait(&*transform, direction, count, size);
-                let by_mode = &mut models[direction as usize];
-                by_mode[Mode::Wait as usize].set(count, size, cost, REPETITIONS as u32);
-                // The base runs submitted work at once. Between its batches the caller still has to
-                // deal with them, which callers of other drivers do while those work.
-                let cost = match index {
-                    BASE if has_devices => cost,
-                    BASE => {
-                        let flow = scratch.submit(&session, direction, count, size)?;
-                        let period = flow.period.max(cost.period);
-                        Cost { period, ..cost }
-                    }
-                    _ => scratch.submit(&session, direction, count, size)?,
+            let is_needed = size == 0 || size == SIZES.len() / 2;
+            let home = subjects.iter().filter(|subject| !subject.is_device);
+            let (drivers, used) = home.fold((0, Duration::ZERO), |(drivers, used), subject| {
+                (drivers + 1, used + subject.used)
+            });
+            let home_is_done = used > share * drivers;
+            for subject in &mut *subjects {
+                let is_done = match subject.is_device {
+                    true => subject.used > share,
+                    false => home_is_done,
                 };
-                by_mode[Mode::Submit as usize].set(count, size, cost, REPETITIONS as u32);
+                let fits = SIZES[size] as usize <= subject.transform.max_len();
+                if !fits || is_done && !is_needed {
+                    continue;
+                }
+                let started = clock.now();
+                subject.measure(&mut scratch, (count, size), has_devices)?;
+                subject.used += clock.now() - started;
             }
         }
-        Ok(models)
+        Ok(())
+    }
+}
+
+/// A driver that is measured.
+struct Subject {
+    index: usize,
+    is_device: bool,
+    transform: Box<dyn Transform>,
+    session: Session,
+    models: Models,
+    /// The time that was spent on it.
+    used: Duration,
+}
+
+impl Subject {
+    fn measure(
+        &mut self,
+        scratch: &mut Scratch,
+        (count, size): (usize, usize),
+        has_devices: bool,
+    ) -> Result<(), Error> {
+        for direction in [Direction::Encrypt, Direction::Decrypt] {
+            let cost = scratch.wait(&*self.transform, direction, count, size);
+            let by_mode = &mut self.models[direction as usize];
+            by_mode[Mode::Wait as usize].set(count, size, cost, REPETITIONS as u32);
+            // The base runs submitted work at once. Between its batches the caller still has to
+            // deal with them, which callers of other drivers do while those work.
+            let cost = match self.index {
+                BASE if has_devices => cost,
+                BASE => {
+                    let flow = scratch.submit(&self.session, direction, count, size)?;
+                    let period = flow.period.max(cost.period);
+                    Cost { period, ..cost }
+                }
+                _ => scratch.submit(&self.session, direction, count, size)?,
+            };
+            by_mode[Mode::Submit as usize].set(count, size, cost, REPETITIONS as u32);
+        }
+        Ok(())
     }
 }
 
@@ -239,7 +299,7 @@ impl Scratch {
     /// Time of a batch whose caller keeps several under way.
     fn submit(
         &mut self,
-        session: &crate::Session,
+        session: &Session,
         direction: Direction,
         count: usize,
         size: usize,
@@ -308,7 +368,7 @@ impl Scratch {
 
     fn batch(
         &mut self,
-        session: &crate::Session,
+        session: &Session,
         direction: Direction,
         count: usize,
         size: usize,

@@ -19,7 +19,7 @@ const MAX_FILE: u64 = 1 << 20;
 /// auto = ["openssl"]            # `auto` may use these too, which by default it does not
 /// goal = "latency"              # or "throughput" or "cpu"
 /// profile = "/var/cache/cipherlane/profile.json"
-/// calibration_seconds = 2.0     # at most, a driver
+/// calibration_seconds = 2.0     # at most, per driver
 /// verify = 4096                 # one request in 4096 is computed again in software; 0: none
 /// mismatch_data = true          # listings in JSON show the data of a request that a driver got
 ///                               # wrong, in plaintext
