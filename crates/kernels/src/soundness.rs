@@ -55,8 +55,9 @@
 //! without a message repeats the last one's address, so it reads and writes the same
 //! bytes. `chacha_lanes::xor` asserts that the key stream is no shorter than the data.
 //! A step of `chacha_stream` has as many bytes of data as it makes, or writes to a buffer
-//! that has room for the largest; the two parts of a message that go through the MAC beside
-//! it are within a slice that was cut before, and are read before the step writes.
+//! that has room for the largest; what goes through the MAC beside it is within a slice that
+//! was cut before, and is read before the step writes. It may be of another message, whose
+//! data is in another place.
 //! The engines of GOST 28147-89 take slices too. `crypt` and `mac` assert that there are as
 //! many registers of blocks, data and counts as of keys before they go by addresses: a
 //! register of blocks is 16 or 32 of them, a lane's data is an array of 64 bytes of which

@@ -62,14 +62,14 @@ fn batch<S: KeyStream>(
     jobs: &mut [AeadJob<'_, ChaChaKey>],
 ) {
     let is_long = |job: &AeadJob<'_, ChaChaKey>| job.data.len() >= S::LONG;
-    let mut mac = Poly1305::new();
     for jobs in jobs.chunk_by_mut(|a, b| is_long(a) == is_long(b)) {
-        if jobs.len() == 1 || is_long(&jobs[0]) {
-            for job in jobs {
-                chacha_long::crypt::<S>(tokens, token, dir, &mut mac, job);
-            }
-        } else {
+        if jobs.len() > 1 && !is_long(&jobs[0]) {
             together(tokens, dir, jobs);
+        } else if jobs.len() > 1 && S::TURNS {
+            let mut macs = [Poly1305::new(), Poly1305::new()];
+            chacha_long::crypt::<S>(tokens, token, dir, &mut macs, jobs);
+        } else {
+            chacha_long::crypt::<S>(tokens, token, dir, &mut [Poly1305::new()], jobs);
         }
     }
 }

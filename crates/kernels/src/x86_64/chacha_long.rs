@@ -12,33 +12,55 @@ use crate::cpu::HaveAvx2;
 use crate::job::{AeadJob, Direction};
 use crate::x86_64::chacha::Tokens;
 use crate::x86_64::chacha_lanes;
-use crate::x86_64::chacha_stream::{self, KeyStream};
+use crate::x86_64::chacha_stream::{KeyStream, MAX_STEP, ZEROS};
 use crate::x86_64::poly1305::Poly1305;
-use crate::x86_64::poly1305_words::Halves;
 
-/// The bytes of the largest step.
-const MAX_STEP: usize = 1024;
-
-/// Encrypts or decrypts a message and computes its tag, by a MAC that others have used before.
+/// Encrypts or decrypts messages and computes their tags, by one MAC or by two that take turns. With
+/// two what is left of a message for its MAC goes beside the first step of the next one.
 #[inline(never)]
 pub(super) fn crypt<S: KeyStream>(
     tokens: Tokens,
     token: S::Token,
     dir: Direction,
-    mac: &mut Poly1305,
-    job: &mut AeadJob<'_, ChaChaKey>,
+    macs: &mut [Poly1305],
+    jobs: &mut [AeadJob<'_, ChaChaKey>],
 ) {
-    let (nonce, _) = job.iv.split_first_chunk().expect("12 of 16 bytes");
-    let mut stream = S::new(token, &job.key.0, nonce, 0);
     let mut pads = Pads::new();
-    let pad = pads.fill(&mut stream, None);
-    mac.start(pad.first_chunk().expect("half of a block"));
-    mac.update_padded(tokens, job.aad);
-    let len = job.data.len();
-    let data = &mut job.data;
-    let done = ahead(tokens, dir, mac, &pad[64..], data.reborrow(), len);
-    side_by_side(tokens, dir, &mut stream, &mut pads, mac, data, done);
-    let tag = mac.finish(tokens.0, job.aad.len(), len);
+    let mut before: Option<(&mut AeadJob<'_, ChaChaKey>, usize)> = None;
+    let mut jobs = jobs.iter_mut().enumerate().peekable();
+    while let Some((i, job)) = jobs.next() {
+        let (mac, mut other) = match (&mut *macs, i % 2) {
+            ([even, odd], 0) => (even, Some(odd)),
+            ([even, odd], _) => (odd, Some(even)),
+            (macs, _) => (&mut macs[0], None),
+        };
+        let (nonce, _) = job.iv.split_first_chunk().expect("12 of 16 bytes");
+        let mut stream = S::new(token, &job.key.0, nonce, 0);
+        let beside = before.as_mut().zip(other.as_deref_mut());
+        let beside = beside.map(|((job, hashed), mac)| (mac, &job.data.get_out()[*hashed..]));
+        let (pad, taken) = pads.first(&mut stream, (dir, job.data.len()), beside);
+        if let (Some((job, hashed)), Some(mac)) = (before.take(), other.as_deref_mut()) {
+            end(tokens, mac, job, hashed + taken);
+        }
+        mac.start(pad.first_chunk().expect("half of a block"));
+        mac.update_padded(tokens, job.aad);
+        let len = job.data.len();
+        let data = &mut job.data;
+        let done = ahead(tokens, dir, mac, &pad[64..], data.reborrow(), len);
+        let hashed = side_by_side(tokens, dir, &mut stream, &mut pads, mac, data, done);
+        if hashed < len && other.is_some() && jobs.peek().is_some() {
+            before = Some((job, hashed));
+        } else {
+            end(tokens, mac, job, hashed);
+        }
+    }
+}
+
+/// The MAC of the rest of a message that is encrypted, and the tag.
+#[inline(always)]
+fn end(tokens: Tokens, mac: &mut Poly1305, job: &mut AeadJob<'_, ChaChaKey>, hashed: usize) {
+    mac.update_padded(tokens, &job.data.get_out()[hashed..]);
+    let tag = mac.finish(tokens.0, job.aad.len(), job.data.len());
     job.write_tag(&tag);
 }
 
@@ -56,7 +78,8 @@ pub(super) fn part<S: KeyStream>(
     let hash = data.len() & !15;
     let done = ahead(tokens, dir, mac, left, data.reborrow(), hash);
     let mut pads = Pads::new();
-    side_by_side(tokens, dir, &mut stream, &mut pads, mac, &mut data, done);
+    let hashed = side_by_side(tokens, dir, &mut stream, &mut pads, mac, &mut data, done);
+    mac.update_padded(tokens, &data.get_out()[hashed..hash]);
 }
 
 /// How much of the data went through the cipher, how much through the MAC, and how much is to.
@@ -93,7 +116,8 @@ fn ahead(
     }
 }
 
-/// The rest of the data through cipher and MAC, side by side.
+/// The rest of the data through cipher and MAC, side by side. Gives how much went through the MAC:
+/// not all, if it is encrypted.
 #[inline(always)]
 fn side_by_side<S: KeyStream>(
     tokens: Tokens,
@@ -103,7 +127,7 @@ fn side_by_side<S: KeyStream>(
     mac: &mut Poly1305,
     data: &mut InOutBuf<'_, '_, u8>,
     done: Done,
-) {
+) -> usize {
     let (mut crypted, mut hashed, hash) = (done.crypted, done.hashed, done.hash);
     let len = data.len();
     while crypted < len {
@@ -113,22 +137,17 @@ fn side_by_side<S: KeyStream>(
             Direction::Encrypt => &data.get_out()[hashed..crypted.min(hash)],
             Direction::Decrypt => &data.get_in()[hashed..hash.min(crypted + step)],
         };
-        let rounds = chacha_stream::rounds_beside::<S>(ready.len());
-        let half = S::HALF * rounds;
-        let ready = ready.as_ptr();
-        let beside = (rounds > 0).then(|| (mac.halves(ready, half), rounds));
+        let ready = (ready.as_ptr(), ready.len());
         let (_, rest) = data.reborrow().split_at(crypted);
         if step == S::STEP {
             let (now, _) = rest.split_at(step);
             let (from, to) = now.into_raw();
-            // SAFETY: both have a step. The two parts are within what is ready.
-            unsafe { stream.step(from, to, beside) };
-            mac.join_after(rounds);
-            hashed += 2 * 16 * half;
+            // SAFETY: both have a step; what is ready is a part of the data.
+            hashed += unsafe { stream.step_beside(from, to, mac, ready) };
         } else {
-            let pad = pads.fill(stream, beside);
-            mac.join_after(rounds);
-            hashed += 2 * 16 * half;
+            // SAFETY: as above.
+            let (pad, taken) = unsafe { pads.last_beside(stream, step, mac, ready) };
+            hashed += taken;
             if dir == Direction::Decrypt {
                 mac.update_padded(tokens, &rest.get_in()[hashed - crypted..hash - crypted]);
                 hashed = hash;
@@ -137,9 +156,7 @@ fn side_by_side<S: KeyStream>(
         }
         crypted += step;
     }
-    if dir == Direction::Encrypt {
-        mac.update_padded(tokens, &data.get_out()[hashed..hash]);
-    }
+    hashed
 }
 
 /// Adds key stream to data.
@@ -149,11 +166,11 @@ pub(super) fn apply<S: KeyStream>(avx2: HaveAvx2, mut stream: S, mut data: InOut
         let (now, rest) = data.split_at(S::STEP);
         let (from, to) = now.into_raw();
         // SAFETY: both have a step.
-        unsafe { stream.step(from, to, None) };
+        unsafe { stream.step(from, to) };
         data = rest;
     }
     if !data.is_empty() {
-        chacha_lanes::xor(avx2, data, Pads::new().fill(&mut stream, None));
+        chacha_lanes::xor(avx2, data, Pads::new().fill(&mut stream));
     }
 }
 
@@ -169,19 +186,53 @@ impl Pads {
 
     /// The next step of key stream itself.
     #[inline(always)]
-    fn fill<S: KeyStream>(
-        &mut self,
-        stream: &mut S,
-        beside: Option<(&mut Halves, usize)>,
-    ) -> &[u8] {
-        static ZEROS: [u8; MAX_STEP] = [0; MAX_STEP];
-        const { assert!(S::STEP <= MAX_STEP) };
-        let pads = self.0.as_mut_ptr().cast::<u8>();
+    fn fill<S: KeyStream>(&mut self, stream: &mut S) -> &[u8] {
         // SAFETY: there is room for a step, which the step fills.
         unsafe {
-            stream.step(ZEROS.as_ptr(), pads, beside);
-            slice::from_raw_parts(pads, S::STEP)
+            stream.step(ZEROS.as_ptr(), self.start::<S>());
+            slice::from_raw_parts(self.start::<S>(), S::STEP)
         }
+    }
+
+    /// The first of the key stream, and how much another MAC took in beside.
+    #[inline(always)]
+    fn first<S: KeyStream>(
+        &mut self,
+        stream: &mut S,
+        message: (Direction, usize),
+        beside: Option<(&mut Poly1305, &[u8])>,
+    ) -> (&[u8], usize) {
+        let beside = beside.map(|(mac, ready)| (mac, (ready.as_ptr(), ready.len())));
+        // SAFETY: there is room for a step; what is ready is a slice.
+        unsafe {
+            let (len, taken) = stream.first(message, self.start::<S>(), beside);
+            (slice::from_raw_parts(self.start::<S>(), len), taken)
+        }
+    }
+
+    /// The last `len` bytes of key stream, less than a step, and how much the MAC took in beside.
+    ///
+    /// # Safety
+    /// What is ready is valid for reads.
+    #[inline(always)]
+    unsafe fn last_beside<S: KeyStream>(
+        &mut self,
+        stream: &mut S,
+        len: usize,
+        mac: &mut Poly1305,
+        ready: (*const u8, usize),
+    ) -> (&[u8], usize) {
+        // SAFETY: there is room for a step, of which `len` bytes are filled.
+        unsafe {
+            let taken = stream.last_beside(len, self.start::<S>(), mac, ready);
+            (slice::from_raw_parts(self.start::<S>(), len), taken)
+        }
+    }
+
+    #[inline(always)]
+    fn start<S: KeyStream>(&mut self) -> *mut u8 {
+        const { assert!(S::STEP <= MAX_STEP) };
+        self.0.as_mut_ptr().cast()
     }
 }
 

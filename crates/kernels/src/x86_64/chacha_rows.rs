@@ -106,7 +106,22 @@ macro_rules! blocks {
                 let counters = _mm256_set_epi32(0, 0, 0, counter.wrapping_add(1), 0, 0, 0, counter);
                 [constants, low, high, _mm256_add_epi32(tail, counters)]
             });
-            let mut rows = start;
+            // SAFETY: as for this function.
+            unsafe { key_stream(&start, pads, || ()) };
+        }
+
+        /// The blocks of rows, and what is done beside every two of their rounds.
+        ///
+        /// # Safety
+        /// As [`blocks`].
+        #[inline]
+        #[target_feature(enable = $features)]
+        pub(in crate::x86_64) unsafe fn key_stream<const PAIRS: usize>(
+            start: &[[__m256i; 4]; PAIRS],
+            pads: *mut Pad,
+            mut beside: impl FnMut(),
+        ) {
+            let mut rows = *start;
             for _ in 0..10 {
                 quarter_round(&mut rows);
                 for [_, b, c, d] in &mut rows {
@@ -120,6 +135,7 @@ macro_rules! blocks {
                     *c = _mm256_shuffle_epi32::<0b01_00_11_10>(*c);
                     *d = _mm256_shuffle_epi32::<0b00_11_10_01>(*d);
                 }
+                beside();
             }
             for pair in 0..PAIRS {
                 let [a, b, c, d] = from_fn(|row| add(rows[pair][row], start[pair][row]));
@@ -163,7 +179,7 @@ macro_rules! blocks {
     };
 }
 
-mod narrow {
+pub(super) mod narrow {
     blocks!("avx2", narrow);
 }
 

@@ -9,9 +9,12 @@ use core::arch::x86_64::*;
 use zeroize::optimization_barrier;
 
 use crate::cpu::{HaveAvx2, HaveAvx512};
-use crate::x86_64::chacha_lanes::{self, CONSTANTS, quarter_rounds};
+use crate::job::Direction;
+use crate::x86_64::chacha_lanes::{self, CONSTANTS};
+use crate::x86_64::poly1305::Poly1305;
 use crate::x86_64::poly1305_words::Halves;
-use crate::x86_64::{chacha_narrow, chacha_wide};
+use crate::x86_64::rows::transpose256;
+use crate::x86_64::{chacha_few, chacha_narrow, chacha_wide};
 
 /// The key stream of a message.
 pub(crate) trait KeyStream: Sized {
@@ -21,35 +24,80 @@ pub(crate) trait KeyStream: Sized {
     const STEP: usize;
     /// Bytes from which on a message among others has the vectors for itself.
     const LONG: usize;
-    /// Blocks of each part of the MAC in one of the ten double rounds.
-    const HALF: usize;
+    /// Whether two MACs take turns at long messages, so that the last of one message goes beside the
+    /// first of the next.
+    const TURNS: bool;
 
     /// From block `counter` on.
     fn new(token: Self::Token, key: &[u8; 32], nonce: &[u8; 12], counter: u32) -> Self;
 
-    /// Adds the next [`STEP`](Self::STEP) bytes of key stream to data. `beside` are two parts of
-    /// a message, and the number of double rounds, at most ten, beside which they are taken in:
-    /// before anything is written.
+    /// Adds the next [`STEP`](Self::STEP) bytes of key stream to data.
     ///
     /// # Safety
     /// `from` is valid for reads of a step, `to` for writes; they are the same or do not
-    /// overlap. Each part has [`HALF`](Self::HALF) blocks for each of the double rounds.
-    unsafe fn step(&mut self, from: *const u8, to: *mut u8, beside: Option<(&mut Halves, usize)>);
+    /// overlap.
+    unsafe fn step(&mut self, from: *const u8, to: *mut u8);
+
+    /// As [`step`](Self::step). Meanwhile the MAC takes in the first of what is ready for it, and
+    /// before anything is written. Gives how many bytes: whole blocks, a step at most.
+    ///
+    /// # Safety
+    /// As there. What is ready is valid for reads.
+    unsafe fn step_beside(
+        &mut self,
+        from: *const u8,
+        to: *mut u8,
+        mac: &mut Poly1305,
+        ready: (*const u8, usize),
+    ) -> usize;
+
+    /// The first of the key stream itself, for a message of `len` bytes and the block that keys its
+    /// MAC. Gives how many bytes that is, a step at most, and how many the MAC of another message
+    /// took in beside, if there is one.
+    ///
+    /// # Safety
+    /// As [`step_beside`](Self::step_beside); `to` has room for a step.
+    unsafe fn first(
+        &mut self,
+        _message: (Direction, usize),
+        to: *mut u8,
+        _other: Option<(&mut Poly1305, (*const u8, usize))>,
+    ) -> (usize, usize) {
+        const { assert!(Self::STEP <= MAX_STEP) };
+        // SAFETY: as for this function.
+        unsafe { self.step(ZEROS.as_ptr(), to) };
+        (Self::STEP, 0)
+    }
+
+    /// The next `len` bytes of key stream itself, less than a step, the last that are taken from
+    /// here, beside the MAC as [`step_beside`](Self::step_beside).
+    ///
+    /// # Safety
+    /// As there; `to` has room for a step.
+    unsafe fn last_beside(
+        &mut self,
+        _len: usize,
+        to: *mut u8,
+        mac: &mut Poly1305,
+        ready: (*const u8, usize),
+    ) -> usize {
+        const { assert!(Self::STEP <= MAX_STEP) };
+        // SAFETY: as for this function.
+        unsafe { self.step_beside(ZEROS.as_ptr(), to, mac, ready) }
+    }
 }
 
-/// The double rounds beside which `len` bytes go through the MAC: at most as many as take in what
-/// a step makes.
-#[inline(always)]
-pub(crate) fn rounds_beside<S: KeyStream>(len: usize) -> usize {
-    len.min(S::STEP) / (2 * 16 * S::HALF)
-}
+/// The bytes of the largest step.
+pub(crate) const MAX_STEP: usize = 1024;
 
-/// `$lanes` blocks a step. Beside a double round go `$half` blocks of each part of the MAC.
+/// What key stream is added to where it is wanted itself.
+pub(crate) static ZEROS: [u8; MAX_STEP] = [0; MAX_STEP];
+
+/// A step is the rounds and then what adds the words to data.
 macro_rules! stream {
     (
-        $name:ident, $vector:ident, $token:ident, $features:literal, $operations:ident,
-        lanes $lanes:literal, half $half:literal, long $long:literal,
-        counters $counters:expr, write $write:ident, rounds $module:ident
+        $name:ident, $vector:ident, $features:literal, $operations:ident,
+        counters $counters:expr, rounds $rounds:ident, finish $finish:ident
     ) => {
         /// See [`KeyStream`]. The words of the state before the rounds; wiped on drop.
         pub(crate) struct $name([$vector; 16]);
@@ -60,37 +108,6 @@ macro_rules! stream {
                 // SAFETY: zero is a value of a vector.
                 self.0 = unsafe { core::mem::zeroed() };
                 optimization_barrier(&self.0);
-            }
-        }
-
-        impl KeyStream for $name {
-            type Token = $token;
-            const STEP: usize = 64 * $lanes;
-            const LONG: usize = $long;
-            const HALF: usize = $half;
-
-            #[inline(always)]
-            fn new(_: $token, key: &[u8; 32], nonce: &[u8; 12], counter: u32) -> Self {
-                // SAFETY: the token is made only where the instructions are present.
-                unsafe { $operations::start(key, nonce, counter) }
-            }
-
-            #[inline(always)]
-            unsafe fn step(
-                &mut self,
-                from: *const u8,
-                to: *mut u8,
-                beside: Option<(&mut Halves, usize)>,
-            ) {
-                // SAFETY: `new` had the token; the rest as for this function.
-                unsafe {
-                    match beside {
-                        Some((halves, rounds)) => {
-                            $operations::step_beside(self, from, to, halves, rounds);
-                        }
-                        None => $operations::step_alone(self, from, to),
-                    }
-                }
             }
         }
 
@@ -119,90 +136,241 @@ macro_rules! stream {
             /// # Safety
             /// As [`KeyStream::step`].
             #[target_feature(enable = $features)]
-            pub(super) unsafe fn step_alone(stream: &mut $name, from: *const u8, to: *mut u8) {
-                let words = $module::rounds!(stream.0, 0, [] []);
+            pub(super) unsafe fn step(stream: &mut $name, from: *const u8, to: *mut u8) {
+                let words = $rounds::rounds(&stream.0);
                 // SAFETY: as for this function.
-                unsafe { finish(stream, words, from, to) };
-            }
-
-            /// # Safety
-            /// As [`KeyStream::step`].
-            #[target_feature(enable = $features)]
-            pub(super) unsafe fn step_beside(
-                stream: &mut $name,
-                from: *const u8,
-                to: *mut u8,
-                halves: &mut Halves,
-                rounds: usize,
-            ) {
-                let [mut first, mut second] = halves.sums();
-                let words = $module::rounds!(
-                    stream.0, rounds,
-                    // SAFETY: BMI2 is there, and as many blocks.
-                    [unsafe { halves.absorb_first(&mut first) };]
-                    // SAFETY: as above.
-                    [unsafe { halves.absorb_second(&mut second) };]
-                );
-                halves.set_sums([first, second]);
-                // SAFETY: as for this function.
-                unsafe { finish(stream, words, from, to) };
-            }
-
-            #[inline]
-            #[target_feature(enable = $features)]
-            unsafe fn finish(
-                stream: &mut $name,
-                mut v: [$vector; 16],
-                from: *const u8,
-                to: *mut u8,
-            ) {
-                for i in 0..16 {
-                    v[i] = add(v[i], stream.0[i]);
-                }
-                stream.0[12] = add(stream.0[12], splat($lanes));
-                // SAFETY: as for this function.
-                unsafe { $write(&v, from, to) };
+                unsafe { $finish(stream, words, from, to) };
             }
         }
     };
 }
 
 stream!(
-    Narrow, __m256i, HaveAvx2, "avx2,bmi2", narrow,
-    lanes 8, half 2, long 1024,
-    counters _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), write add8, rounds chacha_narrow
+    Narrow, __m256i, "avx2,bmi2", narrow,
+    counters _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), rounds chacha_narrow, finish narrow_finish
 );
 
 stream!(
-    Wide, __m512i, HaveAvx512, "avx512f,bmi2", wide,
-    lanes 16, half 4, long 3072,
-    counters _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0), write add16, rounds chacha_wide
+    Wide, __m512i, "avx512f,bmi2", wide,
+    counters _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
+    rounds chacha_wide, finish wide_finish
 );
 
-/// Adds the words of 8 blocks to data.
+impl KeyStream for Narrow {
+    type Token = HaveAvx2;
+    const STEP: usize = 64 * 8;
+    const LONG: usize = 512;
+    const TURNS: bool = true;
+
+    #[inline(always)]
+    fn new(_: HaveAvx2, key: &[u8; 32], nonce: &[u8; 12], counter: u32) -> Self {
+        // SAFETY: the token is made only where the instructions are present.
+        unsafe { narrow::start(key, nonce, counter) }
+    }
+
+    #[inline(always)]
+    unsafe fn step(&mut self, from: *const u8, to: *mut u8) {
+        // SAFETY: `new` had the token; the rest as for this function.
+        unsafe { narrow::step(self, from, to) }
+    }
+
+    #[inline(always)]
+    unsafe fn step_beside(
+        &mut self,
+        from: *const u8,
+        to: *mut u8,
+        mac: &mut Poly1305,
+        (ready, len): (*const u8, usize),
+    ) -> usize {
+        let blocks = len.min(Self::STEP) / 16;
+        // SAFETY: `new` had the token; the rest as for this function.
+        unsafe {
+            match blocks {
+                0 => narrow::step(self, from, to),
+                _ => narrow_beside(self, from, to, mac, ready, blocks),
+            }
+        }
+        16 * blocks
+    }
+
+    #[inline(always)]
+    unsafe fn first(
+        &mut self,
+        (dir, len): (Direction, usize),
+        to: *mut u8,
+        other: Option<(&mut Poly1305, (*const u8, usize))>,
+    ) -> (usize, usize) {
+        // SAFETY: `new` had the token; the rest as for this function.
+        unsafe {
+            if dir == Direction::Decrypt && len > Self::STEP - 64 {
+                // All ciphertext is there, so the sooner the key is, too, the sooner the MAC goes
+                // beside.
+                chacha_few::pair(&self.0, to);
+                self.0[12] = _mm256_add_epi32(self.0[12], _mm256_set1_epi32(2));
+                return (128, 0);
+            }
+            let taken = match other {
+                Some((mac, ready)) => self.step_beside(ZEROS.as_ptr(), to, mac, ready),
+                None => {
+                    self.step(ZEROS.as_ptr(), to);
+                    0
+                }
+            };
+            (Self::STEP, taken)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn last_beside(
+        &mut self,
+        len: usize,
+        to: *mut u8,
+        mac: &mut Poly1305,
+        ready: (*const u8, usize),
+    ) -> usize {
+        let blocks = ready.1.min(Self::STEP) / 16;
+        // SAFETY: `new` had the token; a step has room for the pairs, which have `len` bytes at
+        // least; the rest as for this function.
+        unsafe {
+            match len.div_ceil(128) {
+                1 => chacha_few::beside::<1>(&self.0, to, mac.sum(), ready.0, blocks),
+                2 => chacha_few::beside::<2>(&self.0, to, mac.sum(), ready.0, blocks),
+                3 => chacha_few::beside::<3>(&self.0, to, mac.sum(), ready.0, blocks),
+                _ => return self.step_beside(ZEROS.as_ptr(), to, mac, ready),
+            }
+        }
+        16 * blocks
+    }
+}
+
+/// A step beside `blocks` of the MAC.
+///
+/// # Safety
+/// As [`KeyStream::step_beside`]. There is a block at least.
+#[target_feature(enable = "avx2,bmi2")]
+unsafe fn narrow_beside(
+    stream: &mut Narrow,
+    from: *const u8,
+    to: *mut u8,
+    mac: &mut Poly1305,
+    ready: *const u8,
+    blocks: usize,
+) {
+    // SAFETY: as for this function.
+    unsafe {
+        let words = chacha_narrow::rounds_beside(&stream.0, mac.sum(), ready, blocks);
+        narrow_finish(stream, words, from, to);
+    }
+}
+
+/// Blocks of each of two parts of the MAC that go beside one of the ten double rounds of AVX-512.
+const HALF: usize = 4;
+
+impl KeyStream for Wide {
+    type Token = HaveAvx512;
+    const STEP: usize = 64 * 16;
+    const LONG: usize = 3072;
+    const TURNS: bool = false;
+
+    #[inline(always)]
+    fn new(_: HaveAvx512, key: &[u8; 32], nonce: &[u8; 12], counter: u32) -> Self {
+        // SAFETY: the token is made only where the instructions are present.
+        unsafe { wide::start(key, nonce, counter) }
+    }
+
+    #[inline(always)]
+    unsafe fn step(&mut self, from: *const u8, to: *mut u8) {
+        // SAFETY: `new` had the token; the rest as for this function.
+        unsafe { wide::step(self, from, to) }
+    }
+
+    #[inline(always)]
+    unsafe fn step_beside(
+        &mut self,
+        from: *const u8,
+        to: *mut u8,
+        mac: &mut Poly1305,
+        (ready, len): (*const u8, usize),
+    ) -> usize {
+        // As many double rounds as take in what a step makes.
+        let rounds = len.min(Self::STEP) / (2 * 16 * HALF);
+        // SAFETY: `new` had the token; the two parts are within what is ready; the rest as for
+        // this function.
+        unsafe {
+            match rounds {
+                0 => wide::step(self, from, to),
+                _ => wide_beside(self, from, to, mac.halves(ready, HALF * rounds), rounds),
+            }
+        }
+        mac.join_after(rounds);
+        2 * 16 * HALF * rounds
+    }
+}
+
+/// A step beside that number of double rounds of the MAC.
+///
+/// # Safety
+/// As [`KeyStream::step`]. Each of the parts has [`HALF`] blocks for each of the double rounds.
+#[target_feature(enable = "avx512f,bmi2")]
+unsafe fn wide_beside(
+    stream: &mut Wide,
+    from: *const u8,
+    to: *mut u8,
+    halves: &mut Halves,
+    rounds: usize,
+) {
+    // SAFETY: as for this function.
+    unsafe {
+        let words = chacha_wide::rounds_beside(&stream.0, halves, rounds);
+        wide_finish(stream, words, from, to);
+    }
+}
+
+/// Adds the words of 8 blocks after the rounds to those before and to data: one half of every block
+/// after the other, which takes half as many registers as both.
 ///
 /// # Safety
 /// `from` is valid for reads of 512 bytes, `to` for writes.
 #[inline]
-#[target_feature(enable = "avx2")]
-unsafe fn add8(words: &[__m256i; 16], from: *const u8, to: *mut u8) {
-    chacha_lanes::blocks8(words, |offset, pad| {
-        // SAFETY: 32 bytes of 512.
-        unsafe {
-            let data = _mm256_loadu_si256(from.add(offset).cast());
-            _mm256_storeu_si256(to.add(offset).cast(), _mm256_xor_si256(data, pad));
+#[target_feature(enable = "avx2,bmi2")]
+unsafe fn narrow_finish(stream: &mut Narrow, words: [__m256i; 16], from: *const u8, to: *mut u8) {
+    let row = |row: usize| {
+        let sum = |word| _mm256_add_epi32(words[4 * row + word], stream.0[4 * row + word]);
+        transpose256([sum(0), sum(1), sum(2), sum(3)])
+    };
+    for half in 0..2 {
+        let (first, second) = (row(2 * half), row(2 * half + 1));
+        for r in 0..4 {
+            // Each has a quarter of the blocks r and r + 4.
+            let [first, second] = [first[r], second[r]];
+            for (block, pad) in [
+                (r, _mm256_permute2x128_si256::<0x20>(first, second)),
+                (r + 4, _mm256_permute2x128_si256::<0x31>(first, second)),
+            ] {
+                // SAFETY: half of one of eight blocks.
+                unsafe {
+                    let offset = 64 * block + 32 * half;
+                    let data = _mm256_loadu_si256(from.add(offset).cast());
+                    _mm256_storeu_si256(to.add(offset).cast(), _mm256_xor_si256(data, pad));
+                }
+            }
         }
-    });
+    }
+    stream.0[12] = _mm256_add_epi32(stream.0[12], _mm256_set1_epi32(8));
 }
 
-/// Adds the words of 16 blocks to data.
+/// Adds the words of 16 blocks after the rounds to those before and to data.
 ///
 /// # Safety
 /// `from` is valid for reads of 1024 bytes, `to` for writes.
 #[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn add16(words: &[__m512i; 16], from: *const u8, to: *mut u8) {
-    chacha_lanes::blocks16(words, |offset, pad| {
+#[target_feature(enable = "avx512f,bmi2")]
+unsafe fn wide_finish(stream: &mut Wide, mut words: [__m512i; 16], from: *const u8, to: *mut u8) {
+    for (word, before) in words.iter_mut().zip(stream.0) {
+        *word = _mm512_add_epi32(*word, before);
+    }
+    stream.0[12] = _mm512_add_epi32(stream.0[12], _mm512_set1_epi32(16));
+    chacha_lanes::blocks16(&words, |offset, pad| {
         // SAFETY: 64 bytes of 1024.
         unsafe {
             let data = _mm512_loadu_si512(from.add(offset).cast());

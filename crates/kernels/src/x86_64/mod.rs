@@ -21,6 +21,7 @@ pub(crate) mod wipe;
 
 mod cbc;
 mod cbc_lanes;
+mod chacha_few;
 pub(crate) mod chacha_lanes;
 mod chacha_long;
 mod chacha_narrow;

@@ -237,6 +237,12 @@ impl Poly1305 {
         }
     }
 
+    /// The sum of what was taken in, and r, for whoever takes in whole blocks by himself.
+    #[inline(always)]
+    pub(crate) fn sum(&mut self) -> (&mut Sum, &Multiplier) {
+        (&mut self.halves.sums[0], &self.halves.r)
+    }
+
     /// Two parts that come next, of `half` blocks each, at most [`MAX_HALF_BLOCKS`].
     #[inline(always)]
     pub(crate) fn halves(&mut self, blocks: *const u8, half: usize) -> &mut Halves {

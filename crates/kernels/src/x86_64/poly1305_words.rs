@@ -4,43 +4,82 @@ use core::arch::asm;
 
 use crate::cpu::HaveAvx2;
 
-/// Adds a block to a sum, and the bit above it, and multiplies by r. `$load` adds the words of the
-/// block, `$block` if it takes an operand for them, to the lower two of the sum.
+/// The parts of the multiplication of a sum by r, as text of assembly, by number. With `next` the
+/// third adds the block that comes next, at an offset from `at`, and the bit above it: so it is in
+/// before the highest word is there, for which all others wait.
 ///
 /// In assembly since a compiler takes half as many instructions more, and registers that vectors
 /// beside it leave to nobody.
+macro_rules! block {
+    // The lowest word of the product and its carry, the next one and its carry.
+    (1) => {
+        "mov rdx, {a}
+        mulx {carry}, {a}, [{r}]
+        mulx {next_carry}, {next}, [{r} + 8]
+        "
+    };
+    (2) => {
+        "mov rdx, {b}
+        mulx {b}, {low}, [{r} + 16]
+        add {a}, {low}
+        adc {carry}, {b}
+        "
+    };
+    (3) => {
+        "mulx {low}, {b}, [{r}]
+        add {b}, {next}
+        adc {next_carry}, {low}
+        "
+    };
+    (3 next $offset:literal) => {
+        concat!(
+            block!(3),
+            "add {a}, [{at} + ",
+            $offset,
+            "]
+            adc {b}, [{at} + ",
+            $offset,
+            " + 8]
+            adc {next_carry}, 1
+            ",
+        )
+    };
+    // The third word of the sum is small: its products have a word each.
+    (4) => {
+        "mov rdx, {c}
+        imul rdx, [{r} + 16]
+        imul {c}, [{r}]
+        add {carry}, rdx
+        add {b}, {carry}
+        adc {c}, {next_carry}
+        "
+    };
+    // What is above 2^130 weighs 5.
+    (5) => {
+        "mov rdx, {c}
+        shr rdx, 2
+        lea rdx, [rdx + 4 * rdx]
+        and {c:e}, 3
+        add {a}, rdx
+        adc {b}, 0
+        adc {c}, 0
+        "
+    };
+}
+pub(super) use block;
+
+/// Adds a block to a sum, and the bit above it, and multiplies by r. `$load` adds the words of the
+/// block, `$block` if it takes an operand for them, to the lower two of the sum.
 macro_rules! absorb {
     ($sum:expr, $r:expr, [$($load:literal),*] $($block:tt)*) => {{
         let Sum([a, b, c]) = $sum;
         asm!(
             $($load,)*
-            "adc {c}, 1",
-            // The lowest word of the product and its carry, the next one and its carry.
-            "mov rdx, {a}",
-            "mulx {carry}, {a}, [{r}]",
-            "mulx {next_carry}, {next}, [{r} + 8]",
-            "mov rdx, {b}",
-            "mulx {b}, {low}, [{r} + 16]",
-            "add {a}, {low}",
-            "adc {carry}, {b}",
-            "mulx {low}, {b}, [{r}]",
-            "add {b}, {next}",
-            "adc {next_carry}, {low}",
-            // The third word of the sum is small: its products have a word each.
-            "mov rdx, {c}",
-            "imul rdx, [{r} + 16]",
-            "imul {c}, [{r}]",
-            "add {carry}, rdx",
-            "add {b}, {carry}",
-            "adc {c}, {next_carry}",
-            // What is above 2^130 weighs 5.
-            "mov rdx, {c}",
-            "shr rdx, 2",
-            "lea rdx, [rdx + 4 * rdx]",
-            "and {c:e}, 3",
-            "add {a}, rdx",
-            "adc {b}, 0",
-            "adc {c}, 0",
+            block!(1),
+            block!(2),
+            block!(3),
+            block!(4),
+            block!(5),
             a = inout(reg) *a,
             b = inout(reg) *b,
             c = inout(reg) *c,
@@ -58,7 +97,7 @@ macro_rules! absorb {
 
 /// A sum modulo 2^130 - 5: 128 bits, and a few units above them.
 #[derive(Clone, Copy)]
-pub(crate) struct Sum([u64; 3]);
+pub(crate) struct Sum(pub(super) [u64; 3]);
 
 impl Sum {
     pub(super) const ZERO: Sum = Sum([0; 3]);
@@ -81,10 +120,42 @@ impl Sum {
         unsafe {
             absorb!(
                 self, r,
-                ["add {a}, [{block}]", "adc {b}, [{block} + 8]"]
+                ["add {a}, [{block}]", "adc {b}, [{block} + 8]", "adc {c}, 1"]
                 block = in(reg) block,
             );
         }
+    }
+
+    /// Adds a block, and the bit above it.
+    ///
+    /// # Safety
+    /// There is such a block.
+    #[inline(always)]
+    pub(super) unsafe fn add(&mut self, block: *const u8) {
+        let Sum([a, b, c]) = self;
+        // SAFETY: as for this function.
+        unsafe {
+            asm!(
+                "add {a}, [{block}]",
+                "adc {b}, [{block} + 8]",
+                "adc {c}, 1",
+                a = inout(reg) *a,
+                b = inout(reg) *b,
+                c = inout(reg) *c,
+                block = in(reg) block,
+                options(pure, readonly, nostack),
+            );
+        }
+    }
+
+    /// Multiplies by r.
+    ///
+    /// # Safety
+    /// BMI2 is there.
+    #[inline(always)]
+    pub(super) unsafe fn multiply(&mut self, r: &Multiplier) {
+        // SAFETY: as for this function.
+        unsafe { absorb!(self, r, []) }
     }
 
     /// What is above them.
@@ -179,7 +250,8 @@ impl Halves {
                     "mov rdx, [{r} + 24]",
                     "add qword ptr [{r} + 24], 16",
                     "add {a}, [rdx]",
-                    "adc {b}, [rdx + 8]"
+                    "adc {b}, [rdx + 8]",
+                    "adc {c}, 1"
                 ]
             );
         }
@@ -201,7 +273,8 @@ impl Halves {
                     "mov rdx, [{r} + 32]",
                     "add qword ptr [{r} + 32], 16",
                     "add {a}, [rdx]",
-                    "adc {b}, [rdx + 8]"
+                    "adc {b}, [rdx + 8]",
+                    "adc {c}, 1"
                 ]
             );
         }
