@@ -7,10 +7,11 @@
  * all of them.
  *
  * A request that finds none is held until the processor has nothing else to do, which a thread of
- * low priority finds out, or for half a millisecond: users that have more to give do so
- * meanwhile. Where that was in vain, since there is one user who waits for each result, the next
- * requests go out at once, and holding is tried again later. Nothing is held when much has
- * gathered, or after completions: those who were called with a result have given what they have.
+ * low priority finds out, or until none has come for half a millisecond, but for two at most:
+ * users that have more to give do so meanwhile. Where that was in vain, since there is one user
+ * who waits for each result, the next requests go out at once, and holding is tried again later.
+ * Nothing is held when much has gathered, or after completions: those who were called with a
+ * result have given what they have.
  *
  * Everything here is under the lock of the device.
  */
@@ -170,6 +171,16 @@ bool clv_has_to_send(struct clv_queue *queue, bool now)
 	       READ_ONCE(queue->gathered_len) >= CLV_ENOUGH_LEN;
 }
 
+/* From time to time: whether what is held goes on waiting, since more has come. */
+bool clv_holds_on(struct clv_queue *queue)
+{
+	if (!queue->held || queue->held_count == queue->gathered_count || !--queue->held_looks)
+		return false;
+	queue->held_count = queue->gathered_count;
+	hrtimer_start(&queue->timer, ns_to_ktime(CLV_LOOK_NS), HRTIMER_MODE_REL_SOFT);
+	return true;
+}
+
 /* What has gathered goes out, or waits for more unless it shall go @now. */
 void clv_send(struct clv_device *dev, struct clv_queue *queue, bool now)
 {
@@ -179,8 +190,10 @@ void clv_send(struct clv_device *dev, struct clv_queue *queue, bool now)
 	    queue->gathered_len < CLV_ENOUGH_LEN) {
 		if (!queue->held) {
 			queue->held = true;
+			queue->held_count = queue->gathered_count;
+			queue->held_looks = CLV_LOOKS;
 			kthread_queue_work(queue->worker, &queue->work);
-			hrtimer_start(&queue->timer, ns_to_ktime(CLV_LONGEST_NS),
+			hrtimer_start(&queue->timer, ns_to_ktime(CLV_LOOK_NS),
 				      HRTIMER_MODE_REL_SOFT);
 		}
 		return;

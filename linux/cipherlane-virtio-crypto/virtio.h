@@ -30,8 +30,9 @@
 /* What has gathered is sent when it is that much, in requests or bytes. */
 #define CLV_ENOUGH	32
 #define CLV_ENOUGH_LEN	(256 << 10)
-/* Nanoseconds until it is sent in any case. */
-#define CLV_LONGEST_NS	500000
+/* It is sent when no more came for as many nanoseconds, or after as many looks. */
+#define CLV_LOOK_NS	500000
+#define CLV_LOOKS	4
 /* Queues that are used, if there are as many processors. */
 #define CLV_QUEUES	16
 /* The queue of a key that every queue may use. */
@@ -62,6 +63,8 @@ struct clv_queue {
 	u32 gathered_len;
 	u32 gathered_units;
 	bool held;				/* what has gathered waits for more */
+	unsigned int held_count;		/* of it, when the timer looked last */
+	unsigned int held_looks;		/* that are left */
 	unsigned int alone;			/* chains that go at once: holding was in vain */
 	bool is_under_way;			/* a chain of requests */
 	bool is_fresh;				/* the device was not told of the last chain */
@@ -112,6 +115,7 @@ int clv_give(struct cl_device *common, struct cl_slot *slot);
 int clv_give_key(struct cl_device *common, struct cl_slot *slot, struct cl_ctx *ctx);
 void clv_wipe_copy(struct cl_device *common, struct cl_slot *slot);
 bool clv_has_to_send(struct clv_queue *queue, bool now);
+bool clv_holds_on(struct clv_queue *queue);
 void clv_send(struct clv_device *dev, struct clv_queue *queue, bool now);
 u32 clv_end_chain(struct clv_device *dev, struct clv_queue *queue, struct clv_chain *chain,
 		  u32 written, struct list_head *ended);

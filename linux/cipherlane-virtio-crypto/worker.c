@@ -75,9 +75,16 @@ static void clv_work(struct kthread_work *work)
 static enum hrtimer_restart clv_timer(struct hrtimer *timer)
 {
 	struct clv_queue *queue = container_of(timer, struct clv_queue, timer);
+	struct cl_device *common = &queue->dev->common;
+	bool holds_on;
 
+	spin_lock_bh(&common->lock);
+	holds_on = clv_holds_on(queue);
+	spin_unlock_bh(&common->lock);
+	if (holds_on)
+		return HRTIMER_NORESTART;
 	rcu_read_lock();
-	clv_announce(&queue->dev->common, true);
+	clv_announce(common, true);
 	rcu_read_unlock();
 	return HRTIMER_NORESTART;
 }
