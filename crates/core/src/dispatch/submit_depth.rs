@@ -28,7 +28,7 @@ pub(crate) struct SubmitDepth {
     /// this number is one batch.
     owed: AtomicU32,
     /// When a driver at home last finished a batch.
-    homed: AtomicU64,
+    ended_at_home: AtomicU64,
     /// Batches that have landed at home since one was last learned from.
     unlearned: AtomicU32,
     /// Their number at which one is learned from again.
@@ -97,8 +97,8 @@ impl SubmitDepth {
     /// Notes that a driver at home has finished a batch that it began at `started`. Returns the
     /// nanoseconds since the batch before was finished, for which there was nothing to do; 0 if there
     /// was none before.
-    pub(crate) fn home(&self, started: u64, now: u64) -> u64 {
-        match self.homed.swap(now, Ordering::Relaxed) {
+    pub(crate) fn idle_at_home(&self, started: u64, now: u64) -> u64 {
+        match self.ended_at_home.swap(now, Ordering::Relaxed) {
             0 => 0,
             before => started.saturating_sub(before),
         }
@@ -183,10 +183,10 @@ mod tests {
     #[test]
     fn home_has_nothing_to_do_from_one_batch_to_the_next() {
         let submit_depth = SubmitDepth::default();
-        assert_eq!(submit_depth.home(1000, 1300), 0);
-        assert_eq!(submit_depth.home(1500, 1800), 200);
+        assert_eq!(submit_depth.idle_at_home(1000, 1300), 0);
+        assert_eq!(submit_depth.idle_at_home(1500, 1800), 200);
         // Another thread began before.
-        assert_eq!(submit_depth.home(1700, 1900), 0);
+        assert_eq!(submit_depth.idle_at_home(1700, 1900), 0);
     }
 
     #[test]

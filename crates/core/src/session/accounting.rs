@@ -102,7 +102,7 @@ impl Inner {
         let elapsed = ended.saturating_sub(landed.started);
         // Beside a device the caller shares its batches by the time of each of them.
         let alone = !self.dispatch.has_devices();
-        let between = alone.then(|| self.submit_depth.home(landed.started, ended));
+        let between = alone.then(|| self.submit_depth.idle_at_home(landed.started, ended));
         let counts = match (purpose, alone) {
             (Purpose::Work, true) => self.submit_depth.counts(|| self.learn_after(landed, ended)),
             _ => Some(1),

@@ -10,12 +10,13 @@ mod refusal;
 mod sampling;
 mod series;
 mod serve;
+mod ticket;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use self::flight::{ORPHAN_PATIENCE, Purpose, Route};
+use self::flight::{Purpose, Route};
 use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
 use crate::dispatch::submit_depth::SubmitDepth;
@@ -25,8 +26,10 @@ use crate::{Algorithm, Direction, Error, Framework, Goal, Process, Transform};
 
 pub(crate) use self::accounting::Landed;
 pub use self::builder::SessionBuilder;
-pub use self::flight::{Flight, Ticket};
+pub use self::flight::Flight;
 use self::refusal::Lengths;
+use self::ticket::ORPHAN_PATIENCE;
+pub use self::ticket::Ticket;
 
 /// An algorithm and a key, used by any number of threads at once without locks. Clones are one
 /// session, and cost a counter each.

@@ -1,0 +1,249 @@
+//! The caller's side of submitted work: a [`Ticket`], and where it waits for its flight.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use super::Inner;
+use super::flight::Flight;
+use crate::batch::Batch;
+use crate::dispatch::submit_depth::SubmitDepth;
+use crate::{Direction, Process};
+
+thread_local! {
+    /// Whether this thread looks for finished work.
+    pub(super) static LOOKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// How long a forked child waits for what its parent submitted.
+pub(crate) const ORPHAN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where a flight lands and its ticket waits.
+pub(super) struct Landing {
+    /// The process that submitted.
+    process: Process,
+    direction: Direction,
+    pub(super) landed: AtomicBool,
+    /// Nanoseconds that the caller's core spent on submitting.
+    pub(super) core: AtomicU64,
+    pub(super) state: Mutex<State>,
+    pub(super) bell: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) batch: Option<Batch>,
+    pub(super) waker: Option<Waker>,
+    /// Whether a thread waits for the bell: ringing it is a system call.
+    pub(super) awaited: bool,
+}
+
+impl Landing {
+    pub(super) fn new(direction: Direction) -> Landing {
+        Landing {
+            process: Process::current(),
+            direction,
+            landed: AtomicBool::new(false),
+            core: AtomicU64::new(0),
+            state: Mutex::default(),
+            bell: Condvar::new(),
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A claim on a submitted batch: poll it, wait for it, or await it. Dropping it lets the
+/// work go on; the results are then thrown away.
+///
+/// ```
+/// use cipherlane::{Batch, Direction, Framework, OwnedRequest, Payload};
+///
+/// let session = Framework::new()?.session("ctr(aes)", &[7; 16])?.open()?;
+/// let mut batch = Batch::new(Direction::Encrypt);
+/// let payload = Payload::InPlace(vec![0; 1 << 16]);
+/// batch.push(OwnedRequest::new(payload).iv(vec![0; 16]));
+/// let mut ticket = session.submit(&mut batch)?;
+/// let done = loop {
+///     // Other work of the caller.
+///     match ticket.poll() {
+///         Ok(done) => break done,
+///         Err(again) => ticket = again,
+///     }
+/// };
+/// assert_eq!(done.len(), 1);
+/// # Ok::<(), cipherlane::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "a ticket is the only way to the results"]
+pub struct Ticket {
+    pub(super) landing: Arc<Landing>,
+    /// Weak: a ticket that somebody keeps must not keep the key.
+    pub(super) session: Weak<Inner>,
+    pub(super) submit_depth: Arc<SubmitDepth>,
+    pub(super) driver: usize,
+    pub(super) taken: usize,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.submit_depth.take_back();
+    }
+}
+
+impl std::fmt::Debug for Landing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Landing")
+            .field("landed", &self.landed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ticket {
+    /// How many requests the driver took; the rest is still in the submitted batch.
+    pub fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// Whether it is the claim on that flight.
+    pub(crate) fn is_of(&self, flight: &Flight) -> bool {
+        flight.lands_at(&self.landing)
+    }
+
+    /// Whether the results are there.
+    pub fn is_done(&self) -> bool {
+        self.landing.landed.load(Ordering::Acquire)
+    }
+
+    /// Notes the nanoseconds of the caller's core that handing the batch over took.
+    pub(crate) fn submitted(&self, nanoseconds: u64) {
+        self.landing.core.store(nanoseconds, Ordering::Relaxed);
+        if let Some(session) = self.session.upgrade() {
+            session.spend(self.driver, nanoseconds);
+        }
+    }
+
+    /// Looks whether the driver has finished something.
+    fn look(&self, session: &Inner) {
+        let transform = session.transform(self.driver);
+        if !session.is_device(self.driver) {
+            return transform.poll();
+        }
+        let queue = session.queue(self.driver);
+        let (began, finished) = (session.now(), queue.finished());
+        LOOKING.set(true);
+        transform.poll();
+        LOOKING.set(false);
+        let ended = session.now();
+        queue.looked(ended);
+        match queue.finished() - finished {
+            0 => {}
+            batches => queue.took_back(batches, ended.saturating_sub(began)),
+        }
+        // A caller that asks again and again, and does nothing else, is waiting.
+        let waited = match self.is_done() {
+            true => self.submit_depth.go_on(began),
+            false => self.submit_depth.ask(began),
+        };
+        session.spend(self.driver, waited + (ended - began));
+    }
+
+    /// The results, if they are there; otherwise the ticket again.
+    pub fn poll(self) -> Result<Batch, Ticket> {
+        if !self.is_done()
+            && let Some(session) = self.session.upgrade()
+        {
+            self.look(&session);
+        }
+        if self.is_done() {
+            Ok(self
+                .landing
+                .lock()
+                .batch
+                .take()
+                .expect("results are taken once"))
+        } else {
+            Err(self)
+        }
+    }
+
+    /// Waits for the results. The waiting core helps with the driver's queued work.
+    ///
+    /// In a forked child the parent's work may be in the hands of a thread that only the
+    /// parent has: it does not land there, and after a second the batch comes back empty.
+    pub fn wait(self) -> Batch {
+        let started = Instant::now();
+        let session = self.session.upgrade();
+        let stalled = match &session {
+            Some(session) if !self.is_done() && session.is_device(self.driver) => {
+                self.submit_depth.stall();
+                let now = session.now();
+                let before = self.submit_depth.go_on(now);
+                let finished = session.queue(self.driver).finished();
+                Some((now - before, session.clock().processor(), finished))
+            }
+            _ => None,
+        };
+        let transform = session
+            .as_ref()
+            .map(|session| session.transform(self.driver));
+        while !self.is_done() {
+            if transform.is_some_and(|transform| transform.assist()) {
+                continue;
+            }
+            // Nothing to help with: the rest is under way elsewhere, and often almost done.
+            for _ in 0..200 {
+                if self.is_done() {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+            let orphaned = !self.landing.process.is_current();
+            if orphaned && started.elapsed() > ORPHAN_PATIENCE {
+                return Batch::new(self.landing.direction);
+            }
+            let mut state = self.landing.lock();
+            if !self.is_done() {
+                state.awaited = true;
+                // Wakes now and then to see whether there is work to help with.
+                drop(
+                    self.landing
+                        .bell
+                        .wait_timeout(state, Duration::from_millis(1)),
+                );
+            }
+        }
+        if let (Some(session), Some((since, processor, finished))) = (&session, stalled) {
+            session.spend(self.driver, session.now().saturating_sub(since));
+            let queue = session.queue(self.driver);
+            let used = session.clock().processor().saturating_sub(processor);
+            let batches = queue.finished().saturating_sub(finished);
+            queue.took_back(batches, used.as_nanos() as u64);
+        }
+        self.landing
+            .lock()
+            .batch
+            .take()
+            .expect("results are taken once")
+    }
+}
+
+impl Future for Ticket {
+    type Output = Batch;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Batch> {
+        let mut state = self.landing.lock();
+        match state.batch.take() {
+            Some(batch) => Poll::Ready(batch),
+            None => {
+                state.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
