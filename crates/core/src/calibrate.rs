@@ -63,19 +63,20 @@ impl Framework {
         let usual = (what.len() as f64 * SECONDS_PER_ALGORITHM).max(LEAST_SECONDS);
         let seconds = self.shared.config.calibration_seconds.unwrap_or(usual);
         let share = Duration::from_secs_f64(seconds / what.len().max(1) as f64);
-        let drivers = self.shared.entries.len();
         for (i, &(algorithm, key_len)) in what.iter().enumerate() {
             let dispatch = self.dispatch(algorithm, key_len);
-            let mut subjects = Vec::new();
-            for index in (0..drivers).filter(|&index| dispatch.is_eligible(index)) {
+            let mut subjects = (0..self.shared.entries.len())
+                .filter(|&index| dispatch.is_eligible(index))
+                .map(|index| self.subject(index, algorithm, key_len))
+                .collect::<Result<Vec<_>, _>>()?;
+            let mut step = |driver: usize, part: f64| {
                 progress(CalibrationStep {
                     algorithm: algorithm.name,
-                    driver: self.shared.entries[index].driver.name(),
-                    done: (i * drivers + index) as f64 / (what.len() * drivers) as f64,
+                    driver: self.shared.entries[driver].driver.name(),
+                    done: (i as f64 + part) / what.len() as f64,
                 });
-                subjects.push(self.subject(index, algorithm, key_len)?);
-            }
-            self.measure(algorithm, key_len, &mut subjects, share)?;
+            };
+            self.measure((algorithm, key_len), &mut subjects, share, &mut step)?;
             for subject in subjects {
                 dispatch.set_models(subject.index, subject.models);
             }
@@ -111,18 +112,19 @@ impl Framework {
 
     /// Measures drivers node by node, each driver at one node after another, so that those that are
     /// compared are known at the same nodes and were measured at about the same time. A device, which
-    /// may be very slow, has time of its own.
+    /// may be very slow, has time of its own. `step` is told whose turn it is, and which part is done.
     fn measure(
         &self,
-        algorithm: &'static Algorithm,
-        key_len: usize,
+        (algorithm, key_len): (&'static Algorithm, usize),
         subjects: &mut [Subject],
         share: Duration,
+        step: &mut dyn FnMut(usize, f64),
     ) -> Result<(), Error> {
         let has_devices = self.dispatch(algorithm, key_len).has_devices();
         let clock = &self.shared.clock;
         let mut scratch = Scratch::new(algorithm, clock.clone(), &mut Random(key_len as u64));
-        for (count, size) in nodes(algorithm) {
+        let nodes = nodes(algorithm);
+        for (at, &(count, size)) in nodes.iter().enumerate() {
             // Two nodes of each model at least, so that there is a slope.
             let is_needed = size == 0 || size == SIZES.len() / 2;
             let home = subjects.iter().filter(|subject| !subject.is_device);
@@ -139,6 +141,7 @@ impl Framework {
                 if !fits || is_done && !is_needed {
                     continue;
                 }
+                step(subject.index, at as f64 / nodes.len() as f64);
                 let started = clock.now();
                 subject.measure(&mut scratch, (count, size), has_devices)?;
                 subject.used += clock.now() - started;

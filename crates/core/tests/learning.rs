@@ -57,7 +57,12 @@ fn what_is_calibrated_is_kept_in_the_file_and_read_again() {
     framework
         .calibrate(&what, &mut |s| steps.push((s.driver.to_owned(), s.done)))
         .unwrap();
-    assert_eq!(steps.len(), 2);
+    for driver in ["base", "rogue"] {
+        assert!(steps.iter().any(|(name, _)| name == driver), "{driver}");
+    }
+    assert!(
+        steps.is_sorted_by(|a, b| a.1 <= b.1) && steps.iter().all(|s| (0.0..1.0).contains(&s.1))
+    );
     let learned = framework.explain(question(16384)).unwrap();
     assert!(
         learned
