@@ -30,7 +30,7 @@
 /* What has gathered is sent when it is that much, in requests or bytes. */
 #define CLV_ENOUGH	32
 #define CLV_ENOUGH_LEN	(256 << 10)
-/* It is sent when no more came for as many nanoseconds, or after as many looks. */
+/* A timer looks whether more has come: what is held is sent if not, and at the last look. */
 #define CLV_LOOK_NS	500000
 #define CLV_LOOKS	4
 /* Queues that are used, if there are as many processors. */

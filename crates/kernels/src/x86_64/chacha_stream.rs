@@ -203,8 +203,8 @@ impl KeyStream for Narrow {
         // SAFETY: `new` had the token; the rest as for this function.
         unsafe {
             if dir == Direction::Decrypt && len > Self::STEP - 64 {
-                // All ciphertext is there, so the sooner the key is, too, the sooner the MAC goes
-                // beside.
+                // All ciphertext is there. Where the key of the MAC is made first, the MAC goes beside
+                // all that follows.
                 chacha_few::pair(&self.0, to);
                 self.0[12] = _mm256_add_epi32(self.0[12], _mm256_set1_epi32(2));
                 return (128, 0);
