@@ -37,8 +37,9 @@ fn program() {
             while begin.elapsed() < lasts {
                 for _ in 0..1000 {
                     std::hint::black_box(std::os::unix::process::parent_id());
-                    // Something is done between them, too.
-                    std::hint::black_box((0..1000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
+                    // Something is done between them, too: with less of it, a window of few
+                    // milliseconds is followed by a pause of seconds.
+                    std::hint::black_box((0..5000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
                 }
                 calls += 1000;
             }

@@ -129,10 +129,14 @@ impl Budget {
         }
     }
 
-    /// Nanoseconds until another window of that length can be paid.
+    /// Nanoseconds until another window of that length can be paid, and the debt as far as it is not
+    /// above the price of a window: a window that ended late, since the recorder was not given a
+    /// processor, is paid for in the course of several pauses. In one, it could be longer than the
+    /// recording.
     fn pause(&mut self, dearness: f64, income: f64, window: u64) -> u64 {
-        let missing = window as f64 * dearness + self.opening - self.credit;
-        let mean = missing.max(0.0) / income.max(1e-9);
+        let window = window as f64 * dearness + self.opening;
+        let debt = (-self.credit).clamp(0.0, window);
+        let mean = (window + debt) / income.max(1e-9);
         /// Steps of the random part.
         const STEPS: usize = 1 << 20;
         let part = self.random.below(STEPS) as f64 / STEPS as f64;
@@ -227,6 +231,29 @@ mod tests {
         let (windows, _) = run(30, 5, |now| if now < 10_000_000_000 { 0.2 } else { 0.0001 });
         let last = windows.last().unwrap();
         assert!(last.1 - last.0 > 17_000_000_000, "{last:?}");
+    }
+
+    #[test]
+    fn a_window_that_ended_late_makes_no_long_pause() {
+        let mut budget = Budget::new(0, SHARE, IN_ADVANCE, 1);
+        // Looked at after 200 ms for the first time, and 160 of them were spent.
+        let mut now = 10 * TICK;
+        assert_eq!(budget.look(now, 8 * TICK, 0), Order::Close);
+        let spent = loop {
+            let pause = budget.next() - now;
+            now = budget.next();
+            assert_eq!(budget.look(now, 0, 0), Order::Open);
+            // A window of 5 ms is 4 ms of price, which 0.8 s earn.
+            assert!(pause < 2_400_000_000, "{pause}");
+            let window = budget.next() - now;
+            now += window;
+            match budget.look(now, window / 5 * 4, 0) {
+                Order::Close if budget.credit > -6e6 => break 0.8 * window as f64,
+                order => assert_eq!(order, Order::Close),
+            }
+        };
+        // In the end all is paid for.
+        assert!(160e6 + spent < SHARE * now as f64 + 2.0 * IN_ADVANCE as f64);
     }
 
     #[test]
