@@ -51,10 +51,7 @@ impl Helpers {
     }
 
     fn is_kernel(&mut self, tid: u32) -> bool {
-        *self.known.entry(tid).or_insert_with(|| {
-            let stat = std::fs::read_to_string(format!("/proc/{tid}/stat"));
-            stat.is_ok_and(|stat| is_of_kernel(&stat))
-        })
+        *self.known.entry(tid).or_insert_with(|| is_kernel(tid))
     }
 }
 
@@ -83,6 +80,12 @@ impl Collector {
         let thread = self.thread(tid, tid);
         self.sample(time, Kind::Cpu, thread, stack, (1, period));
     }
+}
+
+/// Whether that is the number of a thread of the kernel.
+pub(super) fn is_kernel(tid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{tid}/stat"));
+    stat.is_ok_and(|stat| is_of_kernel(&stat))
 }
 
 /// Whether proc_pid_stat(5) is that of a thread of the kernel.
