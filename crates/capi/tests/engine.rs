@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cipherlane_profile::diff::Diff;
-use cipherlane_profile::record::{Options, RATE, Target, record};
+use cipherlane_profile::record::{Options, Target, record};
 use cipherlane_profile::recording::{Recording, Unit, Work};
 use cipherlane_profile::rules::Rules;
 
@@ -109,7 +109,7 @@ fn recorded(place: &Path, driver: &str) -> Option<Recording> {
             let options = Options {
                 children: false,
                 time: None,
-                rate: RATE,
+                rate: 499,
                 work: None,
                 meter: None,
                 exact: false,

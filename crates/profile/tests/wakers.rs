@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use cipherlane_profile::phases::Phases;
 use cipherlane_profile::record::turns::{Turns, Whose};
-use cipherlane_profile::record::{Options, RATE, Target, record};
+use cipherlane_profile::record::{Options, Target, record};
 use cipherlane_profile::recording::{Recording, Wake};
 use cipherlane_profile::rules::Rules;
 use cipherlane_profile::{page, wakers};
@@ -106,7 +106,7 @@ fn named_by_function() {
         let options = Options {
             children: true,
             time: None,
-            rate: RATE,
+            rate: 499,
             exact: false,
             work: None,
             meter: None,

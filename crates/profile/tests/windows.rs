@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use cipherlane_profile::phases::Phases;
-use cipherlane_profile::record::{Options, RATE, Target, record};
+use cipherlane_profile::record::{Options, Target, record};
 use cipherlane_profile::recording::{Kind, Recording};
 use cipherlane_profile::rules::Rules;
 
@@ -113,7 +113,7 @@ fn run(does: &str, exact: bool, place: &Path) -> Option<(Recording, u64)> {
     let options = Options {
         children: false,
         time: None,
-        rate: RATE,
+        rate: 499,
         exact,
         work: None,
         meter: None,

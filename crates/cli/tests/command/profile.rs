@@ -308,7 +308,7 @@ fn a_user_who_may_record_the_kernel_needs_no_more_memory_than_users_have() {
         return;
     }
     let mut user = place.command("setpriv");
-    let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
     let profile = ["profile", "-o", "/dev/null", "--", "sh", "-c", busy];
     user.args(words)
         .arg(env!("CARGO_BIN_EXE_cipherlane"))
@@ -327,7 +327,7 @@ fn a_user_who_may_record_the_kernel_needs_no_more_memory_than_users_have() {
 fn a_command_keeps_its_output_and_its_failure_is_told() {
     let place = Place::new();
     let mut command = place.cipherlane("profile -o rec -- sh -c");
-    let ended = command.arg("echo out; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 3");
+    let ended = command.arg("echo out; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exit 3");
     let ended = ended.output().unwrap();
     let said = text(&ended.stderr);
     if said.contains("perf_event_paranoid") && ended.stdout.is_empty() {

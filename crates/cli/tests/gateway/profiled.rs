@@ -34,7 +34,7 @@ fn the_work_of_a_gateway_is_what_its_sas_count() {
     let before = rig.status(Host::A).unwrap();
     let file = rig.path("recording");
     let pid = before["pid"].to_string();
-    let mut command = rig.command(Host::A, &["profile", "--pid", &pid, "-o"]);
+    let mut command = rig.command(Host::A, &["profile", "--rate", "997", "--pid", &pid, "-o"]);
     let mut recorder = command.arg(&file).stderr(Stdio::piped()).spawn().unwrap();
     while !records(recorder.id()) {
         if recorder.try_wait().unwrap().is_some() {

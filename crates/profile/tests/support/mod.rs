@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 
 use cipherlane_profile::Error;
-use cipherlane_profile::record::{Options, RATE, Target, record};
+use cipherlane_profile::record::{Options, Target, record};
 use cipherlane_profile::recording::Recording;
 
 pub(crate) fn options() -> Options {
     Options {
         children: false,
         time: None,
-        rate: RATE,
+        rate: 499,
         exact: false,
         work: None,
         meter: None,
