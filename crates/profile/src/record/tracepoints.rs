@@ -31,8 +31,8 @@ pub(super) fn woken(scope: Scope<'_>) -> Option<CString> {
 
 /// Which wake-ups may be of kernel threads that work for others, as a filter of the kernel.
 ///
-/// Each wake-up of the machine is compared, so what most of them are told by comes first: numbers,
-/// which take a tenth of the time that nine patterns of names take.
+/// Each wake-up of the machine is compared, and most are of no kernel thread: numbers tell those
+/// sooner than nine patterns of names do.
 pub(super) fn of_kernel() -> CString {
     let newest = newest();
     filter_of_kernel(&kernel_threads(), newest)

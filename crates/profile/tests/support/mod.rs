@@ -11,6 +11,7 @@ pub(crate) fn options() -> Options {
     Options {
         children: false,
         time: None,
+        // The programs that are recorded run for a short time.
         rate: 499,
         exact: false,
         work: None,
