@@ -131,8 +131,8 @@ impl Budget {
 
     /// Nanoseconds until another window of that length can be paid, and the debt as far as it is not
     /// above the price of a window: a window that ended late, since the recorder was not given a
-    /// processor, is paid for in the course of several pauses. In one, it could be longer than the
-    /// recording.
+    /// processor, is paid for in the course of several pauses. One pause for all of it could be
+    /// longer than the recording.
     fn pause(&mut self, dearness: f64, income: f64, window: u64) -> u64 {
         let window = window as f64 * dearness + self.opening;
         let debt = (-self.credit).clamp(0.0, window);
