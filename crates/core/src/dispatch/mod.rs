@@ -11,6 +11,7 @@
 //! queued. Every batch that a device served is measured, and the [`ledger`] keeps the total loss
 //! through devices below 2 %.
 
+mod change;
 mod choice;
 mod explore;
 mod learning;

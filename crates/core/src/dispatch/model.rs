@@ -7,6 +7,8 @@
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 
+use super::change::ChangeDetector;
+
 /// Requests in a batch, at the nodes.
 pub(crate) const COUNTS: [u32; 4] = [1, 4, 16, 64];
 /// Bytes of a request, at the nodes: powers of four from 16 B to 16 MiB.
@@ -28,20 +30,6 @@ const MIN_STEP: f32 = 1.0 / 64.0;
 const MIN_DEVICE_PERIOD_STEP: f32 = 1.0 / 4.0;
 /// The index of the period among the parts of a cost.
 const PERIOD: usize = 1;
-/// This many surprising samples in a row show a change of the cost. A device needs more of them,
-/// since its times vary more.
-const SURPRISES_OF_DEVICE: u8 = 4;
-const SURPRISES: u8 = 2;
-/// A node has had few samples while each of them counts at least this much.
-const STEP_OF_FEW_SAMPLES: f32 = 1.0 / 4.0;
-/// After a change a node moves by this share of the difference.
-const CHANGED_STEP: f32 = 0.75;
-/// A sample is surprising if its distance from the estimate is more than this many times the usual
-/// distance, plus the margin.
-const SURPRISE_FACTOR: f32 = 3.0;
-const SURPRISE_MARGIN: f32 = 0.1;
-/// The usual distance of a sample from the estimate that is assumed before it is known.
-const ASSUMED_SPREAD: f32 = 0.1;
 /// A sample that is more than this many times the estimate counts as this many times the estimate.
 const MAX_RATIO: f32 = 16.0;
 
@@ -92,69 +80,6 @@ struct Node {
     /// For latency, period and processor time.
     #[serde(skip)]
     detectors: [ChangeDetector; 3],
-}
-
-/// Tells noise from a change of the cost.
-#[derive(Clone, Copy, Debug)]
-struct ChangeDetector {
-    /// Mean distance of a sample from the estimate: of the logarithm of their ratio.
-    spread: f32,
-    /// The number of surprising samples in a row; below zero if the samples were smaller than the
-    /// estimate.
-    in_a_row: i8,
-    /// The sum of the differences of samples that were surprising and have not been counted yet.
-    held_back: f32,
-}
-
-impl Default for ChangeDetector {
-    fn default() -> Self {
-        ChangeDetector {
-            spread: ASSUMED_SPREAD,
-            in_a_row: 0,
-            held_back: 0.0,
-        }
-    }
-}
-
-impl ChangeDetector {
-    /// How far the estimate should move, as a share of itself, after a sample that is `ratio` times
-    /// the estimate; and whether the cost has changed. `step` is the share of the difference
-    /// that a usual sample counts for; `outliers_count` is that of [`Model::learn`].
-    fn judge(&mut self, ratio: f32, step: f32, outliers_count: bool) -> (f32, bool) {
-        let off = ratio - 1.0;
-        let far = ratio.ln().abs();
-        let surprising = far > SURPRISE_FACTOR * self.spread + SURPRISE_MARGIN;
-        self.spread += (far - self.spread) / 16.0;
-        if !surprising {
-            self.in_a_row = 0;
-            // The samples that were held back do not show a change. They still belong to the mean if
-            // the driver itself caused them.
-            let held = std::mem::take(&mut self.held_back);
-            return (step * if outliers_count { off + held } else { off }, false);
-        }
-        let sign = if off > 0.0 { 1 } else { -1 };
-        if self.in_a_row.signum() != sign {
-            self.in_a_row = 0;
-        }
-        self.in_a_row = self.in_a_row.saturating_add(sign);
-        if sign < 0 && !outliers_count && step >= STEP_OF_FEW_SAMPLES {
-            // Something disturbed the samples before, since no disturbance makes work faster.
-            *self = ChangeDetector::default();
-            return (off, true);
-        }
-        let enough = if outliers_count {
-            SURPRISES_OF_DEVICE
-        } else {
-            SURPRISES
-        };
-        if self.in_a_row.unsigned_abs() < enough {
-            self.held_back += off;
-            return (0.0, false);
-        }
-        self.held_back = 0.0;
-        self.spread = ASSUMED_SPREAD;
-        (CHANGED_STEP * off, true)
-    }
 }
 
 /// The learned cost of one driver for one algorithm, key length, direction and caller mode.

@@ -17,6 +17,16 @@ const WAKE_UP_PATIENCE: u64 = 2;
 /// Helpers are of no use to a batch that takes less than their wake-up time divided by this.
 const MAX_WAKE_UP_RATIO: f32 = 12.0;
 
+/// Nanoseconds that the caller loses where its helpers have the work of `batches` like this one to
+/// do before. Meanwhile the caller works alone, so that the loss grows to the whole `gain` only
+/// where help comes after the caller has finished. A batch takes `helped` nanoseconds with help from
+/// the start.
+fn late_help(batches: f32, helped: f32, gain: u32) -> u32 {
+    let gain = gain as f32;
+    let alone = helped + gain;
+    (batches * helped * gain / alone.max(1.0)) as u32
+}
+
 /// What a batch that took `elapsed` nanoseconds would have taken with helpers that are awake, where
 /// they slept and came after `delay`. They are called for work that is longer than that, and the
 /// caller works until they come, so half of the delay is lost.
@@ -154,8 +164,8 @@ impl Inner {
                     0 => 0,
                     bytes => {
                         let (cost, _) = self.dispatch.estimate(best, shape);
-                        let pace = cost.map_or(0.0, |c| c.period / shape.bytes.max(1) as f32);
-                        (bytes as f32 * pace) as u32
+                        let helped = cost.map_or(0.0, |cost| cost.period);
+                        late_help(bytes as f32 / shape.bytes.max(1) as f32, helped, cell.gain)
                     }
                 };
                 // Meanwhile the caller works, so helpers that sleep cost half of their delay at most.
@@ -451,5 +461,21 @@ impl Inner {
                 .as_ref()
                 .expect("the base serves every session"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_help_costs_the_whole_gain_only_where_it_comes_after_the_end() {
+        // Alone a batch takes 100 us, with one helper 50.
+        let (helped, gain) = (50_000.0, 50_000);
+        assert_eq!(late_help(0.0, helped, gain), 0);
+        assert_eq!(late_help(1.0, helped, gain), gain / 2);
+        assert!(late_help(1.9, helped, gain) < gain);
+        assert!(late_help(2.1, helped, gain) > gain);
+        assert_eq!(late_help(1.0, 0.0, 0), 0, "nothing is known");
     }
 }
