@@ -40,7 +40,8 @@ impl Default for ChangeDetector {
 impl ChangeDetector {
     /// How far the estimate should move, as a share of itself, after a sample that is `ratio` times
     /// the estimate; and whether the cost has changed. `step` is the share of the difference
-    /// that a usual sample counts for; `outliers_count` is that of [`Model::learn`](super::model::Model::learn).
+    /// that a usual sample counts for; `outliers_count` is that of
+    /// [`Model::learn`](super::model::Model::learn).
     pub(super) fn judge(&mut self, ratio: f32, step: f32, outliers_count: bool) -> (f32, bool) {
         let off = ratio - 1.0;
         let far = ratio.ln().abs();

@@ -385,7 +385,8 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The usual length without a call: as one number, for the compiler makes one call of two copies.
+/// The usual length as one number. The compiler would merge two copies of slices into one call of
+/// `memcpy`.
 #[inline]
 fn copy_tag(tag: &mut [u8], computed: &[u8]) {
     match (

@@ -17,10 +17,10 @@ const WAKE_UP_PATIENCE: u64 = 2;
 /// Helpers are of no use to a batch that takes less than their wake-up time divided by this.
 const MAX_WAKE_UP_RATIO: f32 = 12.0;
 
-/// Nanoseconds that the caller loses where its helpers have the work of `batches` like this one to
-/// do before. Meanwhile the caller works alone, so that the loss grows to the whole `gain` only
-/// where help comes after the caller has finished. A batch takes `helped` nanoseconds with help from
-/// the start.
+/// Nanoseconds that the caller of a batch loses while its helpers are busy with `batches` other ones
+/// of the same cost. Meanwhile the caller works alone, so the whole `gain` is lost only where the
+/// helpers come after the caller has finished. With help from the start the batch takes `helped`
+/// nanoseconds.
 fn late_help(batches: f32, helped: f32, gain: u32) -> u32 {
     let gain = gain as f32;
     let alone = helped + gain;

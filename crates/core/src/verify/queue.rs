@@ -17,6 +17,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 const COLLECTING: Duration = Duration::from_millis(5);
 /// This many requests wake it earlier.
 const MAX_COLLECTED: usize = MAX_WAITING / 2;
+
 /// The requests that wait to be verified, and the thread that verifies them.
 #[derive(Default)]
 pub(crate) struct Verifier {
