@@ -22,6 +22,10 @@ use crate::rig::{Host, Rig};
 /// How long a guest may take to start: the kernel may have to be downloaded first.
 const PATIENCE: Duration = Duration::from_secs(240);
 
+/// How long a guest that runs may take to accept a connection: a path that loses packets may lose
+/// the first ones, which TCP repeats after 1, 3, 7 and 15 seconds (RFC 6298, section 2.1).
+const ACCEPTS: Duration = Duration::from_secs(30);
+
 /// What `scripts/guest` ends with where there can be no guest.
 const NO_GUESTS: i32 = 125;
 
@@ -112,7 +116,7 @@ impl Guest {
             log,
         };
         let begin = Instant::now();
-        while guest.try_run(rig, "true").is_none() {
+        while guest.try_run(rig, "true", Duration::from_secs(1)).is_none() {
             if let Some(ended) = guest.process.try_wait().unwrap() {
                 assert_eq!(ended.code(), Some(NO_GUESTS), "{}", guest.log());
                 skipped(&guest.log());
@@ -129,12 +133,13 @@ impl Guest {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Runs a shell script to its end; what it has printed, and its exit status.
-    fn try_run(&self, rig: &Rig, script: &str) -> Option<(String, String)> {
+    /// Runs a shell script to its end; what it has printed, and its exit status. `None` where the
+    /// guest has not accepted the connection within `patience`.
+    fn try_run(&self, rig: &Rig, script: &str, patience: Duration) -> Option<(String, String)> {
         let script = format!("(\n{script}\n) 2>&1\necho \"status $?\"\n");
         let text = rig.within(Host::Router, move || {
             let address: SocketAddr = (OUTER4.parse::<std::net::IpAddr>().unwrap(), 23).into();
-            let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
+            let mut stream = TcpStream::connect_timeout(&address, patience).ok()?;
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             stream.write_all(script.as_bytes()).ok()?;
             stream.shutdown(Shutdown::Write).ok()?;
@@ -148,7 +153,7 @@ impl Guest {
 
     /// Runs a shell script, which must end well; what it has printed.
     pub(crate) fn run(&self, rig: &Rig, script: &str) -> String {
-        let Some((output, status)) = self.try_run(rig, script) else {
+        let Some((output, status)) = self.try_run(rig, script, ACCEPTS) else {
             panic!("the guest does not answer: {}", self.log());
         };
         assert_eq!(status, "0", "{script}:\n{output}");
