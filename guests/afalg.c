@@ -30,6 +30,7 @@
 #endif
 
 #define LONGEST 65536
+#define LONGEST_RATE 131072
 #define DEEPEST 64
 #define MOST_ROUNDS 101
 #define TAG 16
@@ -273,7 +274,7 @@ static void *use(void *place)
 /* By threads, since the kernel has requests of these ciphers wait, those by aio too. */
 static int rate(const char *driver, size_t size, int depth, double seconds)
 {
-	static unsigned char data[LONGEST], results[DEEPEST][LONGEST];
+	static unsigned char data[LONGEST_RATE], results[DEEPEST][LONGEST_RATE];
 	unsigned char key[16] = { 1 };
 	uint32_t iv_len = strcmp(driver, NO_CIPHER) ? 16 : 0;
 	int cipher = with_key("skcipher", driver, key, iv_len ? sizeof(key) : 0);
@@ -396,7 +397,7 @@ int main(int count, char **words)
 	if (count == 6 && !strcmp(words[1], "rate") && depth >= 1 && depth <= DEEPEST) {
 		size_t size = atol(words[3]);
 
-		if (size >= 1 && size <= LONGEST)
+		if (size >= 1 && size <= LONGEST_RATE)
 			return rate(words[2], size, depth, atof(words[5]));
 	}
 	if (count == 7 && !strcmp(words[1], "ways") && rounds >= 1 && rounds <= MOST_ROUNDS)

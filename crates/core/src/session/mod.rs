@@ -4,6 +4,7 @@
 mod accounting;
 mod builder;
 mod calls;
+mod choice;
 #[allow(unsafe_code)]
 mod flight;
 mod refusal;
