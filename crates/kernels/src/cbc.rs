@@ -3,7 +3,7 @@
 use inout::InOutBuf;
 
 use crate::aes::key::{AesKey, Block};
-use crate::choose::{by_tier, part};
+use crate::choose::{block, by_tier, part};
 use crate::job::CipherJob;
 use crate::portable;
 use crate::wipe::on_portable;
@@ -35,6 +35,7 @@ pub fn encrypt_one(key: &AesKey, iv: &mut Block, data: InOutBuf<'_, '_, u8>) {
 /// If the length of the data is not a multiple of 16.
 #[inline(always)]
 pub fn decrypt_one(key: &AesKey, iv: &mut Block, data: InOutBuf<'_, '_, u8>) {
+    block!(data.len(), cbc_decrypt(key, iv, data));
     part!(data.len(), cbc_decrypt(key, iv, data));
     let mut jobs = [CipherJob { key, iv: *iv, data }];
     decrypt(&mut jobs);

@@ -55,3 +55,19 @@ macro_rules! part {
     };
 }
 pub(crate) use part;
+
+/// Returns from the function around with a part of a message done that is one block, where this
+/// processor has an entry for that.
+macro_rules! block {
+    ($len:expr, $entry:ident($($arg:expr),*)) => {
+        #[cfg(target_arch = "x86_64")]
+        if $crate::x86_64::block::takes($len) {
+            $crate::choose::choose! {
+                token: HaveVaes => return $crate::x86_64::block::vaes::$entry(token, $($arg),*),
+                token: HaveAesNi => return $crate::x86_64::block::aes_ni::$entry(token, $($arg),*),
+                _ => (),
+            }
+        }
+    };
+}
+pub(crate) use block;

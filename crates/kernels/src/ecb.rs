@@ -3,7 +3,7 @@
 use inout::InOutBuf;
 
 use crate::aes::key::AesKey;
-use crate::choose::{by_tier, part};
+use crate::choose::{block, by_tier, part};
 use crate::job::{CipherJob, Direction};
 use crate::portable;
 
@@ -24,6 +24,7 @@ pub fn crypt(dir: Direction, jobs: &mut [CipherJob<'_, AesKey>]) {
 /// If the length of the data is not a multiple of 16.
 #[inline(always)]
 pub fn crypt_one(dir: Direction, key: &AesKey, data: InOutBuf<'_, '_, u8>) {
+    block!(data.len(), ecb(dir, key, data));
     part!(data.len(), ecb(dir, key, data));
     crypt(
         dir,

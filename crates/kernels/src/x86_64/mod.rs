@@ -19,6 +19,7 @@ pub(crate) mod tier;
 pub(crate) mod wide;
 pub(crate) mod wipe;
 
+pub(crate) mod block;
 mod cbc;
 mod cbc_lanes;
 mod chacha_few;

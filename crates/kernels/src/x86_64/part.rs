@@ -118,24 +118,10 @@ unsafe fn ctr<V: Wide>(key: &AesKey, counter: &mut Block, mut data: InOutBuf<'_,
 #[inline(always)]
 unsafe fn cbc_decrypt<V: Wide>(key: &AesKey, iv: &mut Block, mut data: InOutBuf<'_, '_, u8>) {
     let key = Schedule::new::<true>(key);
-    let at = Cursor::new(&mut data);
-    // SAFETY: as for this function.
-    unsafe {
-        match at.blocks() {
-            1 => chained::<__m128i>(at, key, iv),
-            _ => chained::<V>(at, key, iv),
-        }
-    }
-}
-
-/// # Safety
-/// As for [`ecb`].
-#[inline(always)]
-unsafe fn chained<V: Wide>(at: Cursor, key: Schedule, iv: &mut Block) {
     // SAFETY: as for this function.
     unsafe {
         let mut chain = Chain(V::broadcast(__m128i::load(iv.as_ptr())));
-        short::crypt::<V, _, true>(at, key, &mut chain);
+        short::crypt::<V, _, true>(Cursor::new(&mut data), key, &mut chain);
         chain.0.last().store(iv.as_mut_ptr());
     }
 }

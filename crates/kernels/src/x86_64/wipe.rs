@@ -41,6 +41,57 @@ pub(crate) fn registers_128() {
     }
 }
 
+/// Clears the first registers, which are all that a function with `N` blocks has values in: xmm0 to
+/// xmm3 for one, xmm0 to xmm11 for four.
+#[inline(always)]
+pub(crate) fn first_128<const N: usize>() {
+    // SAFETY: SSE2 is part of x86-64, and every register written is declared.
+    unsafe {
+        asm!(
+            "pxor xmm0, xmm0", "pxor xmm1, xmm1", "pxor xmm2, xmm2", "pxor xmm3, xmm3",
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            options(nomem, nostack, preserves_flags),
+        );
+        if N > 1 {
+            asm!(
+                "pxor xmm4, xmm4", "pxor xmm5, xmm5", "pxor xmm6, xmm6", "pxor xmm7, xmm7",
+                "pxor xmm8, xmm8", "pxor xmm9, xmm9", "pxor xmm10, xmm10", "pxor xmm11, xmm11",
+                out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+    }
+}
+
+/// The same by instructions that clear the rest of the whole registers too.
+///
+/// # Safety
+/// The processor has AVX.
+#[inline(always)]
+pub(crate) unsafe fn first_256<const N: usize>() {
+    // SAFETY: AVX is there, and every register written is declared.
+    unsafe {
+        asm!(
+            "vpxor xmm0, xmm0, xmm0", "vpxor xmm1, xmm1, xmm1",
+            "vpxor xmm2, xmm2, xmm2", "vpxor xmm3, xmm3, xmm3",
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            options(nomem, nostack, preserves_flags),
+        );
+        if N > 1 {
+            asm!(
+                "vpxor xmm4, xmm4, xmm4", "vpxor xmm5, xmm5, xmm5",
+                "vpxor xmm6, xmm6, xmm6", "vpxor xmm7, xmm7, xmm7",
+                "vpxor xmm8, xmm8, xmm8", "vpxor xmm9, xmm9, xmm9",
+                "vpxor xmm10, xmm10, xmm10", "vpxor xmm11, xmm11, xmm11",
+                out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+                out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+    }
+}
+
 /// Clears ymm0 to ymm15, and with AVX-512 zmm0 to zmm15. Single instructions that
 /// the renamer eliminates: quicker than `vzeroall`.
 ///
