@@ -56,7 +56,7 @@ impl Dispatch {
         let known = estimate(chosen)?;
         let base = learned.models[BASE][d][m].estimate(shape.requests, shape.mean());
         let too_little = |driver: usize| {
-            base.is_some_and(|base| self.too_little(driver, shape.mode, base.period).is_some())
+            base.is_some_and(|base| self.too_little(driver, shape.mode, base.latency).is_some())
         };
         let candidate = (0..learned.models.len())
             .filter(|&driver| driver != chosen && eligible & (1 << driver) != 0)

@@ -95,7 +95,7 @@ impl Dispatch {
         let base = learned.models[BASE][d][m].estimate(n, size);
         let drivers = learned.models.len();
         for driver in (0..drivers).filter(|driver| eligible & (1 << driver) != 0) {
-            if base.is_some_and(|base| self.too_little(driver, mode, base.period).is_some()) {
+            if base.is_some_and(|base| self.too_little(driver, mode, base.latency).is_some()) {
                 continue;
             }
             let cost = learned.models[driver][d][m].estimate(n, size);

@@ -148,6 +148,30 @@ fn a_driver_for_longer_work_is_neither_chosen_nor_tried_for_shorter_work_of_who_
 }
 
 #[test]
+fn what_the_caller_does_between_batches_is_no_work_for_a_driver() {
+    let machine = Machine::new((20.0, 4.0), (0.0, 8.0));
+    let mut dispatch = machine.dispatch;
+    dispatch.facts[1].least_work = [5000, 2000];
+    let here = shape(Mode::Submit, 1, 4096);
+    // Software takes 1000 ns of every 3000; the other driver was measured by a caller that did less.
+    let cost = |latency, period| Cost {
+        latency,
+        period,
+        cpu: 0.0,
+    };
+    for _ in 0..100 {
+        dispatch.learn(1, &here, cost(1000.0, 1500.0), None, false);
+        dispatch.learn(BASE, &here, cost(1000.0, 3000.0), None, false);
+    }
+    assert_eq!(dispatch.cell(Goal::Latency, &here).serving(), BASE);
+    // Work that takes software long enough is for the driver.
+    for _ in 0..100 {
+        dispatch.learn(BASE, &here, cost(2500.0, 3000.0), None, false);
+    }
+    assert_eq!(dispatch.cell(Goal::Latency, &here).serving(), 1);
+}
+
+#[test]
 fn a_better_driver_is_found_without_calibration_and_at_bounded_cost() {
     let mut machine = Machine::new((20.0, 4.0), (5000.0, 8.0));
     let here = shape(Mode::Wait, 1, 1 << 20);

@@ -132,7 +132,7 @@ impl<'a> Answer<'a> {
     fn too_little(&self, index: usize) -> Option<u64> {
         let (base, _) = self.dispatch.estimate(BASE, &self.shape);
         let mode = self.question.mode;
-        base.and_then(|base| self.dispatch.too_little(index, mode, base.period))
+        base.and_then(|base| self.dispatch.too_little(index, mode, base.latency))
     }
 
     fn kept_out(&self, index: usize) -> Option<KeptOut> {
