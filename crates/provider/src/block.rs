@@ -60,7 +60,7 @@ impl Held {
 /// Overwrites a block by one store that the compiler may not leave out. Overwriting it byte by byte
 /// would take longer than the cipher.
 #[inline]
-fn wipe(block: &mut [u8; BLOCK]) {
+pub(crate) fn wipe(block: &mut [u8; BLOCK]) {
     *block = [0; BLOCK];
     optimization_barrier(block);
 }

@@ -4,10 +4,9 @@
 use cipherlane_kernels::chacha::{self, ChaChaKey, ChaChaState};
 use cipherlane_kernels::job::{AeadJob, Direction};
 use inout::InOutBuf;
-use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
-use crate::aead::{self, TAG, TLS_AAD, Tag};
+use crate::aead::{self, TAG, TLS_AAD, Tag, is_same};
 use crate::buffers::Buffers;
 use crate::context::Context;
 use crate::error::Reason;
@@ -87,7 +86,7 @@ impl ChaCha {
                 buffers.write(&found)?;
                 Ok(len + TAG)
             }
-            Direction::Decrypt if bool::from(found.ct_eq(&tag)) => Ok(len),
+            Direction::Decrypt if is_same(&found, &tag) => Ok(len),
             Direction::Decrypt => {
                 data.get_out().zeroize();
                 Err(Reason::BadDecrypt)

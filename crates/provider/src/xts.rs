@@ -65,7 +65,7 @@ impl Context for Xts {
         self.keyed
             .init(direction, key, iv, |key| expand(direction, key))?;
         if let Ok((key, iv)) = self.keyed.key_and_given_iv() {
-            self.tweak = xts::first_tweak(key, *iv);
+            xts::first_tweak(key, iv, &mut self.tweak);
         }
         Ok(())
     }

@@ -39,10 +39,12 @@ pub fn crypt_from(dir: Direction, job: &mut CipherJob<'_, XtsKey>, first_block: 
     tweak.zeroize();
 }
 
-/// The encrypted tweak of the first block of the data unit `iv`, for [`crypt_one`]: it can
+/// Makes the encrypted tweak of the first block of the data unit `iv`, for [`crypt_one`]: it can
 /// be made before the data is there.
-pub fn first_tweak(key: &XtsKey, iv: Block) -> Block {
-    tweak_at(key, iv, 0)
+#[inline]
+pub fn first_tweak(key: &XtsKey, iv: &Block, tweak: &mut Block) {
+    let data = InOutBuf::new(iv, tweak).expect("both are a block");
+    ecb::crypt_one(Direction::Encrypt, key.tweak(), data);
 }
 
 /// A data unit from its [`first_tweak`]; the IV of the job is not looked at.
@@ -55,14 +57,10 @@ pub fn crypt_one(dir: Direction, job: &mut CipherJob<'_, XtsKey>, tweak: &Block)
 }
 
 /// The encrypted tweak of a block of the data unit `iv`.
-fn tweak_at(key: &XtsKey, mut iv: Block, block: u64) -> Block {
-    let mut jobs = [CipherJob {
-        key: key.tweak(),
-        iv: [0; 16],
-        data: InOutBuf::from(&mut iv[..]),
-    }];
-    ecb::crypt(Direction::Encrypt, &mut jobs);
-    times_power(u128::from_le_bytes(iv), block).to_le_bytes()
+fn tweak_at(key: &XtsKey, iv: Block, block: u64) -> Block {
+    let mut tweak = [0; 16];
+    first_tweak(key, &iv, &mut tweak);
+    times_power(u128::from_le_bytes(tweak), block).to_le_bytes()
 }
 
 fn rest_of_unit(dir: Direction, job: &mut CipherJob<'_, XtsKey>, tweak: &Block) {

@@ -4,11 +4,10 @@
 use cipherlane_kernels::gcm::{self, GcmState};
 use cipherlane_kernels::job::{AeadJob, Direction};
 use inout::InOutBuf;
-use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 use super::{Gcm, Stage};
-use crate::aead::{self, TAG, TLS_AAD};
+use crate::aead::{self, TAG, TLS_AAD, is_same};
 use crate::buffers::Buffers;
 use crate::error::Reason;
 
@@ -46,7 +45,7 @@ impl Gcm {
                 self.count_on();
                 Ok(len)
             }
-            Direction::Decrypt if bool::from(found.ct_eq(tag)) => Ok(data.len()),
+            Direction::Decrypt if is_same(&found, tag) => Ok(data.len()),
             Direction::Decrypt => {
                 data.zeroize();
                 Err(Reason::BadDecrypt)

@@ -5,11 +5,10 @@
 use arrayvec::ArrayVec;
 use cipherlane_kernels::job::{AeadJob, Direction};
 use inout::InOutBuf;
-use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 use super::{MAX_PIPES, Pipes};
-use crate::aead::TAG;
+use crate::aead::{TAG, is_same};
 use crate::buffers::Buffers;
 use crate::error::Reason;
 use crate::ffi::Param;
@@ -332,7 +331,7 @@ impl<A: Aead> Pipes for AeadPipes<A> {
         A::crypt(self.direction, &mut jobs);
         drop(jobs);
         let mut computed = tags.iter().copied();
-        let mut right = subtle::Choice::from(1);
+        let mut right = true;
         for pipe in &mut self.pipes {
             let mut found = match std::mem::replace(&mut pipe.stage, Stage::Ended) {
                 Stage::Open => computed.next().unwrap_or_default(),
@@ -346,14 +345,14 @@ impl<A: Aead> Pipes for AeadPipes<A> {
                 Direction::Decrypt => {
                     // A tag that was set is for one message.
                     let len = std::mem::take(&mut pipe.tag_len);
-                    right &= found[..len].ct_eq(&pipe.tag[..len]);
+                    right &= is_same(&found[..len], &pipe.tag[..len]);
                     found.zeroize();
                 }
             }
         }
         tags[..self.pipes.len()].as_flattened_mut().zeroize();
         written.fill(0);
-        bool::from(right).then_some(()).ok_or(Reason::BadDecrypt)
+        right.then_some(()).ok_or(Reason::BadDecrypt)
     }
 
     fn get(&self, name: Name, param: &mut Param) -> Result<(), Reason> {
