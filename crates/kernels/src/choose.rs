@@ -56,7 +56,7 @@ macro_rules! part {
 }
 pub(crate) use part;
 
-/// Returns from the function around with a part of a message done that is one block, where this
+/// Returns from the function around with a part of a message done that is a few blocks, where this
 /// processor has an entry for that.
 macro_rules! block {
     ($len:expr, $entry:ident($($arg:expr),*)) => {

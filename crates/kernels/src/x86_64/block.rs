@@ -19,8 +19,8 @@ pub(crate) fn takes(len: usize) -> bool {
     matches!(len, 16 | 32 | 48 | 64)
 }
 
-/// The blocks at `from` through the cipher, exclusive or with what `chain` gives for the place of
-/// each and all of them, to `to`.
+/// Puts the blocks at `from` through the cipher. `chain` is given them, and gives what each result is
+/// combined with by exclusive or before it goes to `to`.
 ///
 /// # Safety
 /// AES-NI is there, and both are valid for `N` blocks.
