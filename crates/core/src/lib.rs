@@ -17,6 +17,7 @@
 //! | [`read_text`] (`text_file`) | files that the user names |
 //! | [`Clock`] (`clock`) | real time, or a simulation's |
 //! | [`Process`] (`process`) | tells a forked child from its parent |
+//! | [`thread_number`] (`thread`) | a small number for each living thread |
 //! | [`Why`], [`ServedBecause`], [`NotUsedBecause`] (`why`), [`Totals`] (`stats`) | what the user is told |
 //!
 //! A request's way: [`Session::process`] checks it against the algorithm's rules, looks the
@@ -75,6 +76,7 @@ mod session;
 #[allow(unsafe_code)]
 mod stats;
 mod text_file;
+mod thread;
 mod unavailable;
 mod verify;
 mod why;
@@ -98,6 +100,7 @@ pub use request::{Request, Status};
 pub use session::{Flight, Session, SessionBuilder, Ticket};
 pub use stats::Totals;
 pub use text_file::{read_bounded, read_text};
+pub use thread::thread_number;
 pub use unavailable::{NotAdmitted, Unavailable};
 pub use verify::{Answer, Mismatch};
 pub use why::{Candidate, KeptOut, NotUsedBecause, Question, ServedBecause, Why};

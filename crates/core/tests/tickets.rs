@@ -6,9 +6,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use cipherlane_core::{Batch, Direction, Error, OwnedRequest, Payload, Status};
+use cipherlane_core::{
+    Batch, Direction, Error, Framework, OwnedRequest, Payload, Request, Status, Transform,
+};
+use cipherlane_test_driver::TestDriver;
 use common::{AEAD, AEAD_KEY, Fault, framework, shared_framework, with_rogue};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const ENCRYPT: Direction = Direction::Encrypt;
 const DECRYPT: Direction = Direction::Decrypt;
@@ -237,4 +240,61 @@ fn a_ticket_may_be_dropped_and_the_session_closed() {
     drop(session.submit(&mut sealing(9)).unwrap());
     session.close();
     assert_eq!(framework.statistics("base", AEAD).unwrap().requests, 9);
+}
+
+/// A transform that tells when it is gone, and its key with it.
+struct Told(Box<dyn Transform>, Arc<AtomicUsize>);
+
+impl Transform for Told {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        self.0.run(direction, requests);
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.1.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Each thread has its own part of the session, which lasts as long as its flights.
+#[test]
+fn threads_submit_to_one_session_and_others_wait_for_it() {
+    let gone = Arc::new(AtomicUsize::new(0));
+    let told = gone.clone();
+    let base = TestDriver::new("base").wrap(move |kernel| Told(kernel, told.clone()));
+    let framework = Framework::builder(Arc::new(base)).build().unwrap();
+    let session = framework.session(AEAD, AEAD_KEY).unwrap().open().unwrap();
+    // The self-test has had keys of its own.
+    gone.store(0, Ordering::Relaxed);
+    let (threads, batches) = if cfg!(miri) { (3, 2) } else { (8, 50) };
+    let tickets: Vec<_> = std::thread::scope(|scope| {
+        let submit = || {
+            let submit = |_| session.submit(&mut sealing(4)).unwrap();
+            (0..batches).map(submit).collect::<Vec<_>>()
+        };
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(submit)).collect();
+        let tickets = threads.into_iter().flat_map(|t| t.join().unwrap());
+        tickets.collect()
+    });
+    assert_eq!(tickets.len(), threads * batches);
+    let mut tickets = tickets.into_iter();
+    let kept = tickets.next().unwrap();
+    std::thread::scope(|scope| {
+        let half = tickets.len() / 2;
+        for part in [
+            tickets.by_ref().take(half).collect(),
+            tickets.collect::<Vec<_>>(),
+        ] {
+            let session = &session;
+            scope.spawn(move || part.into_iter().for_each(|t| judge(session, t.wait())));
+        }
+    });
+    session.close();
+    assert_eq!(
+        gone.load(Ordering::Relaxed),
+        1,
+        "a kept ticket keeps no key"
+    );
+    assert_eq!(kept.wait().len(), 4);
 }

@@ -8,6 +8,7 @@ use super::flight::{Purpose, Route};
 use crate::Direction;
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::{Found, Queue};
+use crate::dispatch::submit_depth::SubmitDepth;
 use crate::dispatch::{BASE, Mode, Shape, StandsFor};
 use crate::request::Request;
 
@@ -74,24 +75,10 @@ impl Inner {
         &self.framework.shared.entries[driver].queue
     }
 
-    /// A flight begins; returns how many are under way with it, devices aside.
-    pub(crate) fn take_off(&self, route: &Route) -> u32 {
-        self.under_way.fetch_add(1, Ordering::Relaxed);
-        match route.queued {
-            Some(_) => 0,
-            None => self.at_home.fetch_add(1, Ordering::Relaxed) + 1,
-        }
-    }
-
-    /// A flight has landed, or was turned back.
-    pub(crate) fn touch_down(&self, route: &Route) {
-        if route.queued.is_none() {
-            self.at_home.fetch_sub(1, Ordering::Relaxed);
-        }
-        // Release: whoever closes the session sees that all use of its memory is over.
-        let is_last = self.under_way.fetch_sub(1, Ordering::Release) == 1;
+    /// The last flight of a caller has landed.
+    pub(super) fn is_idle(&self) {
         // Whoever closes looks every millisecond, should the bell ring a moment too early.
-        if is_last && self.is_closing.load(Ordering::Relaxed) {
+        if self.is_closing.load(Ordering::Relaxed) {
             self.idle.1.notify_all();
         }
     }
@@ -102,9 +89,10 @@ impl Inner {
         let elapsed = ended.saturating_sub(landed.started);
         // Beside a device the caller shares its batches by the time of each of them.
         let alone = !self.dispatch.has_devices();
-        let between = alone.then(|| self.submit_depth.idle_at_home(landed.started, ended));
+        let submit_depth = landed.submit_depth;
+        let between = alone.then(|| submit_depth.idle_at_home(landed.started, ended));
         let counts = match (purpose, alone) {
-            (Purpose::Work, true) => self.submit_depth.counts(|| self.learn_after(landed, ended)),
+            (Purpose::Work, true) => submit_depth.counts(|| self.learn_after(landed, ended)),
             _ => Some(1),
         };
         let Some(counted) = counts else { return };
@@ -141,7 +129,7 @@ impl Inner {
     /// After how many batches the next one is learned from. The number varies, so that callers whose
     /// batches alternate have each kind learned from.
     fn learn_after(&self, landed: &Landed<'_>, ended: u64) -> u32 {
-        let often = LEARN_EVERY / self.submit_depth.interval().max(1);
+        let often = LEARN_EVERY / landed.submit_depth.interval().max(1);
         // What interrupts a driver delays all batches under way, and counts once so.
         let mean = often.clamp(landed.depth.max(1).into(), MAX_SHARE);
         let varied = ended.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -183,7 +171,7 @@ impl Inner {
         let queue = &self.framework.shared.entries[driver].queue;
         let seen = route.queued.as_ref().map(|queued| {
             let seen = queue.end(ended, queued, landed.found);
-            self.submit_depth.finished(queue.finished());
+            landed.submit_depth.finished(queue.finished());
             seen
         });
         let well = self.settle(driver, direction, requests);
@@ -213,7 +201,7 @@ impl Inner {
                 };
                 // The caller's time was charged as it was spent.
                 let spent = self.alone.is_none().then_some(0.0);
-                let interval = self.submit_depth.interval() as f32;
+                let interval = landed.submit_depth.interval() as f32;
                 self.dispatch
                     .learn_device(driver, &shape, cost, spent, explored, interval);
             }
@@ -232,8 +220,10 @@ pub(crate) struct Landed<'a> {
     pub(crate) direction: Direction,
     /// Nanoseconds, by the framework's clock.
     pub(crate) started: u64,
-    /// Flights of the session under way at home when it started, itself included.
+    /// Flights of its caller under way at home when it started, itself included.
     pub(crate) depth: u32,
+    /// How its caller works.
+    pub(crate) submit_depth: &'a SubmitDepth,
     /// Nanoseconds that the caller's core spent on submitting it.
     pub(crate) core: u64,
     pub(crate) found: Found,

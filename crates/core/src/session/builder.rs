@@ -1,6 +1,6 @@
 //! Options of a session, and the key's way into every driver that may serve.
 
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, Weak};
 
 use zeroize::{Zeroize, Zeroizing};
@@ -8,7 +8,6 @@ use zeroize::{Zeroize, Zeroizing};
 use super::{Closing, Inner, Session};
 use crate::algorithm::Rules;
 use crate::dispatch::BASE;
-use crate::dispatch::submit_depth::SubmitDepth;
 use crate::verify::Verified;
 use crate::{Algorithm, Error, Framework, Goal, NotAdmitted, Process, Transform};
 
@@ -165,14 +164,11 @@ impl SessionBuilder {
             dispatch,
             framework: framework.clone(),
             process: Process::current(),
-            submit_depth: Arc::new(SubmitDepth::default()),
-            under_way: AtomicU32::new(0),
-            at_home: AtomicU32::new(0),
             idle: (Mutex::new(()), Condvar::new()),
             is_closing: AtomicBool::new(false),
         });
-        let _closing = Arc::new(Closing(inner.clone()));
-        Ok(Session { inner, _closing })
+        let closing = Arc::new(Closing::new(inner.clone()));
+        Ok(Session { inner, closing })
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Inner;
 use super::flight::Purpose;
 use super::sampling::{Awaiting, await_helpers, is_sample};
+use crate::dispatch::submit_depth::SubmitDepth;
 use crate::dispatch::table::TableCell;
 use crate::dispatch::{BASE, Mode, Shape};
 
@@ -32,14 +33,19 @@ impl Inner {
         if cell.serving() == BASE {
             return BASE;
         }
-        if cell.rival != 0 && self.favours_rival(&cell, shape, self.now()) {
+        if cell.rival != 0 && self.favours_rival(&cell, shape, None, self.now()) {
             return cell.rival.into();
         }
         self.choose_home(shape, &cell)
     }
 
     /// The driver for a batch whose caller does not wait, and what for.
-    pub(super) fn choose_to_submit(&self, shape: &Shape, now: u64) -> (usize, Purpose) {
+    pub(super) fn choose_to_submit(
+        &self,
+        shape: &Shape,
+        caller: &SubmitDepth,
+        now: u64,
+    ) -> (usize, Purpose) {
         if let Some(driver) = self.alone {
             return (driver, Purpose::Work);
         }
@@ -47,20 +53,21 @@ impl Inner {
             return next;
         }
         let cell = self.dispatch.cell(self.goal, shape);
-        let chosen = match cell.rival != 0 && self.favours_rival(&cell, shape, now) {
+        let is_rival = cell.rival != 0 && self.favours_rival(&cell, shape, Some(caller), now);
+        let chosen = match is_rival {
             true => cell.rival.into(),
             false => self.choose_home(shape, &cell),
         };
         if !is_sample(shape) {
             return (chosen, Purpose::Work);
         }
-        self.sampled(shape, self.submit_depth.interval());
+        self.sampled(shape, caller.interval());
         match self.explore(shape, chosen, now) {
             // The base has no helpers, and a device's queue is known.
             Some(other) if other == BASE || self.dispatch.is_device(other) => {
                 (other, Purpose::Trial)
             }
-            Some(other) => self.begin_series(other),
+            Some(other) => self.begin_series(other, caller.depth()),
             None => (chosen, Purpose::Work),
         }
     }
@@ -114,18 +121,20 @@ impl Inner {
     }
 
     /// Whether the device beside home is better now, given the device's queue.
-    fn favours_rival(&self, cell: &TableCell, shape: &Shape, now: u64) -> bool {
+    /// `caller` is the one that does not wait.
+    fn favours_rival(
+        &self,
+        cell: &TableCell,
+        shape: &Shape,
+        caller: Option<&SubmitDepth>,
+        now: u64,
+    ) -> bool {
         let rival = usize::from(cell.rival);
         let entry = &self.framework.shared.entries[rival];
-        let submit_depth = (shape.mode == Mode::Submit).then_some(&*self.submit_depth);
         self.takes(rival, shape)
-            && self.dispatch.favours_rival(
-                (self.goal, cell),
-                shape,
-                &entry.queue,
-                submit_depth,
-                now,
-            )
+            && self
+                .dispatch
+                .favours_rival((self.goal, cell), shape, &entry.queue, caller, now)
             && entry.driver.load().delay_ns != u32::MAX
     }
 

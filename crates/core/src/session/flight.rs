@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::ticket::{LOOKING, Landing, Ticket};
-use super::{Inner, Landed};
+use super::{Caller, Landed};
 use crate::Direction;
 use crate::batch::{Batch, OwnedRequest};
 use crate::dispatch::BASE;
@@ -31,9 +31,9 @@ struct Cargo {
     route: Route,
     /// Nanoseconds, by the framework's clock.
     started: u64,
-    /// Flights of the session under way at home when this one started, itself included.
+    /// Flights of the caller under way at home when this one started, itself included.
     depth: u32,
-    session: Arc<Inner>,
+    caller: Arc<Caller>,
     landing: Arc<Landing>,
     /// What is to be verified of it.
     pick: Option<Pick>,
@@ -77,7 +77,7 @@ impl Flight {
     /// Arms `owned` for a driver, submitted at the time `started`; requests that break a rule
     /// are not shown to it.
     pub(crate) fn new(
-        session: &Arc<Inner>,
+        caller: &Arc<Caller>,
         (route, started): (Route, u64),
         direction: Direction,
         mut owned: Vec<OwnedRequest>,
@@ -88,7 +88,7 @@ impl Flight {
             // SAFETY: `owned` stays in this flight, untouched, until the armed requests
             // have been dropped in `land`.
             let flat = unsafe { request.arm() };
-            match session.check(&flat) {
+            match caller.session.check(&flat) {
                 Status::Pending => {
                     armed.push(flat);
                     places.push(place as u32);
@@ -98,8 +98,8 @@ impl Flight {
         }
         let landing = Arc::new(Landing::new(direction));
         let taken = owned.len();
-        let depth = session.take_off(&route);
-        session.submit_depth.ticket();
+        let depth = caller.take_off(&route);
+        caller.submit_depth.ticket();
         let driver = route.driver;
         let cargo = Cargo {
             direction,
@@ -109,7 +109,7 @@ impl Flight {
             route,
             started,
             depth,
-            session: session.clone(),
+            caller: caller.clone(),
             landing: landing.clone(),
             pick: None,
         };
@@ -119,8 +119,8 @@ impl Flight {
             },
             Ticket {
                 landing,
-                session: Arc::downgrade(session),
-                submit_depth: session.submit_depth.clone(),
+                caller: Arc::downgrade(caller),
+                submit_depth: caller.submit_depth.clone(),
                 driver,
                 taken,
             },
@@ -180,8 +180,8 @@ impl Flight {
             .cargo
             .take()
             .expect("a flight has its cargo until it lands");
-        cargo.session.turned_back(&cargo.route);
-        cargo.session.touch_down(&cargo.route);
+        cargo.caller.session.turned_back(&cargo.route);
+        cargo.caller.touch_down(&cargo.route);
         let Cargo {
             armed, mut owned, ..
         } = *cargo;
@@ -205,7 +205,7 @@ impl Flight {
             route,
             started,
             depth,
-            session,
+            caller,
             landing,
             pick,
         } = *cargo;
@@ -214,6 +214,7 @@ impl Flight {
             direction,
             started,
             depth,
+            submit_depth: &caller.submit_depth,
             core: landing.core.load(Ordering::Relaxed),
             found: match LOOKING.get() {
                 true => Found::Polling,
@@ -226,7 +227,7 @@ impl Flight {
             if let Some(pick) = pick {
                 pick.landed(direction, &mut armed);
             }
-            session.landed(landed, &mut armed);
+            caller.session.landed(landed, &mut armed);
         }));
         let final_status = |request: &Request<'_>| match (request.status(), &settled) {
             (Status::Pending | Status::Untouched, Err(_)) => Status::Failed,
@@ -250,10 +251,10 @@ impl Flight {
         if awaited {
             landing.bell.notify_all();
         }
-        session.touch_down(&route);
+        caller.touch_down(&route);
         // Before anybody is woken who may close the session: closing waits until this
         // was the last but one to let go of it.
-        drop(session);
+        drop(caller);
         if let Some(waker) = waker {
             waker.wake();
         }

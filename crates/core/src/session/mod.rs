@@ -3,6 +3,7 @@
 
 mod accounting;
 mod builder;
+mod callers;
 mod calls;
 mod choice;
 #[allow(unsafe_code)]
@@ -13,14 +14,14 @@ mod series;
 mod serve;
 mod ticket;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::callers::{Caller, Callers};
 use self::flight::{Purpose, Route};
 use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
-use crate::dispatch::submit_depth::SubmitDepth;
 use crate::dispatch::{BASE, Dispatch, Limits, Mode, Shape};
 use crate::request::{Request, Status};
 use crate::{Algorithm, Direction, Error, Framework, Goal, Process, Transform};
@@ -67,7 +68,7 @@ pub use self::ticket::Ticket;
 pub struct Session {
     inner: Arc<Inner>,
     /// Behind `inner`: the last clone has let go of that when this closes the session.
-    _closing: Arc<Closing>,
+    closing: Arc<Closing>,
 }
 
 impl std::fmt::Debug for Session {
@@ -77,7 +78,11 @@ impl std::fmt::Debug for Session {
 }
 
 /// Closes the session when the last clone of it is dropped.
-struct Closing(Arc<Inner>);
+struct Closing {
+    /// They keep the session for their flights.
+    callers: Callers,
+    inner: Arc<Inner>,
+}
 
 /// What flights under way share with the session.
 pub(crate) struct Inner {
@@ -100,12 +105,6 @@ pub(crate) struct Inner {
     framework: Framework,
     /// The process that opened it.
     process: Process,
-    /// How its caller that does not wait works.
-    pub(crate) submit_depth: Arc<SubmitDepth>,
-    /// Flights that have not landed.
-    under_way: AtomicU32,
-    /// Those of them that no device has.
-    at_home: AtomicU32,
     idle: (Mutex<()>, Condvar),
     /// Whether somebody waits for `idle`: ringing it is a system call.
     is_closing: AtomicBool,
@@ -170,50 +169,16 @@ impl Session {
             requests,
             bytes,
         };
+        let caller = self.closing.callers.own(inner);
         let now = inner.now();
-        inner.submit_depth.submit(now);
-        let (driver, purpose) = inner.choose_to_submit(&shape, now);
-        let ticket = self.submit_to((driver, purpose), batch, &shape, now)?;
+        caller.submit_depth.submit(now);
+        let (driver, purpose) = inner.choose_to_submit(&shape, &caller.submit_depth, now);
+        let ticket = caller.submit_to((driver, purpose), batch, &shape, now)?;
         // A device whose ring is full is no reason to wait.
         match ticket.taken() == 0 && inner.alone.is_none() && inner.is_device(driver) {
-            true => self.submit_to((BASE, Purpose::Work), batch, &shape, now),
+            true => caller.submit_to((BASE, Purpose::Work), batch, &shape, now),
             false => Ok(ticket),
         }
-    }
-
-    fn submit_to(
-        &self,
-        (driver, purpose): (usize, Purpose),
-        batch: &mut Batch,
-        shape: &Shape,
-        now: u64,
-    ) -> Result<Ticket, Error> {
-        let (inner, direction) = (&self.inner, shape.direction);
-        let transform = inner.transform(driver);
-        let owned = take_front(batch, transform.room())?;
-        let nothing = || {
-            let (empty, ticket) = Flight::new(inner, (Route::home(), now), direction, Vec::new());
-            empty.finish();
-            ticket
-        };
-        if owned.is_empty() {
-            return Ok(nothing());
-        }
-        let route = inner.depart(driver, purpose, shape, owned.len(), now);
-        let (flight, ticket) = Flight::new(inner, (route, now), direction, owned);
-        // Another flight than this one is none that can be given back: dropped, it is finished
-        // in software.
-        if let Err(flight) = transform.submit(direction, flight)
-            && ticket.is_of(&flight)
-        {
-            let returned = flight.turn_back();
-            batch.requests.splice(0..0, returned);
-            return Ok(nothing());
-        }
-        if inner.is_device(driver) {
-            ticket.submitted(inner.now().saturating_sub(now));
-        }
-        Ok(ticket)
     }
 
     /// Why a request was refused or failed, in words; `None` if it was not.
@@ -232,14 +197,61 @@ impl Session {
     pub fn close(self) {}
 }
 
+impl Caller {
+    /// Hands the front of a batch to a driver.
+    fn submit_to(
+        self: &Arc<Self>,
+        (driver, purpose): (usize, Purpose),
+        batch: &mut Batch,
+        shape: &Shape,
+        now: u64,
+    ) -> Result<Ticket, Error> {
+        let (inner, direction) = (&self.session, shape.direction);
+        let transform = inner.transform(driver);
+        let owned = take_front(batch, transform.room())?;
+        let nothing = || {
+            let (empty, ticket) = Flight::new(self, (Route::home(), now), direction, Vec::new());
+            empty.finish();
+            ticket
+        };
+        if owned.is_empty() {
+            return Ok(nothing());
+        }
+        let route = inner.depart(driver, purpose, shape, owned.len(), now);
+        let (flight, ticket) = Flight::new(self, (route, now), direction, owned);
+        // Another flight than this one is none that can be given back: dropped, it is finished
+        // in software.
+        if let Err(flight) = transform.submit(direction, flight)
+            && ticket.is_of(&flight)
+        {
+            let returned = flight.turn_back();
+            batch.requests.splice(0..0, returned);
+            return Ok(nothing());
+        }
+        if inner.is_device(driver) {
+            ticket.submitted(inner.now().saturating_sub(now));
+        }
+        Ok(ticket)
+    }
+}
+
+impl Closing {
+    fn new(inner: Arc<Inner>) -> Closing {
+        Closing {
+            callers: Callers::default(),
+            inner,
+        }
+    }
+}
+
 impl Drop for Closing {
     fn drop(&mut self) {
-        let Closing(inner) = self;
+        let Closing { callers, inner } = self;
         let (lock, bell) = &inner.idle;
         let mut guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
         let started = Instant::now();
         inner.is_closing.store(true, Ordering::Relaxed);
-        while inner.under_way.load(Ordering::Acquire) > 0 {
+        while callers.have_flights() {
             // In a forked child a flight may be with a thread that is not there.
             let orphaned = !inner.process.is_current();
             if orphaned && started.elapsed() > ORPHAN_PATIENCE {
@@ -254,6 +266,7 @@ impl Drop for Closing {
             }
         }
         drop(guard);
+        drop(std::mem::take(callers));
         // Whoever has just landed a flight or waited for one lets go of the session in a
         // moment; then this is the last owner, and the keys are wiped before it returns. Not
         // for ever: in a forked child an owner may be a thread that is not there.

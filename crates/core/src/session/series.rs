@@ -29,8 +29,9 @@ thread_local! {
 
 impl Inner {
     /// Begins a trial of helpers: a single batch would find them asleep, and nothing beside it.
-    pub(super) fn begin_series(&self, driver: usize) -> (usize, Purpose) {
-        let warm_up = self.submit_depth.depth().min(MAX_WARM_UP);
+    /// The caller keeps `depth` batches under way.
+    pub(super) fn begin_series(&self, driver: usize, depth: u32) -> (usize, Purpose) {
+        let warm_up = depth.min(MAX_WARM_UP);
         SERIES.set(Some(Series {
             session: std::ptr::from_ref(self).addr(),
             driver,

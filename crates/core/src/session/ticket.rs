@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use super::Inner;
 use super::flight::Flight;
+use super::{Caller, Inner};
 use crate::batch::Batch;
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::{Direction, Process};
@@ -84,7 +84,7 @@ impl Landing {
 pub struct Ticket {
     pub(super) landing: Arc<Landing>,
     /// Weak: a ticket that somebody keeps must not keep the key.
-    pub(super) session: Weak<Inner>,
+    pub(super) caller: Weak<Caller>,
     pub(super) submit_depth: Arc<SubmitDepth>,
     pub(super) driver: usize,
     pub(super) taken: usize,
@@ -123,8 +123,8 @@ impl Ticket {
     /// Notes the nanoseconds of the caller's core that handing the batch over took.
     pub(crate) fn submitted(&self, nanoseconds: u64) {
         self.landing.core.store(nanoseconds, Ordering::Relaxed);
-        if let Some(session) = self.session.upgrade() {
-            session.spend(self.driver, nanoseconds);
+        if let Some(caller) = self.caller.upgrade() {
+            caller.session.spend(self.driver, nanoseconds);
         }
     }
 
@@ -156,9 +156,9 @@ impl Ticket {
     /// The results, if they are there; otherwise the ticket again.
     pub fn poll(self) -> Result<Batch, Ticket> {
         if !self.is_done()
-            && let Some(session) = self.session.upgrade()
+            && let Some(caller) = self.caller.upgrade()
         {
-            self.look(&session);
+            self.look(&caller.session);
         }
         if self.is_done() {
             Ok(self
@@ -178,8 +178,9 @@ impl Ticket {
     /// parent has: it does not land there, and after a second the batch comes back empty.
     pub fn wait(self) -> Batch {
         let started = Instant::now();
-        let session = self.session.upgrade();
-        let stalled = match &session {
+        let caller = self.caller.upgrade();
+        let session = caller.as_ref().map(|caller| &*caller.session);
+        let stalled = match session {
             Some(session) if !self.is_done() && session.is_device(self.driver) => {
                 self.submit_depth.stall();
                 let now = session.now();
@@ -189,9 +190,7 @@ impl Ticket {
             }
             _ => None,
         };
-        let transform = session
-            .as_ref()
-            .map(|session| session.transform(self.driver));
+        let transform = session.map(|session| session.transform(self.driver));
         while !self.is_done() {
             if transform.is_some_and(|transform| transform.assist()) {
                 continue;
@@ -218,7 +217,7 @@ impl Ticket {
                 );
             }
         }
-        if let (Some(session), Some((since, processor, finished))) = (&session, stalled) {
+        if let (Some(session), Some((since, processor, finished))) = (session, stalled) {
             session.spend(self.driver, session.now().saturating_sub(since));
             let queue = session.queue(self.driver);
             let used = session.clock().processor().saturating_sub(processor);

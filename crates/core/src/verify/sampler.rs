@@ -1,17 +1,11 @@
 //! Which requests of a driver are verified: one in a number of them.
 
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::thread_number;
 
 /// Threads of different shards do not write to one cache line.
 const SHARDS: usize = 16;
-
-thread_local! {
-    /// This thread's shard of every sampler.
-    static SHARD: usize = {
-        static THREADS: AtomicUsize = AtomicUsize::new(0);
-        THREADS.fetch_add(1, Ordering::Relaxed) % SHARDS
-    };
-}
 
 /// Counts a driver's requests until one is to be verified.
 #[derive(Debug)]
@@ -43,7 +37,7 @@ impl Sampler {
     /// threads that ask at the same time, only one may be counted.
     #[inline]
     pub(crate) fn pick(&self, requests: usize) -> Option<usize> {
-        let Shard(counter) = &self.left[SHARD.with(|&shard| shard)];
+        let Shard(counter) = &self.left[thread_number().unwrap_or(0) % SHARDS];
         let left = counter.load(Ordering::Relaxed);
         let after = left.saturating_sub(requests as i64);
         if after > 0 || self.every == 0 {

@@ -19,10 +19,12 @@
 //! or a newer block is there: nothing is accepted twice, whatever the threads do between
 //! their steps. A thread that slept between check and commit is refused.
 //!
-//! The highest number accepted stands on a cache line of its own. It only says how old is
-//! too old, and from which number the upper half of the next is inferred; a thread that
-//! sees an old value of it is merely more lenient. Hence relaxed orderings suffice: all
-//! that has to be agreed upon is the order of the changes of one word.
+//! The highest number accepted only says how old is too old, and from which number the
+//! upper half of the next is inferred. All threads read a line for it for each packet, so it
+//! is written once per block: it holds a number of the newest block, and the block's word
+//! tells the highest, to those few numbers that are so old that it matters. A thread that
+//! sees an old value is merely more lenient. Hence relaxed orderings suffice: all that has
+//! to be agreed upon is the order of the changes of one word.
 //!
 //! A block's word is compared with what is to be written by the wrapping difference of 32
 //! bits, so a place in the ring that no number touched for 2³⁶ numbers refuses the next.
@@ -38,13 +40,14 @@ mod tests;
 
 use crate::sync::{AtomicU64, Line, Ordering};
 use crate::{Error, Refusal};
-use ring::{Ring, bit_of, block_of};
+use ring::{Ring, bit_of, block_of, last_of};
 
 /// Which sequence numbers were accepted, for one inbound security association and any
 /// number of threads.
 pub struct Window {
-    /// The highest number accepted.
-    top: Line<AtomicU64>,
+    /// A number of the newest block, accepted; where replays are not looked for the highest
+    /// number.
+    newest: Line<AtomicU64>,
     /// Numbers that can be told apart; 2³¹ where replays are not looked for.
     width: u32,
     /// Absent where replays are not looked for.
@@ -70,7 +73,7 @@ impl Window {
             return Err(Error::ReplayWindow { given: width });
         }
         Ok(Window {
-            top: Line(AtomicU64::new(top)),
+            newest: Line(AtomicU64::new(top)),
             width,
             ring: Some(Ring::after(top, width)),
         })
@@ -81,7 +84,7 @@ impl Window {
     /// sender starts again at 1 work only so. `top` is the highest number received already.
     pub fn off(top: u64) -> Self {
         Window {
-            top: Line(AtomicU64::new(top)),
+            newest: Line(AtomicU64::new(top)),
             width: 1 << 31,
             ring: None,
         }
@@ -93,9 +96,27 @@ impl Window {
     }
 
     /// The highest number accepted; 0 before the first.
-    #[inline]
     pub fn top(&self) -> u64 {
-        self.top.0.load(Ordering::Relaxed)
+        let newest = self.newest();
+        match &self.ring {
+            Some(ring) => ring.highest(block_of(newest)).unwrap_or(newest),
+            None => newest,
+        }
+    }
+
+    #[inline]
+    fn newest(&self) -> u64 {
+        self.newest.0.load(Ordering::Relaxed)
+    }
+
+    /// The highest number accepted, or where that answers the same for `number` another of its
+    /// block, for which one line fewer is read.
+    #[inline]
+    fn top_for(&self, newest: u64, number: u64) -> u64 {
+        match self.is_too_old(last_of(newest), number) {
+            true => self.top(),
+            false => newest,
+        }
     }
 
     /// The whole number whose lower half came with a packet, by the rule of RFC 4303,
@@ -104,8 +125,13 @@ impl Window {
     /// meanwhile the top may have moved on.
     #[inline]
     pub fn infer(&self, low: u32) -> Result<u64, Refusal> {
-        let top = self.top();
-        let number = number::infer(top, low, self.width).ok_or(Refusal::TooOld)?;
+        let infer = |top| number::infer(top, low, self.width).ok_or(Refusal::TooOld);
+        let newest = self.newest();
+        let mut number = infer(newest)?;
+        let top = self.top_for(newest, number);
+        if top != newest {
+            number = infer(top)?;
+        }
         self.check_against(top, number)?;
         Ok(number)
     }
@@ -113,7 +139,7 @@ impl Window {
     /// Whether `number` can still be accepted. A filter: only [`Window::commit`] decides.
     #[inline]
     pub fn check(&self, number: u64) -> Result<(), Refusal> {
-        self.check_against(self.top(), number)
+        self.check_against(self.top_for(self.newest(), number), number)
     }
 
     #[inline]
@@ -146,7 +172,10 @@ impl Window {
     pub fn commit_batch(&self, numbers: &[u64], results: &mut [Result<(), Refusal>]) {
         let count = numbers.len().min(results.len());
         let (mut numbers, mut results) = (&numbers[..count], &mut results[..count]);
-        let top = self.top();
+        let newest = self.newest();
+        let top = numbers
+            .iter()
+            .fold(newest, |top, &n| top.max(self.top_for(newest, n)));
         let mut highest = top;
         while let Some(&first) = numbers.first() {
             let block = block_of(first);
@@ -159,8 +188,12 @@ impl Window {
             }
             (numbers, results) = (rest, rest_of_results);
         }
-        if highest > top {
-            self.top.0.fetch_max(highest, Ordering::Relaxed);
+        let is_newer = match self.ring {
+            Some(_) => block_of(highest) > block_of(newest),
+            None => highest > newest,
+        };
+        if is_newer {
+            self.newest.0.fetch_max(highest, Ordering::Relaxed);
         }
     }
 

@@ -12,6 +12,12 @@ pub(super) fn block_of(number: u64) -> u64 {
     number >> 5
 }
 
+/// The last number of a number's block.
+#[inline]
+pub(super) fn last_of(number: u64) -> u64 {
+    number | 31
+}
+
 /// The bit of a number in its block.
 #[inline]
 pub(super) fn bit_of(number: u64) -> u32 {
@@ -71,6 +77,13 @@ impl Ring {
         let lines = self.lines.len();
         let place = (block & (self.len() - 1)) as usize;
         (place & (lines - 1), place >> lines.trailing_zeros())
+    }
+
+    /// The highest number of a block that is marked; `None` where another block has its place.
+    pub(super) fn highest(&self, block: u64) -> Option<u64> {
+        let word = self.word(block).load(Ordering::Relaxed);
+        let bit = (word as u32).checked_ilog2()?;
+        (blocks_ahead(block, word) == 0).then(|| block << 5 | u64::from(bit))
     }
 
     /// Whether `number` may still be marked.

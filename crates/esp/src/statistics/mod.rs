@@ -1,12 +1,6 @@
-//! Counters an SA.
-//!
-//! | file | idea |
-//! |---|---|
-//! | `shards` | a cache line per thread for what every batch counts |
-//! | `thread` | a small number for each living thread |
+//! Counters per SA; `shards` has a cache line per thread for what every batch counts.
 
 mod shards;
-mod thread;
 
 use crate::Refusal;
 

@@ -10,7 +10,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::{Statistics, Tally, thread};
+use cipherlane_core::thread_number;
+
+use super::{Statistics, Tally};
 use crate::Refusal;
 
 /// What one thread counts.
@@ -57,7 +59,7 @@ impl Shards {
     /// Adds what a batch came to.
     #[inline]
     pub(crate) fn add(&self, tally: &Tally) {
-        match thread::number() {
+        match thread_number() {
             Some(number) if self.is_first(number) => self.first.add_alone(tally),
             number => self.add_to_others(number, tally),
         }

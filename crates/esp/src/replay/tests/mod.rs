@@ -20,6 +20,19 @@ fn widths_are_those_of_the_documentation() {
 }
 
 #[test]
+fn the_line_that_all_threads_read_is_written_once_per_block() {
+    let window = Window::after(70, 64).unwrap();
+    for number in 71..96 {
+        window.commit(number).unwrap();
+        assert_eq!((window.newest(), window.top()), (70, number));
+    }
+    window.commit(98).unwrap();
+    assert_eq!((window.newest(), window.top()), (98, 98));
+    assert_eq!(window.commit(97), Ok(()));
+    assert_eq!((window.newest(), window.top()), (98, 98));
+}
+
+#[test]
 fn without_a_window_every_number_is_accepted_and_the_upper_half_still_inferred() {
     let window = Window::off(0);
     for number in [5, 5, 3, 0] {

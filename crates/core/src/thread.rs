@@ -1,4 +1,4 @@
-//! A small number for each living thread.
+//! A small number for each living thread, by which threads have counters and caches of their own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,8 +38,17 @@ impl Drop for Number {
 
 /// A number that no other living thread has; none in a thread that is ending, or where more
 /// than 1024 have one.
+///
+/// ```
+/// use cipherlane_core::thread_number;
+///
+/// let mine = thread_number().expect("few threads live");
+/// assert_eq!(thread_number(), Some(mine));
+/// let others = std::thread::spawn(thread_number).join().unwrap();
+/// assert!(others.is_some_and(|number| number != mine));
+/// ```
 #[inline]
-pub(super) fn number() -> Option<usize> {
+pub fn thread_number() -> Option<usize> {
     let number = NUMBER.try_with(|number| number.as_ref().map(|number| number.0));
     number.ok().flatten()
 }
@@ -55,9 +64,9 @@ mod tests {
             let threads: Vec<_> = (0..100)
                 .map(|_| {
                     scope.spawn(|| {
-                        let mine = number();
+                        let mine = thread_number();
                         together.wait();
-                        assert_eq!(number(), mine);
+                        assert_eq!(thread_number(), mine);
                         mine.expect("there are enough")
                     })
                 })
@@ -70,7 +79,7 @@ mod tests {
     #[test]
     fn numbers_are_used_again() {
         let most = (0..3000)
-            .map(|_| std::thread::spawn(number).join().unwrap().unwrap())
+            .map(|_| std::thread::spawn(thread_number).join().unwrap().unwrap())
             .max()
             .unwrap();
         assert!(most < WORDS * 64 / 2, "{most}");
