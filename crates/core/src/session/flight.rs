@@ -25,7 +25,7 @@ struct Cargo {
     direction: Direction,
     /// Requests that passed the checks; their memory is in `owned`.
     armed: Vec<Request<'static>>,
-    /// For each armed request, its place in `owned`.
+    /// For each armed request, its place in `owned`; empty if all are armed.
     places: Vec<u32>,
     owned: Vec<OwnedRequest>,
     route: Route,
@@ -83,17 +83,24 @@ impl Flight {
         mut owned: Vec<OwnedRequest>,
     ) -> (Flight, Ticket) {
         let mut armed = Vec::with_capacity(owned.len());
-        let mut places = Vec::with_capacity(owned.len());
+        let mut places = Vec::new();
         for (place, request) in owned.iter_mut().enumerate() {
-            // SAFETY: `owned` stays in this flight, untouched, until the armed requests
-            // have been dropped in `land`.
+            // SAFETY: `owned` stays in this flight, and its memory untouched, until the armed
+            // requests have been dropped in `land`.
             let flat = unsafe { request.arm() };
             match caller.session.check(&flat) {
                 Status::Pending => {
+                    if armed.len() < place {
+                        places.push(place as u32);
+                    }
                     armed.push(flat);
-                    places.push(place as u32);
                 }
-                refused => request.disarm(refused),
+                refused => {
+                    if armed.len() == place {
+                        places.extend(0..place as u32);
+                    }
+                    request.disarm(refused);
+                }
             }
         }
         let landing = Arc::new(Landing::new(direction));
@@ -233,10 +240,15 @@ impl Flight {
             (Status::Pending | Status::Untouched, Err(_)) => Status::Failed,
             (status, _) => status,
         };
-        let statuses: Vec<Status> = armed.iter().map(final_status).collect();
+        let count = armed.len();
+        let place = |index| places.get(index).map_or(index, |&place| place as usize);
+        for (index, request) in armed.iter().enumerate() {
+            owned[place(index)].status = final_status(request);
+        }
         drop(armed);
-        for (place, status) in places.into_iter().zip(statuses) {
-            owned[place as usize].disarm(status);
+        for index in 0..count {
+            let request = &mut owned[place(index)];
+            request.disarm(request.status);
         }
         let (waker, awaited) = {
             let mut state = landing.lock();

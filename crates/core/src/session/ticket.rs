@@ -177,6 +177,18 @@ impl Ticket {
     /// In a forked child the parent's work may be in the hands of a thread that only the
     /// parent has: it does not land there, and after a second the batch comes back empty.
     pub fn wait(self) -> Batch {
+        if !self.is_done() && !self.await_landing() {
+            return Batch::new(self.landing.direction);
+        }
+        self.landing
+            .lock()
+            .batch
+            .take()
+            .expect("results are taken once")
+    }
+
+    /// Waits until the results are there; false where they never will be.
+    fn await_landing(&self) -> bool {
         let started = Instant::now();
         let caller = self.caller.upgrade();
         let session = caller.as_ref().map(|caller| &*caller.session);
@@ -204,7 +216,7 @@ impl Ticket {
             }
             let orphaned = !self.landing.process.is_current();
             if orphaned && started.elapsed() > ORPHAN_PATIENCE {
-                return Batch::new(self.landing.direction);
+                return false;
             }
             let mut state = self.landing.lock();
             if !self.is_done() {
@@ -224,11 +236,7 @@ impl Ticket {
             let batches = queue.finished().saturating_sub(finished);
             queue.took_back(batches, used.as_nanos() as u64);
         }
-        self.landing
-            .lock()
-            .batch
-            .take()
-            .expect("results are taken once")
+        true
     }
 }
 

@@ -96,6 +96,7 @@ impl Window {
     }
 
     /// The highest number accepted; 0 before the first.
+    #[cold]
     pub fn top(&self) -> u64 {
         let newest = self.newest();
         match &self.ring {
@@ -109,14 +110,10 @@ impl Window {
         self.newest.0.load(Ordering::Relaxed)
     }
 
-    /// The highest number accepted, or where that answers the same for `number` another of its
-    /// block, for which one line fewer is read.
+    /// Whether it matters for `number` which one of the newest block is the highest.
     #[inline]
-    fn top_for(&self, newest: u64, number: u64) -> u64 {
-        match self.is_too_old(last_of(newest), number) {
-            true => self.top(),
-            false => newest,
-        }
+    fn is_near_the_end(&self, newest: u64, number: u64) -> bool {
+        self.is_too_old(last_of(newest), number)
     }
 
     /// The whole number whose lower half came with a packet, by the rule of RFC 4303,
@@ -125,13 +122,21 @@ impl Window {
     /// meanwhile the top may have moved on.
     #[inline]
     pub fn infer(&self, low: u32) -> Result<u64, Refusal> {
-        let infer = |top| number::infer(top, low, self.width).ok_or(Refusal::TooOld);
         let newest = self.newest();
-        let mut number = infer(newest)?;
-        let top = self.top_for(newest, number);
-        if top != newest {
-            number = infer(top)?;
+        match number::infer(newest, low, self.width) {
+            Some(number) if !self.is_near_the_end(newest, number) => {
+                self.check_ring(number)?;
+                Ok(number)
+            }
+            _ => self.infer_near_the_end(low),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn infer_near_the_end(&self, low: u32) -> Result<u64, Refusal> {
+        let top = self.top();
+        let number = number::infer(top, low, self.width).ok_or(Refusal::TooOld)?;
         self.check_against(top, number)?;
         Ok(number)
     }
@@ -139,18 +144,27 @@ impl Window {
     /// Whether `number` can still be accepted. A filter: only [`Window::commit`] decides.
     #[inline]
     pub fn check(&self, number: u64) -> Result<(), Refusal> {
-        self.check_against(self.top_for(self.newest(), number), number)
+        match self.is_near_the_end(self.newest(), number) {
+            true => self.check_against(self.top(), number),
+            false => self.check_ring(number),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_against(&self, top: u64, number: u64) -> Result<(), Refusal> {
+        match self.ring.is_some() && self.is_too_old(top, number) {
+            true => Err(Refusal::TooOld),
+            false => self.check_ring(number),
+        }
     }
 
     #[inline]
-    fn check_against(&self, top: u64, number: u64) -> Result<(), Refusal> {
-        let Some(ring) = &self.ring else {
-            return Ok(());
-        };
-        if self.is_too_old(top, number) {
-            return Err(Refusal::TooOld);
+    fn check_ring(&self, number: u64) -> Result<(), Refusal> {
+        match &self.ring {
+            Some(ring) => ring.check(number),
+            None => Ok(()),
         }
-        ring.check(number)
     }
 
     #[inline]
@@ -173,9 +187,10 @@ impl Window {
         let count = numbers.len().min(results.len());
         let (mut numbers, mut results) = (&numbers[..count], &mut results[..count]);
         let newest = self.newest();
-        let top = numbers
-            .iter()
-            .fold(newest, |top, &n| top.max(self.top_for(newest, n)));
+        let top = match numbers.iter().any(|&n| self.is_near_the_end(newest, n)) {
+            true => self.top(),
+            false => newest,
+        };
         let mut highest = top;
         while let Some(&first) = numbers.first() {
             let block = block_of(first);
