@@ -220,7 +220,7 @@ pub(crate) struct Landed<'a> {
     pub(crate) direction: Direction,
     /// Nanoseconds, by the framework's clock.
     pub(crate) started: u64,
-    /// Flights of its caller under way at home when it started, itself included.
+    /// Flights of its caller that shared its driver's time when it started, itself included.
     pub(crate) depth: u32,
     /// How its caller works.
     pub(crate) submit_depth: &'a SubmitDepth,

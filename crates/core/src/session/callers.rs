@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::Inner;
 use super::flight::Route;
+use crate::dispatch::BASE;
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::thread_number;
 
@@ -59,12 +60,18 @@ impl Caller {
         }
     }
 
-    /// A flight begins; returns how many of this caller are under way with it, devices aside.
+    /// A flight begins; returns how many of this caller share its driver's time with it, itself
+    /// included.
     pub(super) fn take_off(&self, route: &Route) -> u32 {
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        match route.queued {
-            Some(_) => 0,
-            None => self.at_home.fetch_add(1, Ordering::Relaxed) + 1,
+        if route.queued.is_some() {
+            return 0;
+        }
+        let at_home = self.at_home.fetch_add(1, Ordering::Relaxed) + 1;
+        match route.driver {
+            // It runs on the caller's core, before the caller goes on.
+            BASE => 1,
+            _ => at_home,
         }
     }
 

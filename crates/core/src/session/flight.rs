@@ -31,7 +31,7 @@ struct Cargo {
     route: Route,
     /// Nanoseconds, by the framework's clock.
     started: u64,
-    /// Flights of the caller under way at home when this one started, itself included.
+    /// Flights of the caller that shared the driver's time when this one started, itself included.
     depth: u32,
     caller: Arc<Caller>,
     landing: Arc<Landing>,
