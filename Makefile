@@ -164,6 +164,7 @@ large-moves:
 # Drawn from the results that bench/run left, so that picture and figures are of one run.
 FIGURES := bench/results/2026-11-21-peers.json
 FIGURE := gcm(aes), 128-bit key, encrypt, 16 requests a batch
+THREADS := $(wildcard bench/results/2026-11-26-xeon16-esp-*.json)
 # Name, times, title, and of A and B a name and a recording.
 RECORDINGS := crates/profile/tests/recordings
 WHY = cargo run --quiet --example why -- $(2) '$(3)' '$(4)' $(RECORDINGS)/$(5).json '$(6)' $(RECORDINGS)/$(7).json \
@@ -173,6 +174,8 @@ figures:
 	mkdir -p docs/figures
 	cargo run --quiet --example figure -- '$(FIGURE)' <$(FIGURES) >docs/figures/gcm.svg.new
 	mv docs/figures/gcm.svg.new docs/figures/gcm.svg
+	cargo run --quiet --example threads -- 1400 32 $(THREADS) >docs/figures/esp-threads.svg.new
+	mv docs/figures/esp-threads.svg.new docs/figures/esp-threads.svg
 	$(call WHY,engine,all,OpenVPN and an engine that is slower,software,vpn-software,the AM335x engine,vpn-engine)
 	$(call WHY,pipe,all,A pipe before the cipher,through a pipe,through-pipe,from the file,from-file)
 	$(call WHY,file,all,A large file on two cores,both for the program,file-software,one for the cipher,file-cores)
