@@ -27,9 +27,9 @@ const LARGEST: usize = 4 << 20;
 const PASSES: usize = 3;
 /// Repetitions at a node, each time.
 const REPETITIONS: usize = 2;
-/// Of all repetitions in their order the one at this part counts. It is below the middle: a driver
-/// that is thought too cheap is soon found out, as it gets the work; one that is thought too dear
-/// waits for a trial.
+/// Of all repetitions, sorted by time, the one behind one part in this many counts: the lower
+/// quartile. A driver that is thought too cheap gets the work and is soon found out; one that is
+/// thought too dear waits for a trial.
 const PART: usize = 4;
 
 /// How far a calibration is.
@@ -261,6 +261,7 @@ fn nodes(algorithm: &Algorithm) -> Vec<(usize, usize)> {
     order
 }
 
+/// The cost that counts of all repetitions.
 fn typical(costs: &[Cost]) -> Cost {
     let mut costs = costs.to_vec();
     costs.sort_by(|a, b| a.period.total_cmp(&b.period));

@@ -76,7 +76,7 @@ impl Inner {
     }
 
     /// The last flight of a caller has landed.
-    pub(super) fn is_idle(&self) {
+    pub(super) fn ring_if_closing(&self) {
         // Whoever closes looks every millisecond, should the bell ring a moment too early.
         if self.is_closing.load(Ordering::Relaxed) {
             self.idle.1.notify_all();

@@ -83,7 +83,7 @@ impl Caller {
         // Release: whoever closes the session sees that all use of its memory is over.
         let is_last = self.under_way.fetch_sub(1, Ordering::Release) == 1;
         if is_last {
-            self.session.is_idle();
+            self.session.ring_if_closing();
         }
     }
 }
