@@ -16,7 +16,7 @@ use self::support::{command, options, recorded};
 /// With enough samples in a second for shares.
 fn often() -> Options {
     Options {
-        rate: 997,
+        rate: Some(997),
         ..options()
     }
 }

@@ -215,6 +215,38 @@ fn a_thousand_children_are_followed() {
     assert_eq!(processes.len(), 1, "{processes:?}");
 }
 
+/// Samples are rarer after the begin, which is two seconds at most: other events take them then.
+#[test]
+fn what_is_started_after_the_begin_is_recorded() {
+    let own = std::env::current_exe().unwrap();
+    let later = format!(
+        "end=$(($(date +%s) + 4)); while [ $(date +%s) -lt $end ]; do :; done; \
+         BESIDES=nothing {} --ignored --exact program --test-threads=1 --quiet",
+        own.display()
+    );
+    let options = Options {
+        rate: None,
+        children: true,
+        ..options()
+    };
+    let Some(recording) = recorded(&command(&["sh", "-c", &later]), &options) else {
+        return;
+    };
+    let mut text = Vec::new();
+    cipherlane_profile::script::write(&recording, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("encrypt_in_place"), "{text}");
+    let cpu = || recording.samples.iter().filter(|of| of.kind == Kind::Cpu);
+    let early = cpu().any(|sample| sample.at_ns < 1_000_000_000);
+    let late = cpu().any(|sample| sample.at_ns > 2_100_000_000);
+    assert!(early && late);
+    // What was sampled is what the program used, whatever the number of samples at a time.
+    let sampled: u64 = cpu().map(|sample| sample.ns).sum();
+    let used = recording.counters.processor_ns + recording.counters.kernel_threads_ns;
+    let ratio = sampled as f64 / used as f64;
+    assert!((0.7..1.3).contains(&ratio), "{ratio}");
+}
+
 #[test]
 fn a_process_that_runs_is_recorded_until_it_ends_or_the_caller_stops() {
     let mut child = Command::new("sh")

@@ -106,7 +106,7 @@ fn named_by_function() {
         let options = Options {
             children: true,
             time: None,
-            rate: 499,
+            rate: Some(499),
             exact: false,
             work: None,
             meter: None,

@@ -113,7 +113,7 @@ fn run(does: &str, exact: bool, place: &Path) -> Option<(Recording, u64)> {
     let options = Options {
         children: false,
         time: None,
-        rate: 499,
+        rate: Some(499),
         exact,
         work: None,
         meter: None,

@@ -57,9 +57,9 @@ pub(super) struct RecordArgs {
     /// Operations that are done
     #[arg(long, value_name = "N")]
     pub(super) operations: Option<u64>,
-    /// Samples per second of processor time
-    #[arg(long, value_name = "HZ", default_value_t = cipherlane_profile::record::RATE)]
-    pub(super) rate: u64,
+    /// Samples per second of processor time [default: 499 at the begin, later what costs little]
+    #[arg(long, value_name = "HZ")]
+    pub(super) rate: Option<u64>,
     /// Record each system call and each wait, whatever that costs the program; without it, those that
     /// would cost more than about 1 % are recorded at random moments, and multiplied up
     #[arg(long)]

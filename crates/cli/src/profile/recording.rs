@@ -70,7 +70,7 @@ fn asked(args: &RecordArgs) -> Result<(Target, Options), Failure> {
         }
         Some(_) => return wrong("--seconds: give 0.01 to 86400 seconds"),
     };
-    if !RATES.contains(&args.rate) {
+    if args.rate.is_some_and(|rate| !RATES.contains(&rate)) {
         return wrong("--rate: give 1 to 20000 samples per second");
     }
     let work = match (args.bytes, args.operations) {

@@ -10,6 +10,8 @@
 
 use cipherlane_measure::random::Random;
 
+/// Nanoseconds until the price is looked at again, where all of it is covered by what is earned.
+const CALM: u64 = 100_000_000;
 /// Nanoseconds of a window; shorter where what happens is so dear that pauses would be long.
 const LONGEST: u64 = 40_000_000;
 const SHORTEST: u64 = 5_000_000;
@@ -92,7 +94,7 @@ impl Budget {
                 let income = (income / passed.max(1) as f64).max(self.share);
                 let window = length(dearness, income);
                 if self.credit >= 0.0 {
-                    *until = now + window;
+                    *until = now + if dearness <= income { CALM } else { window };
                     return Order::Nothing;
                 }
                 let pause = self.pause(dearness, income, window);

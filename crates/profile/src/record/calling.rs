@@ -12,20 +12,21 @@ use super::records::Kinds;
 use super::tracepoints::tracepoint;
 
 impl Events {
-    /// The number of the ring for system calls on a processor. It belongs to an event that never happens.
-    /// There is none for other events, and where only events of one's own threads are allowed: those
-    /// have rings of their own.
+    /// The number of the ring that an event on a processor shares with others of its kind, if there is
+    /// one. For system calls it is opened here, and belongs to an event that never happens; not where
+    /// only events of one's own threads are allowed, which have rings of their own.
     pub(super) fn kept_ring(
         &mut self,
         way: &Way<'_>,
         source: Source,
         cpu: usize,
     ) -> io::Result<Option<usize>> {
+        let kept = self.kept.iter().find(|of| (of.0, of.1) == (source, cpu));
+        if let (Some((_, _, ring)), Source::Processor | Source::Call) = (kept, source) {
+            return Ok(Some(*ring));
+        }
         if source != Source::Call {
             return Ok(None);
-        }
-        if let Some((_, ring)) = self.kept.iter().find(|of| of.0 == cpu) {
-            return Ok(Some(*ring));
         }
         let way = way.everywhere();
         let mut builder = way.sampler(Source::Call, Software::DUMMY, Pace::Each);
@@ -33,9 +34,9 @@ impl Events {
         match opened.map_err(|error| (error.raw_os_error(), error)) {
             Ok(counter) => {
                 let size = Source::Call.ring(self.terms.is_root);
-                self.kept.push((cpu, self.rings.len()));
+                self.kept.push((source, cpu, self.rings.len()));
                 self.rings.push((Source::Call, counter.sampled(size)?));
-                Ok(self.kept.last().map(|of| of.1))
+                Ok(self.kept.last().map(|of| of.2))
             }
             Err((Some(libc::EACCES | libc::EPERM), _)) => Ok(None),
             Err((_, error)) => Err(error),
@@ -63,7 +64,7 @@ impl Events {
     /// The kernel waits for all processors with that, and this thread does not.
     pub(super) fn close_calls(&mut self) {
         let is_call = |source: &Source| source.is_of(Kinds::Calls);
-        let are_kept = !self.kept.is_empty();
+        let are_kept = self.kept.iter().any(|of| is_call(&of.0));
         let rings = self.rings.extract_if(.., |of| !are_kept && is_call(&of.0));
         let rings: Vec<_> = rings.collect();
         let others: Vec<_> = self.others.extract_if(.., |of| is_call(&of.0)).collect();

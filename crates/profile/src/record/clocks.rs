@@ -6,41 +6,44 @@
 //! other a byte over pipes, one of them recorded, 997 samples per second made the round trip of 5.4
 //! microseconds 10 longer by the clock of the thread, and 0.2 by that of the processor (Zen 4).
 
-use perf_event::events::{Hardware, Software};
+use std::io;
+
+use perf_event::events::{Event, Hardware, Software};
 
 use super::attributes::Way;
 use super::events::{Events, Pace, Scope, Source};
+use super::rates::Rates;
 use super::refusals::{level, refused, without_kernel};
 use crate::Error;
 
 impl Events {
     /// The clock of each processor, for those who may see what other programs do: root, and users where
     /// kernel.perf_event_paranoid is 0 or less. Says whether it is open.
-    pub(super) fn open_processors(&mut self, way: &Way<'_>, rate: u64) -> bool {
+    pub(super) fn open_processors(&mut self, way: &Way<'_>, rates: Rates) -> bool {
         if way.scope == Scope::Machine {
             return false;
         }
-        let (way, pace) = (way.everywhere(), Pace::Sampled(rate));
-        let cycles = self.ring(&way, Source::Processor, Hardware::CPU_CYCLES, pace);
+        let way = way.everywhere();
+        let cycles = self.clocks(&way, Hardware::CPU_CYCLES, rates);
         let opened = match cycles {
             Ok(()) => {
                 self.name = "cycles";
                 Ok(())
             }
-            Err(_) => self.ring(&way, Source::Processor, Software::CPU_CLOCK, pace),
+            Err(_) => self.clocks(&way, Software::CPU_CLOCK, rates),
         };
         self.by_processors = opened.is_ok();
         self.by_processors
     }
 
     /// The clock of each thread, or of each processor for the whole machine.
-    pub(super) fn open_processor(&mut self, way: &mut Way<'_>, rate: u64) -> Result<(), Error> {
-        let (mut last, pace) = (None, Pace::Sampled(rate));
+    pub(super) fn open_processor(&mut self, way: &mut Way<'_>, rates: Rates) -> Result<(), Error> {
+        let mut last = None;
         for (kernel, cycles) in [(true, true), (true, false), (false, true), (false, false)] {
             way.terms.kernel = kernel;
             let tried = match cycles {
-                true => self.ring(way, Source::Processor, Hardware::CPU_CYCLES, pace),
-                false => self.ring(way, Source::Processor, Software::CPU_CLOCK, pace),
+                true => self.clocks(way, Hardware::CPU_CYCLES, rates),
+                false => self.clocks(way, Software::CPU_CLOCK, rates),
             };
             let error = match tried {
                 Ok(()) => {
@@ -68,5 +71,17 @@ impl Events {
         }
         let source = last.expect("each way has said why");
         Err(refused(source, way.scope, way.at_exec, level()))
+    }
+
+    /// Clocks of processors have others that take their place. Each thread's clock would need another
+    /// event of that thread for this: it has the lasting rate from the begin on.
+    fn clocks(&mut self, way: &Way<'_>, event: impl Event + Clone, rates: Rates) -> io::Result<()> {
+        let (source, lasting) = (Source::Processor, Pace::Sampled(rates.lasting));
+        if way.scope != Scope::Machine || rates.first == rates.lasting {
+            return self.ring(way, source, event, lasting);
+        }
+        let paces = (Pace::Sampled(rates.first), lasting);
+        self.clocks = Some(self.rings_replaced(way, source, event, paces)?);
+        Ok(())
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use rustc_hash::FxHashMap;
+
 use super::helpers::Helpers;
 use super::records::{Happened, Kinds, What};
 use super::spaces::{Place, Spaces};
@@ -34,8 +36,8 @@ pub(super) struct Collector {
     pub(super) children: bool,
     /// When the first thing happened, on the kernel's clock.
     pub(super) begin: Option<u64>,
-    pub(super) place_numbers: HashMap<Place, u32>,
-    pub(super) stack_numbers: HashMap<(u32, u32), u32>,
+    pub(super) place_numbers: FxHashMap<Place, u32>,
+    pub(super) stack_numbers: FxHashMap<(u32, u32), u32>,
     thread_numbers: HashMap<u32, u32>,
     pub(super) states: HashMap<u32, State>,
     /// Time without a processor at the begin of a window, for which no stack is known: when,

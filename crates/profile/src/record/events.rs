@@ -20,6 +20,7 @@ use perf_event::events::{Event, Software, Tracepoint};
 use perf_event::{Builder, Counter, Sampler};
 
 use super::attributes::{Terms, Way};
+use super::rates::Rates;
 use super::records::Kinds;
 use super::refusals::failed;
 use super::share::{set_filter, share};
@@ -99,12 +100,12 @@ enum Tracepoints {
     None,
 }
 
-/// Events of one kind that are sampled as soon as there are too many.
+/// Events of one kind, and rarer ones that can take their place: indices of the rings and of the
+/// others of each.
 #[derive(Debug)]
-pub(super) struct Fallback {
-    /// Indices of the rings and of the others that record each event.
-    pub(super) each: (Vec<usize>, Vec<usize>),
-    pub(super) sampled: (Vec<usize>, Vec<usize>),
+pub(super) struct Replaced {
+    pub(super) first: (Vec<usize>, Vec<usize>),
+    pub(super) then: (Vec<usize>, Vec<usize>),
 }
 
 /// Events that are open.
@@ -113,9 +114,12 @@ pub(super) struct Events {
     pub(super) rings: Vec<(Source, Sampler)>,
     /// Events that write into those rings.
     pub(super) others: Vec<(Source, Counter)>,
-    pub(super) fallbacks: Vec<Fallback>,
-    /// Processors, and the rings for system calls there, which stay between windows.
-    pub(super) kept: Vec<(usize, usize)>,
+    /// Events that record each switch and wake-up, and those that sample them where there are too many.
+    pub(super) fallbacks: Vec<Replaced>,
+    /// Clocks of the begin, and those that go on.
+    pub(super) clocks: Option<Replaced>,
+    /// Rings that further events write into: of which kind, of which processor, and its number.
+    pub(super) kept: Vec<(Source, usize, usize)>,
     pub(super) terms: Terms,
     /// Processor time is sampled by the clock of each processor, which meets other programs too.
     pub(super) by_processors: bool,
@@ -129,9 +133,9 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Opens events for `scope`, `rate` samples per second of processor time.
-    pub(super) fn open(scope: Scope<'_>, at_exec: bool, rate: u64) -> Result<Self, Error> {
-        Self::open_some(scope, at_exec, rate, Tracepoints::All)
+    /// Opens events for `scope`.
+    pub(super) fn open(scope: Scope<'_>, at_exec: bool, rates: Rates) -> Result<Self, Error> {
+        Self::open_some(scope, at_exec, rates, Tracepoints::All)
     }
 
     /// The same for what runs already, without system calls, which costs those that make them, and
@@ -145,13 +149,13 @@ impl Events {
             true => Tracepoints::Wakes,
             false => Tracepoints::None,
         };
-        Self::open_some(scope, false, rate, tracepoints)
+        Self::open_some(scope, false, Rates::always(rate), tracepoints)
     }
 
     fn open_some(
         scope: Scope<'_>,
         at_exec: bool,
-        rate: u64,
+        rates: Rates,
         tracepoints: Tracepoints,
     ) -> Result<Self, Error> {
         let terms = Terms {
@@ -171,6 +175,7 @@ impl Events {
             rings: Vec::new(),
             others: Vec::new(),
             fallbacks: Vec::new(),
+            clocks: None,
             kept: Vec::new(),
             processor_time: Vec::new(),
             faults: Vec::new(),
@@ -178,12 +183,12 @@ impl Events {
             name: "cpu-clock",
             missing: Vec::new(),
         };
-        let by_processors = tracepoints == Tracepoints::All && events.open_processors(&way, rate);
+        let by_processors = tracepoints == Tracepoints::All && events.open_processors(&way, rates);
         if !by_processors {
-            events.open_processor(&mut way, rate)?;
+            events.open_processor(&mut way, rates)?;
         }
         if way.terms.kernel {
-            events.open_switches(&mut way, rate)?;
+            events.open_switches(&mut way, rates)?;
             match tracepoints {
                 Tracepoints::All => events.open_tracepoints(&way),
                 Tracepoints::Wakes => events.open_wakes_or_say(&way),
@@ -198,11 +203,15 @@ impl Events {
     }
 
     /// Without them, waits have a length and no stack.
-    fn open_switches(&mut self, way: &mut Way<'_>, rate: u64) -> Result<(), Error> {
+    fn open_switches(&mut self, way: &mut Way<'_>, rates: Rates) -> Result<(), Error> {
         let (source, event) = (Source::Switch, Software::CONTEXT_SWITCHES);
         let opened = match way.terms.switches_apart {
             true => self.ring(way, source, event, Pace::Each),
-            false => self.rings_with_fallback(way, source, event),
+            false => {
+                let paces = (Pace::Each, Pace::Sampled(SAMPLED));
+                let opened = self.rings_replaced(way, source, event, paces);
+                opened.map(|fallback| self.fallbacks.push(fallback))
+            }
         };
         let Err(error) = opened else {
             return Ok(());
@@ -215,8 +224,10 @@ impl Events {
         // The lengths can still be told by the samplers of processor time, if they are the threads'.
         self.rings.clear();
         self.others.clear();
+        self.kept.clear();
+        self.clocks = None;
         self.by_processors = false;
-        self.open_processor(way, rate)
+        self.open_processor(way, rates)
     }
 
     /// They need the tracepoints' numbers, which the file system for tracing has.
@@ -278,7 +289,7 @@ impl Events {
         self.filtered(way, Source::Wake, wakes, woken(way.scope))?;
         // Where there are too many switches for their stacks, there are for those of wake-ups.
         if let Some(fallback) = self.fallbacks.last_mut() {
-            fallback.each.0.extend(before..self.rings.len());
+            fallback.first.0.extend(before..self.rings.len());
         }
         Ok(())
     }
@@ -299,35 +310,40 @@ impl Events {
         let mut rings = self.rings[before..].iter();
         let set = rings.try_for_each(|(_, ring)| set_filter(ring.as_counter(), &filter));
         if set.is_err() {
-            self.rings.truncate(before);
+            self.truncate((before, self.others.len()));
         }
         set
     }
 
-    /// Rings that record each event, and others that sample, which do not begin by themselves.
-    fn rings_with_fallback(
+    /// Events of the first pace, and those of the second, which do not begin by themselves.
+    pub(super) fn rings_replaced(
         &mut self,
         way: &Way<'_>,
         source: Source,
         event: impl Event + Clone,
-    ) -> io::Result<()> {
+        paces: (Pace, Pace),
+    ) -> io::Result<Replaced> {
         let begin = (self.rings.len(), self.others.len());
-        self.ring(way, source, event.clone(), Pace::Each)?;
+        self.ring(way, source, event.clone(), paces.0)?;
         let middle = (self.rings.len(), self.others.len());
-        let sampled = self.ring(way, source, event, Pace::Sampled(SAMPLED));
-        if let Err(error) = sampled {
-            self.rings.truncate(begin.0);
-            self.others.truncate(begin.1);
+        if let Err(error) = self.ring(way, source, event, paces.1) {
+            self.truncate(begin);
             return Err(error);
         }
-        self.fallbacks.push(Fallback {
-            each: ((begin.0..middle.0).collect(), (begin.1..middle.1).collect()),
-            sampled: (
+        Ok(Replaced {
+            first: ((begin.0..middle.0).collect(), (begin.1..middle.1).collect()),
+            then: (
                 (middle.0..self.rings.len()).collect(),
                 (middle.1..self.others.len()).collect(),
             ),
-        });
-        Ok(())
+        })
+    }
+
+    /// Closes all but the first rings and others.
+    fn truncate(&mut self, (rings, others): (usize, usize)) {
+        self.rings.truncate(rings);
+        self.others.truncate(others);
+        self.kept.retain(|of| of.2 < rings);
     }
 
     /// A ring of each processor for one kind of event.
@@ -341,9 +357,7 @@ impl Events {
         let before = (self.rings.len(), self.others.len());
         let opened = self.try_ring(way, source, event, pace);
         if opened.is_err() {
-            self.rings.truncate(before.0);
-            self.others.truncate(before.1);
-            self.kept.retain(|of| of.1 < before.0);
+            self.truncate(before);
         }
         opened
     }
@@ -368,6 +382,9 @@ impl Events {
                     None => {
                         let size = source.ring(way.terms.is_root);
                         owner = Some(self.rings.len());
+                        if source == Source::Processor && way.scope == Scope::Machine {
+                            self.kept.push((source, cpu, self.rings.len()));
+                        }
                         self.rings.push((source, counter.sampled(size)?));
                     }
                     Some(owner) => {

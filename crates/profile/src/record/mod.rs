@@ -5,7 +5,7 @@
 //! | `session` | a recording under way, whose rings are emptied over and over |
 //! | `target` | a command that waits to be let go; processes that run |
 //! | `events`, `attributes` | the kernel's events, as many as this user is allowed, and what each tells |
-//! | `clocks` | events that sample processor time |
+//! | `clocks`, `rates` | events that sample processor time, and how often |
 //! | `tracepoints`, `refusals` | tracepoints by number and filter; what the kernel refuses to whom |
 //! | `records`, `share` | what the kernel's rings hold; rings that threads share and that are waited for |
 //! | `switching`, `calling` | events on and off, for all of the time or for windows |
@@ -31,6 +31,7 @@ mod ended;
 mod events;
 mod helpers;
 mod meter;
+mod rates;
 mod records;
 mod refusals;
 mod session;
@@ -66,10 +67,6 @@ use self::stat::{Stat, Steal};
 use crate::Error;
 use crate::recording::{Counters, Recording, SCHEMA, Unit, VERSION};
 
-/// Samples per second of processor time, unless the caller says otherwise. It is no divisor of
-/// what timers like. On virtual machines a sample costs 15 microseconds (Zen 4) to 30 (Zen 3), most of
-/// them the interrupt of its timer, which each processor pays: with 499 per second that was up to 1.5 %.
-pub const RATE: u64 = 199;
 /// How often the rings are emptied where nothing tells that they fill, and where something does.
 const PACE: Duration = Duration::from_millis(20);
 const LONG_PACE: Duration = Duration::from_millis(100);
@@ -92,8 +89,8 @@ pub struct Options {
     pub children: bool,
     /// At most this long.
     pub time: Option<Duration>,
-    /// Samples per second of processor time.
-    pub rate: u64,
+    /// Samples per second of processor time; without it, as many as the machine takes cheaply.
+    pub rate: Option<u64>,
     /// Each system call and wait is recorded, whatever that costs the target. Without it, they are
     /// recorded in windows where all of them would cost more than about 1 % of the time.
     pub exact: bool,
@@ -121,6 +118,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         session.sleep(session.pace().min(left));
         session.drain();
         session.keep_to_budget();
+        session.slow_down();
         steal.look();
         let over = options.time.is_some_and(|time| begin.elapsed() >= time);
         if session.has_ended() {
@@ -160,6 +158,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         }));
     }
     let samples = std::mem::take(&mut session.collector.samples);
+    let period_ns = 1_000_000_000 / session.rates.lasting.max(1);
     let ended = Ended::new(session);
     let samples = ended.samples(samples);
     let Ended {
@@ -186,7 +185,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         what: what(target),
         status,
         event: ended.event.to_owned(),
-        period_ns: 1_000_000_000 / options.rate.max(1),
+        period_ns,
         wall_ns: wall.as_nanos() as u64,
         work: work(options, metered, moved, &collector.sums),
         counters,

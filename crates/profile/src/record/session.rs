@@ -8,6 +8,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::collect::Collector;
 use super::events::{Events, Scope, Source};
+use super::rates::Rates;
 use super::records::{self, Happened};
 use super::spending::{Seen, Spending};
 use super::stat::STAT_PACE;
@@ -19,6 +20,7 @@ use crate::Error;
 /// A recording under way.
 pub(super) struct Session {
     pub(super) events: Events,
+    pub(super) rates: Rates,
     pub(super) collector: Collector,
     /// What was read from the rings and may not be the oldest yet.
     pub(super) held: Vec<Happened>,
@@ -38,6 +40,7 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn open(target: &Target, options: &Options) -> Result<Self, Error> {
+        let rates = Rates::of(options.rate);
         let mut collector = Collector::default();
         collector.children = options.children;
         let (mut command, mut process, mut whose) = (None, None, None);
@@ -48,7 +51,7 @@ impl Session {
                     tids: &[waiting.id()],
                     children: options.children,
                 };
-                let opened = Events::open(scope, true, options.rate);
+                let opened = Events::open(scope, true, rates);
                 match opened {
                     Ok(_) => {
                         collector.alive.insert(waiting.id(), waiting.id());
@@ -69,12 +72,12 @@ impl Session {
                     tids: &tids,
                     children: options.children,
                 };
-                Events::open(scope, false, options.rate)
+                Events::open(scope, false, rates)
             }
             Target::Machine => {
                 // What it costs is told apart (`recorder_ns`).
                 collector.left_out = Some(std::process::id());
-                Events::open(Scope::Machine, false, options.rate)
+                Events::open(Scope::Machine, false, rates)
             }
         };
         let events = opened?;
@@ -89,14 +92,15 @@ impl Session {
             process,
             watched,
             spending,
-            ..Self::over(events)
+            ..Self::over(events, rates)
         })
     }
 
     /// A session that ends when its owner says so.
-    pub(super) fn over(events: Events) -> Self {
+    pub(super) fn over(events: Events, rates: Rates) -> Self {
         Self {
             events,
+            rates,
             collector: Collector::default(),
             held: Vec::new(),
             command: None,
@@ -125,6 +129,14 @@ impl Session {
             command.go();
         }
         Ok(())
+    }
+
+    /// After the begin, samples are as rare as they are until the end.
+    pub(super) fn slow_down(&mut self) {
+        let begin = self.collector.begin.unwrap_or(0);
+        if monotonic().saturating_sub(begin) >= self.rates.first_ns {
+            self.events.slow_clocks();
+        }
     }
 
     /// Sleeps until the rings have to be read, the target ends, or `time` is over.

@@ -83,13 +83,18 @@ impl Session {
         let next = budgets
             .map(|budget| budget.next().saturating_sub(now))
             .min();
-        let next = next.filter(|next| *next > 0);
         next.map_or(LONG_PACE, |next| LONG_PACE.min(Duration::from_nanos(next)))
     }
 
     /// Pays for what the rings had, and opens or closes windows as the budgets say.
     pub(super) fn keep_to_budget(&mut self) {
-        let Some(mut spending) = self.spending.take() else {
+        // Between these times nothing is decided, and to read the target's processor time interrupts it.
+        let due = |spending: &Spending| {
+            let budgets = [&spending.calls, &spending.waits].into_iter().flatten();
+            let next = budgets.map(Budget::next).min();
+            next.is_some_and(|next| next <= monotonic())
+        };
+        let Some(mut spending) = self.spending.take_if(|spending| due(spending)) else {
             return;
         };
         let seen = std::mem::take(&mut self.seen);

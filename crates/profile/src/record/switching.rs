@@ -5,7 +5,7 @@ use std::io;
 
 use perf_event::Counter;
 
-use super::events::{Events, Fallback, Source};
+use super::events::{Events, Replaced, Source};
 use super::records::Kinds;
 
 /// Switches per second of which each one has a stack, where there are no windows; wake-ups of kernel
@@ -15,7 +15,7 @@ const MAX_PER_SECOND: u64 = 20_000;
 impl Events {
     /// Starts what cannot start by itself with the command: events that are not of its threads.
     pub(super) fn enable_everywhere(&mut self) -> io::Result<()> {
-        let waiting: Vec<usize> = self.waiting(|fallback| &fallback.sampled.0);
+        let waiting: Vec<usize> = self.waiting(|of| &of.then.0);
         let by_processors = self.by_processors;
         for (number, (source, ring)) in self.rings.iter_mut().enumerate() {
             let is_everywhere = match source {
@@ -30,15 +30,16 @@ impl Events {
         Ok(())
     }
 
-    /// What is to sample where there are too many.
-    fn waiting(&self, of: fn(&Fallback) -> &Vec<usize>) -> Vec<usize> {
-        self.fallbacks.iter().flat_map(of).copied().collect()
+    /// What is to take the place of others.
+    fn waiting(&self, of: fn(&Replaced) -> &Vec<usize>) -> Vec<usize> {
+        let replaced = self.fallbacks.iter().chain(&self.clocks);
+        replaced.flat_map(of).copied().collect()
     }
 
     /// Starts what does not start with the command.
     pub(super) fn enable(&mut self) -> io::Result<()> {
-        let rings = self.waiting(|fallback| &fallback.sampled.0);
-        let others = self.waiting(|fallback| &fallback.sampled.1);
+        let rings = self.waiting(|of| &of.then.0);
+        let others = self.waiting(|of| &of.then.1);
         for (number, (_, ring)) in self.rings.iter_mut().enumerate() {
             if !rings.contains(&number) {
                 ring.as_counter_mut().enable()?;
@@ -129,20 +130,31 @@ impl Events {
         if (count as f64) < MAX_PER_SECOND as f64 * seconds {
             return;
         }
-        let Some(fallback) = self.fallbacks.pop() else {
-            return;
-        };
+        if let Some(fallback) = self.fallbacks.pop() {
+            self.replace(fallback);
+        }
+    }
+
+    /// From now on processor time is sampled by the clocks that go on until the end.
+    pub(super) fn slow_clocks(&mut self) {
+        if let Some(clocks) = self.clocks.take() {
+            self.replace(clocks);
+        }
+    }
+
+    /// Nothing between the first ones and those that follow is missed: a process may start then.
+    fn replace(&mut self, replaced: Replaced) {
         // These calls fail only for a descriptor that is none.
-        for ring in fallback.sampled.0 {
+        for ring in replaced.then.0 {
             let _ = self.rings[ring].1.as_counter_mut().enable();
         }
-        for other in fallback.sampled.1 {
+        for other in replaced.then.1 {
             let _ = self.others[other].1.enable();
         }
-        for ring in fallback.each.0 {
+        for ring in replaced.first.0 {
             let _ = self.rings[ring].1.as_counter_mut().disable();
         }
-        for other in fallback.each.1 {
+        for other in replaced.first.1 {
             let _ = self.others[other].1.disable();
         }
     }

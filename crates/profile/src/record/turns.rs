@@ -15,6 +15,7 @@ use rustix::thread::gettid;
 
 use super::ended::Ended;
 use super::events::{Events, Scope};
+use super::rates::Rates;
 use super::records::{Happened, What};
 use super::session::Session;
 use super::wakes::Wakes;
@@ -162,7 +163,10 @@ fn open(whose: Whose, own: u32, caller: u32) -> Result<Session, Error> {
     };
     // Of processes that are started, waits are left out, and so is who ends them.
     let wakes = whose == Whose::Own;
-    let mut session = Session::over(Events::open_without_calls(scope, RATE, wakes)?);
+    let mut session = Session::over(
+        Events::open_without_calls(scope, RATE, wakes)?,
+        Rates::always(RATE),
+    );
     session.collector.turns = Some(Parts::default());
     session.collector.left_out = (whose == Whose::Started).then_some(own);
     // What is started has these mappings until it becomes another program.

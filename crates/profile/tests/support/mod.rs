@@ -12,7 +12,7 @@ pub(crate) fn options() -> Options {
         children: false,
         time: None,
         // The programs that are recorded run for a short time.
-        rate: 499,
+        rate: Some(499),
         exact: false,
         work: None,
         meter: None,
