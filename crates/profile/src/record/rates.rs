@@ -17,14 +17,14 @@ const FIRST: u64 = 499;
 const LEAST: u64 = 49;
 const MOST: u64 = 199;
 /// The share of each processor's time that samples may cost, by what they cost when they are measured;
-/// ten times as rare, when the caches have forgotten the interrupt's way, they cost about twice that.
+/// when they are rare, and the caches have forgotten the interrupt's way, they cost about twice that.
 const SHARE: f64 = 0.0015;
 /// Nanoseconds of each processor that the samples of the begin may cost, and how long it is at most.
-const IN_ADVANCE: u64 = 5_000_000;
+const IN_ADVANCE: u64 = 3_000_000;
 const LONGEST_BEGIN: u64 = 2_000_000_000;
 /// Samples that are taken to measure, their number per second, and how long that lasts at most.
-const MEASURED: usize = 7;
-const OFTEN: u64 = 997;
+const MEASURED: usize = 5;
+const OFTEN: u64 = 1997;
 const LONGEST: Duration = Duration::from_millis(20);
 /// No interrupt is shorter.
 const INTERRUPT: Duration = Duration::from_micros(1);
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(cheap.first_ns, LONGEST_BEGIN);
         let dear = Rates::at(Some(24_000));
         assert_eq!((dear.first, dear.lasting), (499, 62));
-        assert_eq!(dear.first_ns / 1_000_000, 417);
+        assert_eq!(dear.first_ns / 1_000_000, 250);
         assert_eq!(Rates::at(Some(u64::MAX)).lasting, 49);
         assert_eq!(Rates::at(None), Rates::always(199));
         assert_eq!(Rates::of(Some(7)), Rates::always(7));
