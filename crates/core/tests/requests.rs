@@ -219,6 +219,25 @@ fn lengths_of_keys_tags_ivs_and_additional_data_are_checked() {
 }
 
 #[test]
+fn an_iv_of_any_length_takes_the_place_of_the_one_before() {
+    let bytes: Vec<u8> = (1..=20).collect();
+    for before in [0, 5, 8, 12, 16, 20] {
+        for len in 0..=20 {
+            let mut request = Request::mac(&[]).iv(&bytes[..before]);
+            request.set_iv(&bytes[..len]);
+            let kept = len.min(16);
+            assert_eq!(request.iv_bytes(), &bytes[..kept]);
+            assert_eq!(request.iv_block()[..kept], bytes[..kept]);
+            assert_eq!(
+                request.iv_block()[kept..],
+                [0; 16][kept..],
+                "{before} {len}"
+            );
+        }
+    }
+}
+
+#[test]
 fn unknown_names_are_answered_with_the_known_ones() {
     let error = framework()
         .session("cbc(des)", &[0; 8])

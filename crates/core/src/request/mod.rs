@@ -168,13 +168,12 @@ impl<'a> Request<'a> {
     /// Sets the IV of a request that is used again.
     #[inline(always)]
     pub fn set_iv(&mut self, iv: &[u8]) {
-        // Copies of a known length, without a call.
-        match iv.len() {
-            8 => self.iv[..8].copy_from_slice(&iv[..8]),
-            12 => self.iv[..12].copy_from_slice(&iv[..12]),
-            16 => self.iv.copy_from_slice(&iv[..16]),
-            len => self.iv[..len.min(16)].copy_from_slice(&iv[..len.min(16)]),
-        }
+        self.iv = match iv.len() {
+            8 => two(first(iv), 0),
+            12 => two(first(iv), u32::from_le_bytes(first(&iv[8..])).into()),
+            16 => first(iv),
+            _ => with_zeros(iv),
+        };
         self.iv_len = u8::try_from(iv.len()).unwrap_or(u8::MAX);
     }
 
@@ -383,6 +382,29 @@ impl<'a> Request<'a> {
             unsafe { std::slice::from_raw_parts_mut(self.output, self.output_len) }.zeroize();
         }
     }
+}
+
+/// The usual lengths of IVs as numbers. The compiler would merge copies of slices into one call of
+/// `memcpy` into the request, which then stays in memory while it is made and is moved by loads that
+/// are wider than the stores before them: those wait until the stores are done.
+#[inline(always)]
+fn two(low: [u8; 8], high: u64) -> [u8; 16] {
+    (u128::from(u64::from_le_bytes(low)) | u128::from(high) << 64).to_le_bytes()
+}
+
+/// The first bytes of more.
+#[inline(always)]
+fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    *bytes.first_chunk().expect("the caller has looked")
+}
+
+/// The first 16 bytes of an IV of any length, zeros behind it.
+#[inline(never)]
+fn with_zeros(iv: &[u8]) -> [u8; 16] {
+    let mut block = [0; 16];
+    let len = iv.len().min(16);
+    block[..len].copy_from_slice(&iv[..len]);
+    block
 }
 
 /// The usual length as one number. The compiler would merge two copies of slices into one call of
