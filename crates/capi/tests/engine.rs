@@ -109,7 +109,7 @@ fn recorded(place: &Path, driver: &str) -> Option<Recording> {
             let options = Options {
                 children: false,
                 time: None,
-                rate: 499,
+                rate: Some(499),
                 work: None,
                 meter: None,
                 exact: false,
