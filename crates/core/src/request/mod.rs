@@ -169,8 +169,8 @@ impl<'a> Request<'a> {
     #[inline(always)]
     pub fn set_iv(&mut self, iv: &[u8]) {
         self.iv = match iv.len() {
-            8 => two(first(iv), 0),
-            12 => two(first(iv), u32::from_le_bytes(first(&iv[8..])).into()),
+            8 => of_halves(first(iv), 0),
+            12 => of_halves(first(iv), u32::from_le_bytes(first(&iv[8..])).into()),
             16 => first(iv),
             _ => with_zeros(iv),
         };
@@ -388,7 +388,7 @@ impl<'a> Request<'a> {
 /// `memcpy` into the request, which then stays in memory while it is made and is moved by loads that
 /// are wider than the stores before them: those wait until the stores are done.
 #[inline(always)]
-fn two(low: [u8; 8], high: u64) -> [u8; 16] {
+fn of_halves(low: [u8; 8], high: u64) -> [u8; 16] {
     (u128::from(u64::from_le_bytes(low)) | u128::from(high) << 64).to_le_bytes()
 }
 

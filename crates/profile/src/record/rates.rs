@@ -1,10 +1,10 @@
 //! How often processor time is sampled: as often as the machine takes samples cheaply.
 //!
-//! A sample is an interrupt of a timer, which on a virtual machine leaves the guest several times. It
-//! took the interrupted program 15 microseconds on one with a Zen 4 and 50 to 90 on one with a Zen 3,
-//! where 199 samples per second cost each processor 1.2 to 1.8 % of its time. So the recorder measures
-//! first what its own program loses. A recording begins with more samples, so that short ones have
-//! enough, and goes on with as many as cost little.
+//! A sample is an interrupt of a timer, which on a virtual machine leaves the guest several times. On
+//! one with a Zen 3 it took the interrupted program 50 to 90 microseconds, so that 199 samples per
+//! second cost each processor 1.2 to 1.8 % of its time. So the recorder first measures what samples
+//! take from its own thread. A recording begins with more samples, so that short ones have enough, and
+//! goes on with as many as cost little.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,8 @@ const SHARE: f64 = 0.0015;
 /// Nanoseconds of each processor that the samples of the begin may cost, and how long it is at most.
 const IN_ADVANCE: u64 = 3_000_000;
 const LONGEST_BEGIN: u64 = 2_000_000_000;
-/// Samples that are taken to measure, their number per second, and how long that lasts at most.
+/// Samples that are taken to measure, their number per second, and how long that lasts at most. No rate
+/// above is higher: where the kernel allows fewer (kernel.perf_event_max_sample_rate), nothing is measured.
 const MEASURED: usize = 5;
 const OFTEN: u64 = 1997;
 const LONGEST: Duration = Duration::from_millis(20);
