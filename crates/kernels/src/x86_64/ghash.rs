@@ -15,7 +15,6 @@
 use core::arch::x86_64::*;
 
 use super::gcm::Lane;
-use super::order::after;
 use crate::aes::key::Block;
 use crate::gcm::powers::{POWERS, SLACK, Table};
 
@@ -67,9 +66,9 @@ impl Powers<'_> {
     /// # Safety
     /// The instructions of `V` are enabled.
     #[inline(always)]
-    unsafe fn after<V: Lane>(self, value: V) -> Self {
+    pub(super) unsafe fn after<V: Lane>(self, value: V) -> Self {
         // SAFETY: as for this function.
-        let start = after(self.start, unsafe { value.low() });
+        let start = unsafe { V::after(self.start, value) };
         Powers { start, ..self }
     }
 
@@ -117,6 +116,50 @@ impl<V: Lane> Sum<V> {
         }
     }
 
+    /// A vector of blocks times as many powers.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled, and `powers` is the place of some H^n, n > 0.
+    #[inline(always)]
+    pub(super) unsafe fn product(blocks: V, powers: Powers<'_>) -> Self {
+        // SAFETY: the caller's contract.
+        unsafe { Sum::of(blocks, powers.load(), powers.load_sums()) }
+    }
+
+    /// Each part.
+    #[inline(always)]
+    pub(super) fn parts(&self) -> [V; 3] {
+        [self.low, self.middle, self.high]
+    }
+
+    /// Adds a product.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled.
+    #[inline(always)]
+    pub(super) unsafe fn add_product(&mut self, product: Sum<V>) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            self.low = self.low.xor(product.low);
+            self.high = self.high.xor(product.high);
+            self.middle = self.middle.xor(product.middle);
+        }
+    }
+
+    /// Adds two products, with AVX-512 by one instruction for each part.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled.
+    #[inline(always)]
+    pub(super) unsafe fn add_products(&mut self, one: Sum<V>, two: Sum<V>) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            self.low = self.low.xor(one.low).xor(two.low);
+            self.high = self.high.xor(one.high).xor(two.high);
+            self.middle = self.middle.xor(one.middle).xor(two.middle);
+        }
+    }
+
     /// Adds a vector of blocks times as many powers.
     ///
     /// # Safety
@@ -126,7 +169,7 @@ impl<V: Lane> Sum<V> {
         // SAFETY: the caller's contract.
         unsafe {
             let powers = powers.after(blocks).after(self.low);
-            self.add_product(blocks, powers.load(), powers.load_sums())
+            self.add_product(Sum::product(blocks, powers));
         }
     }
 
@@ -151,20 +194,22 @@ impl<V: Lane> Sum<V> {
             let (powers, other) = (powers.after(blocks), other.after(blocks));
             let product = powers.load::<V>().with_lane(other.load(), n);
             let sums = powers.load_sums::<V>().with_lane(other.load_sums(), n);
-            self.add_product(blocks, product, sums);
+            self.add_product(Sum::of(blocks, product, sums));
         }
     }
 
     /// # Safety
     /// The instructions of `V` are enabled.
     #[inline(always)]
-    unsafe fn add_product(&mut self, blocks: V, powers: V, sums: V) {
+    unsafe fn of(blocks: V, powers: V, sums: V) -> Self {
         // SAFETY: the caller's contract.
         unsafe {
             let folded = blocks.xor(blocks.swap_halves());
-            self.low = self.low.xor(blocks.clmul_low(powers));
-            self.high = self.high.xor(blocks.clmul_high(powers));
-            self.middle = self.middle.xor(folded.clmul_low(sums));
+            Sum {
+                low: blocks.clmul_low(powers),
+                high: blocks.clmul_high(powers),
+                middle: folded.clmul_low(sums),
+            }
         }
     }
 
@@ -195,11 +240,7 @@ impl<V: Lane> Sum<V> {
 #[inline(always)]
 unsafe fn multiply<V: Lane>(a: V, b: V) -> V {
     // SAFETY: the caller's contract.
-    unsafe {
-        let mut sum = Sum::zero();
-        sum.add_product(a, b, b.xor(b.swap_halves()));
-        sum.reduce()
-    }
+    unsafe { Sum::of(a, b, b.xor(b.swap_halves())).reduce() }
 }
 
 /// A block with its bytes reversed, times x: the coefficient of x^127 comes back as

@@ -1,7 +1,7 @@
 //! Keeping secrets out of the compiler's hands: it may not load a key before its turn.
 
 use core::arch::asm;
-use core::arch::x86_64::__m128i;
+use core::arch::x86_64::{__m128i, __m512i};
 
 /// `address`, of which the compiler cannot know that before `value` has been computed.
 ///
@@ -14,6 +14,21 @@ pub(super) fn after<T>(mut address: *const T, value: __m128i) -> *const T {
     unsafe {
         asm!(
             "/* {0} {1} */", inlateout(reg) address, in(xmm_reg) value,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    address
+}
+
+/// [`after`] for a vector that may be in any of 32 registers.
+#[target_feature(enable = "avx512f")]
+#[inline]
+#[allow(clippy::pointers_in_nomem_asm_block)] // Nothing is read through the pointer.
+pub(super) fn after_512<T>(mut address: *const T, value: __m512i) -> *const T {
+    // SAFETY: AVX-512 is enabled here; an empty statement, which leaves both as they are.
+    unsafe {
+        asm!(
+            "/* {0} {1} */", inlateout(reg) address, in(zmm_reg) value,
             options(pure, nomem, nostack, preserves_flags),
         );
     }

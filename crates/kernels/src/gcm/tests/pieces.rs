@@ -183,6 +183,37 @@ fn counter_wraps_in_32_bits() {
 }
 
 /// A part may lie anywhere in the counter's range.
+/// Kernels that count chunks of blocks do a part that begins inside a chunk, up to its end,
+/// by itself.
+#[test]
+fn parts_begin_anywhere_in_a_chunk() {
+    let (key, nonce, data) = (bytes(16, 3), [9; 12], bytes(2100, 5));
+    for implementation in implementations() {
+        let expanded = GcmKey::on(implementation, &key).unwrap();
+        for first in 0..=40 {
+            // What is behind the chunk's end may be nothing, less than a chunk, or more.
+            for len in [496, 512, 528, 1024, 2100 - 16 * first] {
+                let data = &data[..16 * first + len];
+                let (expected, tag) = naive::gcm_seal(&key, &nonce, b"aad", data);
+                for (dir, from, to) in [
+                    (Direction::Encrypt, data, &expected[..]),
+                    (Direction::Decrypt, &expected, data),
+                ] {
+                    let mut out = from.to_vec();
+                    let (head, rest) = out.split_at_mut(16 * first);
+                    let parts = [
+                        part(dir, &expanded, &nonce, 0, head.into()),
+                        part(dir, &expanded, &nonce, first as u32, rest.into()),
+                    ];
+                    let what = format!("{implementation:?}, {dir:?}, {len} from block {first}");
+                    assert!(out == to, "{what}");
+                    assert_eq!(join(&expanded, &nonce, b"aad", &parts), tag, "{what}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn parts_count_from_their_first_block() {
     for implementation in implementations() {

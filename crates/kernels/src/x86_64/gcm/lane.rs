@@ -6,6 +6,8 @@
 
 use core::arch::x86_64::*;
 
+use crate::x86_64::order;
+
 /// The widest vector, in bytes.
 const WIDEST: usize = 64;
 
@@ -85,6 +87,13 @@ pub(in crate::x86_64) trait Lane: Copy {
     unsafe fn clmul_high(self, other: Self) -> Self;
     /// Carry-less product of the low half of each lane with the high half of `other`.
     unsafe fn clmul_low_high(self, other: Self) -> Self;
+
+    /// [`order::after`].
+    #[inline(always)]
+    unsafe fn after<T>(address: *const T, value: Self) -> *const T {
+        // SAFETY: the caller's contract.
+        order::after(address, unsafe { value.low() })
+    }
 
     /// One block in every lane.
     #[inline(always)]
@@ -371,6 +380,11 @@ impl Lane for __m256i {
 
 impl Lane for __m512i {
     const BLOCKS: usize = 4;
+    #[inline(always)]
+    unsafe fn after<T>(address: *const T, value: Self) -> *const T {
+        // SAFETY: see above.
+        unsafe { order::after_512(address, value) }
+    }
 
     operations! {
         xor = _mm512_xor_si512,

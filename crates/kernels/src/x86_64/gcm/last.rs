@@ -4,7 +4,7 @@ use core::arch::x86_64::*;
 
 use super::hash::Hash;
 use super::lane::Lane;
-use super::rounds::{late_rounds, round, round_key};
+use super::rounds::{RoundKeys, late_rounds, round};
 use crate::aes::key::Block;
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
 use crate::gcm::key::GcmKey;
@@ -135,11 +135,12 @@ unsafe fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
             }
             None => hash.add(lengths, 0, &key.table, 1),
         }
-        let mut pad = [__m128i::load(j0.as_ptr()).xor(round_key(&key.aes, 0))];
+        let mut keys = RoundKeys::of(&key.aes);
+        let mut pad = [__m128i::load(j0.as_ptr()).xor(keys.load(0))];
         for i in 1..10 {
-            round(&mut pad, &key.aes, i);
+            round(&mut pad, &mut keys, i);
         }
-        let last = late_rounds(&mut pad, &key.aes);
+        let last = late_rounds(&mut pad, &mut keys);
         let hash = hash.reduce().y.reverse();
         let mut tag = [0; 16];
         pad[0].aesenclast(last.xor(hash)).store(tag.as_mut_ptr());

@@ -16,12 +16,78 @@ use super::rounds::*;
 use super::{Kernels, store_tag};
 use crate::gcm::key::GcmKey;
 use crate::job::AeadJob;
+use crate::x86_64::ghash::{Powers, Sum};
 
 /// Chunks that are reduced together where the message has as many: the table has
 /// powers for.
 #[inline(always)]
 const fn together<V: Lane>() -> usize {
     if V::BLOCKS < 4 { 2 } else { 1 }
+}
+
+/// The first nine rounds.
+#[inline(always)]
+unsafe fn rounds<V: Lane, const M: usize>(state: &mut [V; M], keys: &mut RoundKeys<'_>) {
+    for i in 1..10 {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe { round(state, keys, i) }
+    }
+}
+
+/// The same, and a chunk of eight vectors through GHASH, whose first block meets the power
+/// at `powers`. The sum is not reduced.
+// One after the other as they stand here: how far a processor looks ahead is less than a
+// chunk of either, so the compiler may not do all of one first.
+#[inline(always)]
+unsafe fn rounds_beside<V: Lane, const M: usize>(
+    state: &mut [V; M],
+    keys: &mut RoundKeys<'_>,
+    hashed: *const u8,
+    mut powers: Powers<'_>,
+    hash: &mut Hash<V>,
+) {
+    // A loop would not be unrolled.
+    macro_rules! round_and_product {
+        ($round:literal, $i:literal) => {{
+            round(state, keys, $round);
+            let mut blocks = V::load(hashed.add($i * V::BYTES)).reverse();
+            if $i == 0 {
+                blocks = blocks.xor(V::first(hash.y));
+            }
+            for block in &*state {
+                powers = powers.after(*block);
+            }
+            let product = Sum::product(blocks, powers.lower($i * V::BLOCKS));
+            for part in product.parts() {
+                keys.wait_for(part);
+            }
+            product
+        }};
+    }
+    macro_rules! two {
+        ($round:literal, $i:literal; $next_round:literal, $j:literal) => {
+            let one = round_and_product!($round, $i);
+            if V::BLOCKS == 4 {
+                let two = round_and_product!($next_round, $j);
+                hash.sum.add_products(one, two);
+            } else {
+                // There are not enough registers for three more vectors.
+                hash.sum.add_product(one);
+                let two = round_and_product!($next_round, $j);
+                hash.sum.add_product(two);
+            }
+        };
+    }
+    // SAFETY: the caller enables the instructions of `V` and gives eight vectors to read and
+    // the place of a power not below that of their blocks.
+    unsafe {
+        // The first vector is the last to be hashed: it waits for the chunk before.
+        two!(1, 1; 2, 2);
+        two!(3, 3; 4, 4);
+        two!(5, 5; 6, 6);
+        two!(7, 7; 8, 0);
+        round(state, keys, 9);
+    }
 }
 
 /// A chunk of eight vectors through counter mode, and a chunk of eight, which may be
@@ -31,7 +97,7 @@ const fn together<V: Lane>() -> usize {
 #[inline(always)]
 unsafe fn chunk<V: Lane, const HASH: usize>(
     key: &GcmKey,
-    counter: &mut V,
+    base: &mut V,
     from: *const u8,
     to: *mut u8,
     hashed: *const u8,
@@ -40,22 +106,20 @@ unsafe fn chunk<V: Lane, const HASH: usize>(
     // SAFETY: the caller enables the instructions of `V` and gives eight vectors at
     // each pointer. All of `hashed` is read before anything is written.
     unsafe {
-        let aes = &key.aes;
-        let mut state: [V; WIDTH] = first_round(counter, aes);
-        for i in 0..WIDTH {
-            round(&mut state, aes, i + 1);
-            if HASH > 0 {
-                let blocks = V::load(hashed.add(i * V::BYTES));
-                hash.add(blocks.reverse(), i, &key.table, HASH * WIDTH * V::BLOCKS);
-            }
+        let mut keys = RoundKeys::of(&key.aes);
+        let mut state = first_round(base, &mut keys);
+        if HASH > 0 {
+            let powers = key.table.at_power(HASH * chunk_blocks::<V>());
+            rounds_beside::<V, WIDTH>(&mut state, &mut keys, hashed, powers, &mut hash);
+        } else {
+            rounds(&mut state, &mut keys);
         }
-        round(&mut state, aes, WIDTH + 1);
         if HASH == 1 {
             hash = hash.reduce();
         } else if HASH == 2 {
             hash.y = _mm_setzero_si128();
         }
-        let last = late_rounds(&mut state, aes);
+        let last = late_rounds(&mut state, &mut keys);
         for (i, block) in state.into_iter().enumerate() {
             let data = V::load(from.add(i * V::BYTES)).xor(last);
             block.aesenclast(data).store(to.add(i * V::BYTES));
@@ -77,11 +141,10 @@ pub(super) struct End<V> {
 ///
 /// `M` is one more than the number of vectors that the blocks fill.
 #[inline(always)]
-pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const M: usize>(
+pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const PENDING: bool, const M: usize>(
     key: &GcmKey,
     counter: &V,
     data: (*const u8, *mut u8, usize),
-    pending: Option<*const u8>,
     hash: &Hash<V>,
     end: &Option<End<V>>,
 ) -> __m128i {
@@ -93,7 +156,6 @@ pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const M: usize>(
     // SAFETY: the caller enables the instructions of `V`, and gives `len` bytes to
     // read and to write and a chunk at `pending`. `bytes(i)` keeps inside `len`.
     unsafe {
-        let aes = &key.aes;
         let mask = V::one_lane(behind);
         let mut state = [V::zero(); M];
         let step = count(V::BLOCKS as u32);
@@ -104,21 +166,21 @@ pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const M: usize>(
         if let Some(end) = end {
             state[M - 1] = state[M - 1].select(end.j0, mask);
         }
+        let mut keys = RoundKeys::of(&key.aes);
         for block in &mut state {
             *block = block.swap_counter();
-            *block = block.xor(round_key_after(aes, 0, *block));
+            keys.wait_for(*block);
+            *block = block.xor(keys.load(0));
         }
-        for i in 1..10 {
-            round(&mut state, aes, i);
-        }
-        if let Some(pending) = pending {
-            for i in 0..WIDTH {
-                let blocks = V::load(pending.add(i * V::BYTES));
-                hash.add(blocks.reverse(), i, &key.table, WIDTH * V::BLOCKS);
-            }
+        if PENDING {
+            let pending = to.sub(WIDTH * V::BYTES);
+            let powers = key.table.at_power(chunk_blocks::<V>());
+            rounds_beside::<V, M>(&mut state, &mut keys, pending, powers, &mut hash);
             hash = hash.reduce();
+        } else {
+            rounds(&mut state, &mut keys);
         }
-        let last = late_rounds(&mut state, aes);
+        let last = late_rounds(&mut state, &mut keys);
         let mut hashed = last_rounds::<V, SEAL, M>(&mut state, last, from, to, len);
         match end {
             Some(end) => {
@@ -144,11 +206,44 @@ pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const M: usize>(
     }
 }
 
-/// A whole message or a piece of it, from the vector of counters of its first blocks.
+/// [`rest`] for any number of blocks, from the counter of the first.
+#[inline(always)]
+unsafe fn any_rest<V: Kernels, const SEAL: bool, const PENDING: bool>(
+    key: &GcmKey,
+    counter: V,
+    data: (*const u8, *mut u8, usize),
+    hash: Hash<V>,
+    end: &Option<End<V>>,
+) -> __m128i {
+    macro_rules! rest {
+        ($m:literal, $counter:expr) => {
+            V::rest::<SEAL, PENDING, $m>(key, $counter, data, &hash, end)
+        };
+    }
+    // SAFETY: as for `rest`.
+    unsafe {
+        let counter = &counters(counter);
+        match data.2.div_ceil(16) / V::BLOCKS {
+            0 => rest!(1, counter),
+            1 => rest!(2, counter),
+            2 => rest!(3, counter),
+            3 => rest!(4, counter),
+            4 => rest!(5, counter),
+            5 => rest!(6, counter),
+            6 => rest!(7, counter),
+            7 => rest!(8, counter),
+            _ => rest!(9, counter),
+        }
+    }
+}
+
+/// A whole message or a piece of it from the counter of its first block, in the form for
+/// counting, which is `ahead` blocks ahead of where a chunk would begin.
 #[inline(always)]
 pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
     key: &GcmKey,
-    mut counter: V,
+    first: __m128i,
+    ahead: usize,
     data: (*const u8, *mut u8, usize),
     mut hash: Hash<V>,
     end: Option<End<V>>,
@@ -158,10 +253,20 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
     // SAFETY: the caller enables the instructions of `V` and gives `len` bytes to
     // read and to write; each step takes what is left of them.
     unsafe {
-        let mut pending = None;
+        let mut counter = V::splat(first);
+        if ahead > 0 && len >= size {
+            let blocks = chunk_blocks::<V>() - ahead;
+            let head = 16 * blocks;
+            let y = any_rest::<V, SEAL, false>(key, counter, (from, to, head), hash, &None);
+            hash = Hash::from(y);
+            counter = counter.add32(count(blocks as u32));
+            (from, to, len) = (from.add(head), to.add(head), len - head);
+        }
+        let after = |base: V| base.add32(count(FIRST as u32));
+        let mut base = counter.add32(count((FIRST as u32).wrapping_neg()));
         macro_rules! step {
             ($chunks:literal, $hashed:expr) => {
-                hash = chunk::<V, $chunks>(key, &mut counter, from, to, $hashed, hash);
+                hash = chunk::<V, $chunks>(key, &mut base, from, to, $hashed, hash);
                 (from, to, len) = (from.add(size), to.add(size), len - size);
             };
         }
@@ -178,7 +283,8 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
                     }
                     step!(1, to.sub(size));
                 }
-                pending = Some(to.sub(size).cast_const());
+                let data = (from, to, len);
+                return any_rest::<V, SEAL, true>(key, after(base), data, hash, &end);
             }
         } else {
             while len >= size {
@@ -188,18 +294,7 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
                 step!(1, from);
             }
         }
-        let data = (from, to, len);
-        match len.div_ceil(16) / V::BLOCKS {
-            0 => V::rest::<SEAL, 1>(key, &counter, data, pending, &hash, &end),
-            1 => V::rest::<SEAL, 2>(key, &counter, data, pending, &hash, &end),
-            2 => V::rest::<SEAL, 3>(key, &counter, data, pending, &hash, &end),
-            3 => V::rest::<SEAL, 4>(key, &counter, data, pending, &hash, &end),
-            4 => V::rest::<SEAL, 5>(key, &counter, data, pending, &hash, &end),
-            5 => V::rest::<SEAL, 6>(key, &counter, data, pending, &hash, &end),
-            6 => V::rest::<SEAL, 7>(key, &counter, data, pending, &hash, &end),
-            7 => V::rest::<SEAL, 8>(key, &counter, data, pending, &hash, &end),
-            _ => V::rest::<SEAL, 9>(key, &counter, data, pending, &hash, &end),
-        }
+        any_rest::<V, SEAL, false>(key, after(base), (from, to, len), hash, &end)
     }
 }
 
@@ -212,8 +307,8 @@ pub(super) unsafe fn long<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, Gc
     // SAFETY: the caller enables the instructions of `V`; the buffer is good for
     // `len` bytes, its input and output being the same or apart.
     unsafe {
-        let j0 = V::splat(_mm_insert_epi32::<3>(nonce(&job.iv), 1));
-        let counter = counters(j0).add32(count(1));
+        let j0 = _mm_insert_epi32::<3>(nonce(&job.iv), 1);
+        let first = j0.add32(count(1));
         let lengths = _mm_set_epi64x(
             (8 * job.aad.len() as u64).cast_signed(),
             (8 * len as u64).cast_signed(),
@@ -223,8 +318,11 @@ pub(super) unsafe fn long<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, Gc
             chunks => chunks.min(together::<V>()) * WIDTH * V::BLOCKS,
         };
         let hash = start(&key.table, job.aad, n);
-        let end = Some(End { j0, lengths });
-        let tag = crypt::<V, SEAL>(key, counter, (from, to, len), hash, end).reverse();
+        let end = Some(End {
+            j0: V::splat(j0),
+            lengths,
+        });
+        let tag = crypt::<V, SEAL>(key, first, 0, (from, to, len), hash, end).reverse();
         store_tag(job.tag, tag);
     }
 }

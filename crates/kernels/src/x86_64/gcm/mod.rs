@@ -18,7 +18,7 @@ use inout::InOutBuf;
 use self::hash::Hash;
 pub(super) use self::lane::Lane;
 use self::long::End;
-use self::rounds::{counters, encrypt_block};
+use self::rounds::{FIRST, chunk_blocks, encrypt_block};
 use self::short::{is_short, vectors};
 use super::ghash::{fill, product};
 use super::wipe;
@@ -36,11 +36,10 @@ trait Kernels: Lane {
     /// [`long`](long::long).
     unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>);
     /// [`rest`](long::rest).
-    unsafe fn rest<const SEAL: bool, const M: usize>(
+    unsafe fn rest<const SEAL: bool, const PENDING: bool, const M: usize>(
         key: &GcmKey,
         counter: &Self,
         data: (*const u8, *mut u8, usize),
-        pending: Option<*const u8>,
         hash: &Hash<Self>,
         end: &Option<End<Self>>,
     ) -> __m128i;
@@ -108,9 +107,11 @@ unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
         // In one store, which the next piece may be waiting to load.
         let by = _mm_set_epi32((len.div_ceil(16) as u32).cast_signed(), 0, 0, 0);
         first.add32(by).swap_counter().store(counter.as_mut_ptr());
-        let counter = counters(V::splat(first));
+        let number = _mm_extract_epi32::<3>(first).cast_unsigned() as usize;
+        let ahead = number.wrapping_sub(FIRST) % chunk_blocks::<V>();
         let hash = Hash::from(__m128i::load(y.as_ptr()).reverse());
-        let hash = long::crypt::<V, SEAL>(key, counter, (from, to, len), hash, None).reverse();
+        let data = (from, to, len);
+        let hash = long::crypt::<V, SEAL>(key, first, ahead, data, hash, None).reverse();
         hash.store(y.as_mut_ptr());
     }
 }
@@ -165,31 +166,29 @@ macro_rules! kernels {
                 }
 
                 #[inline(always)]
-                unsafe fn rest<const SEAL: bool, const M: usize>(
+                unsafe fn rest<const SEAL: bool, const PENDING: bool, const M: usize>(
                     key: &GcmKey,
                     counter: &Self,
                     data: (*const u8, *mut u8, usize),
-                    pending: Option<*const u8>,
-                    hash: &Hash<Self>,
+                                hash: &Hash<Self>,
                     end: &Option<End<Self>>,
                 ) -> __m128i {
                     #[target_feature(enable = $features)]
                     #[inline(never)]
-                    unsafe fn inner<const SEAL: bool, const M: usize>(
+                    unsafe fn inner<const SEAL: bool, const PENDING: bool, const M: usize>(
                         key: &GcmKey,
                         counter: &$vector,
                         data: (*const u8, *mut u8, usize),
-                        pending: Option<*const u8>,
-                        hash: &Hash<$vector>,
+                                        hash: &Hash<$vector>,
                         end: &Option<End<$vector>>,
                     ) -> __m128i {
                         // SAFETY: the instructions are enabled here; else as for the caller.
                         unsafe {
-                            super::long::rest::<$vector, SEAL, M>(key, counter, data, pending, hash, end)
+                            super::long::rest::<$vector, SEAL, PENDING, M>(key, counter, data, hash, end)
                         }
                     }
                     // SAFETY: the caller enables the instructions.
-                    unsafe { inner::<SEAL, M>(key, counter, data, pending, hash, end) }
+                    unsafe { inner::<SEAL, PENDING, M>(key, counter, data, hash, end) }
                 }
             }
 

@@ -5,7 +5,6 @@ use core::arch::x86_64::*;
 
 use super::lane::Lane;
 use crate::aes::key::{AesKey, Block};
-use crate::x86_64::order::after;
 
 /// Vectors in a chunk: with a latency of four cycles and two units, AES needs eight.
 pub(super) const WIDTH: usize = 8;
@@ -29,28 +28,45 @@ pub(super) unsafe fn counters<V: Lane>(base: V) -> V {
     unsafe { base.add32(V::load(LANE_NUMBERS.0.as_ptr().cast())) }
 }
 
-#[inline(always)]
-pub(super) unsafe fn round_key<V: Lane>(key: &AesKey, round: usize) -> V {
-    // SAFETY: the caller enables the instructions of `V`; a round key is 16 bytes.
-    unsafe { V::splat_load(key.enc()[round].as_ptr()) }
+/// The round keys of one pass through AES. The compiler loads none before its turn has
+/// come: what a load waits for is named by [`wait_for`](Self::wait_for).
+pub(super) struct RoundKeys<'k> {
+    key: &'k AesKey,
+    start: *const Block,
 }
 
-/// The same, which the compiler does not load before it has `state`.
-#[inline(always)]
-pub(super) unsafe fn round_key_after<V: Lane>(key: &AesKey, round: usize, state: V) -> V {
-    // SAFETY: the caller enables the instructions of `V`; a round key is 16 bytes.
-    unsafe { V::splat_load(after(key.enc().as_ptr(), state.low()).add(round).cast()) }
+impl<'k> RoundKeys<'k> {
+    #[inline(always)]
+    pub(super) fn of(key: &'k AesKey) -> Self {
+        let start = key.enc().as_ptr();
+        RoundKeys { key, start }
+    }
+
+    /// Loads that follow wait for `value`.
+    #[inline(always)]
+    pub(super) unsafe fn wait_for<V: Lane>(&mut self, value: V) {
+        // SAFETY: the caller enables the instructions of `V`.
+        self.start = unsafe { V::after(self.start, value) };
+    }
+
+    #[inline(always)]
+    pub(super) unsafe fn load<V: Lane>(&self, round: usize) -> V {
+        debug_assert!(round <= self.key.rounds());
+        // SAFETY: the caller enables the instructions of `V`; a round key is 16 bytes.
+        unsafe { V::splat_load(self.start.add(round).cast()) }
+    }
 }
 
 #[inline(always)]
 pub(super) unsafe fn round<V: Lane, const M: usize>(
     state: &mut [V; M],
-    key: &AesKey,
+    keys: &mut RoundKeys<'_>,
     round: usize,
 ) {
     // SAFETY: the caller enables the instructions of `V`.
     unsafe {
-        let key = round_key_after(key, round, state[0]);
+        keys.wait_for(state[M - 1]);
+        let key = keys.load(round);
         for block in state {
             *block = block.aesenc(key);
         }
@@ -59,34 +75,79 @@ pub(super) unsafe fn round<V: Lane, const M: usize>(
 
 /// Rounds that only longer keys have, and the key of the last round.
 #[inline(always)]
-pub(super) unsafe fn late_rounds<V: Lane, const M: usize>(state: &mut [V; M], key: &AesKey) -> V {
+pub(super) unsafe fn late_rounds<V: Lane, const M: usize>(
+    state: &mut [V; M],
+    keys: &mut RoundKeys<'_>,
+) -> V {
     // SAFETY: the caller enables the instructions of `V`.
     unsafe {
-        if key.rounds() > 10 {
-            round(state, key, 10);
-            round(state, key, 11);
-            if key.rounds() > 12 {
-                round(state, key, 12);
-                round(state, key, 13);
-                return round_key_after(key, 14, state[0]);
+        let rounds = keys.key.rounds();
+        if rounds > 10 {
+            round(state, keys, 10);
+            round(state, keys, 11);
+            if rounds > 12 {
+                round(state, keys, 12);
+                round(state, keys, 13);
             }
-            return round_key_after(key, 12, state[0]);
         }
-        round_key_after(key, 10, state[0])
+        keys.wait_for(state[M - 1]);
+        keys.load(rounds)
     }
 }
 
-/// `M` vectors of counters after the first round key; `counter` moves behind them.
+/// Blocks of a chunk.
+pub(super) const fn chunk_blocks<V: Lane>() -> usize {
+    WIDTH * V::BLOCKS
+}
+
+/// The counter of the first block of data, which chunks of whole messages begin with, and
+/// with it plus a multiple of their blocks.
+pub(super) const FIRST: usize = 2;
+
+/// The last byte of each counter of a chunk, where the counter of its first block is
+/// [`FIRST`] and a multiple of its blocks: what is added to the multiple changes no
+/// other bit.
+struct Places<V>(core::marker::PhantomData<V>);
+
+impl<V: Lane> Places<V> {
+    const TABLE: PlaceTable = PlaceTable({
+        let mut table = [[0; 16]; WIDTH * 4];
+        let mut i = 0;
+        while i < table.len() {
+            table[i][15] = ((FIRST + i) % chunk_blocks::<V>()) as u8;
+            i += 1;
+        }
+        table
+    });
+}
+
+#[repr(align(64))]
+struct PlaceTable([Block; WIDTH * 4]);
+
+/// The counters of a chunk after the first round key. `base` is the multiple of its blocks
+/// behind which it begins, in the form for counting, and moves to the next.
+// Reversing one counter and adding bits to it is less work than reversing each.
 #[inline(always)]
-pub(super) unsafe fn first_round<V: Lane, const M: usize>(counter: &mut V, key: &AesKey) -> [V; M] {
-    // SAFETY: the caller enables the instructions of `V`.
+pub(super) unsafe fn first_round<V: Lane>(base: &mut V, keys: &mut RoundKeys<'_>) -> [V; WIDTH] {
+    let blocks = chunk_blocks::<V>();
+    // SAFETY: the caller enables the instructions of `V`; the table has the places of a
+    // chunk.
     unsafe {
-        let step = count(V::BLOCKS as u32);
-        let key = round_key_after(key, 0, *counter);
-        let mut state = [V::zero(); M];
-        for block in &mut state {
-            *block = counter.swap_counter().xor(key);
-            *counter = counter.add32(step);
+        keys.wait_for(*base);
+        let key = keys.load::<V>(0);
+        let here = base.swap_counter().xor(key);
+        *base = base.add32(count(blocks as u32));
+        let next = base.swap_counter().xor(key);
+        let mut state = [V::zero(); WIDTH];
+        for (i, block) in state.iter_mut().enumerate() {
+            let here_still = blocks.saturating_sub(FIRST + i * V::BLOCKS);
+            let multiple = match here_still {
+                0 => next,
+                n if n < V::BLOCKS => next.select(here, V::keep(16 * n)),
+                _ => here,
+            };
+            let places = Places::<V>::TABLE.0.as_ptr().add(i * V::BLOCKS);
+            *block = multiple.xor(V::load(places.cast()));
         }
         state
     }
@@ -219,11 +280,12 @@ pub(super) fn nonce(iv: &[u8; 16]) -> __m128i {
 pub(super) unsafe fn encrypt_block(key: &AesKey, block: &Block) -> Block {
     // SAFETY: the caller enables the instructions of `__m128i`.
     unsafe {
-        let mut state = [__m128i::load(block.as_ptr()).xor(round_key(key, 0))];
+        let mut keys = RoundKeys::of(key);
+        let mut state = [__m128i::load(block.as_ptr()).xor(keys.load(0))];
         for i in 1..10 {
-            round(&mut state, key, i);
+            round(&mut state, &mut keys, i);
         }
-        let last = late_rounds(&mut state, key);
+        let last = late_rounds(&mut state, &mut keys);
         let mut out = [0; 16];
         state[0].aesenclast(last).store(out.as_mut_ptr());
         out

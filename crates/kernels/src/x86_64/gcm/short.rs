@@ -45,7 +45,8 @@ unsafe fn short<V: Lane, const SEAL: bool, const M: usize>(
     // many vectors as M may be.
     unsafe {
         let mask = V::one_lane(behind);
-        let base = V::splat(nonce(&job.iv)).xor(round_key(&key.aes, 0));
+        let mut keys = RoundKeys::of(&key.aes);
+        let base = V::splat(nonce(&job.iv)).xor(keys.load(0));
         let mut state = [V::zero(); M];
         for (i, block) in state.iter_mut().enumerate() {
             let mut counters = V::load(FIRST_COUNTERS.0.as_ptr().add(i * V::BLOCKS).cast());
@@ -56,9 +57,9 @@ unsafe fn short<V: Lane, const SEAL: bool, const M: usize>(
             *block = base.xor(counters);
         }
         for i in 1..10 {
-            round(&mut state, &key.aes, i);
+            round(&mut state, &mut keys, i);
         }
-        let last = late_rounds(&mut state, &key.aes);
+        let last = late_rounds(&mut state, &mut keys);
         let mut hashed = last_rounds::<V, SEAL, M>(&mut state, last, from, to, len);
         let lengths = _mm_set_epi64x(
             (8 * job.aad.len() as u64).cast_signed(),
