@@ -26,7 +26,7 @@ pub(super) unsafe fn decrypt<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
         {
             let key = Schedule::new::<true>(job.key);
             let mut chain = Chain(T::V::broadcast(__m128i::load(job.iv.as_ptr())));
-            short::crypt::<T::V, _, true>(Cursor::new(&mut job.data), key, &mut chain);
+            short::crypt::<T::V, _, true>(&mut Cursor::new(&mut job.data), key, &mut chain);
             chain.0.last().store(job.iv.as_mut_ptr());
             return;
         }

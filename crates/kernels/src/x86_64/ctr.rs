@@ -4,6 +4,7 @@ use core::arch::x86_64::{__m128i, _mm_cvtsi64_si128};
 use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
+use super::gcm::{load_short, store_short};
 use super::rounds::{Keys, Schedule, middle};
 use super::short;
 use super::slots::{Feed, Slots};
@@ -39,9 +40,8 @@ pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
             } else {
                 job.iv = next.to_be_bytes();
             }
-            if alone && short::takes(at.len) && !wraps {
-                let mut counters = Counters(T::V::broadcast(first).add_halves(places()));
-                return short::crypt::<T::V, _, false>(at, key, &mut counters);
+            if alone && !wraps {
+                return one::<T::V>(at, key, first);
             }
             slots.begin::<T, false>(key);
             if wraps {
@@ -57,6 +57,30 @@ pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
         }
         slots.flush::<T, false>();
         slots.wipe::<T>();
+    }
+}
+
+/// All of `at`, with no other request to be packed with, from a counter whose lower half
+/// does not wrap on the way.
+///
+/// # Safety
+/// The instructions of `V` are there and the data behind `at` is valid.
+#[inline(always)]
+unsafe fn one<V: Wide>(mut at: Cursor, key: Schedule, counter: __m128i) {
+    // SAFETY: as for this function; a tail is the last of the data.
+    unsafe {
+        let mut counters = Counters(V::broadcast(counter).add_halves(places()));
+        bulk::<V, 8>(&mut at, key, &mut counters);
+        let tail = at.len % 16;
+        at.len -= tail;
+        short::crypt::<V, _, false>(&mut at, key, &mut counters);
+        if tail > 0 {
+            let mut state = [counters.0.first().reverse().xor(key.at(0, 0))];
+            let key = middle::<__m128i, _, 1, false>(&mut state, key);
+            let last: __m128i = key.at(0, key.rounds());
+            let data = load_short(at.from, tail).xor(last);
+            store_short(state[0].last_round::<false>(data), at.to, tail);
+        }
     }
 }
 

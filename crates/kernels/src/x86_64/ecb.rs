@@ -24,8 +24,8 @@ pub(super) unsafe fn crypt<T: Tier, const DECRYPT: bool>(jobs: &mut [CipherJob<'
             && short::takes(job.data.len())
         {
             let key = Schedule::new::<DECRYPT>(job.key);
-            let at = Cursor::new(&mut job.data);
-            return short::crypt::<T::V, _, DECRYPT>(at, key, &mut Plain);
+            let mut at = Cursor::new(&mut job.data);
+            return short::crypt::<T::V, _, DECRYPT>(&mut at, key, &mut Plain);
         }
         for job in jobs {
             let key = Schedule::new::<DECRYPT>(job.key);

@@ -92,7 +92,7 @@ parts! {
 unsafe fn ecb<V: Wide, const DECRYPT: bool>(key: &AesKey, mut data: InOutBuf<'_, '_, u8>) {
     let key = Schedule::new::<DECRYPT>(key);
     // SAFETY: as for this function.
-    unsafe { short::crypt::<V, _, DECRYPT>(Cursor::new(&mut data), key, &mut Plain) }
+    unsafe { short::crypt::<V, _, DECRYPT>(&mut Cursor::new(&mut data), key, &mut Plain) }
 }
 
 /// # Safety
@@ -100,7 +100,7 @@ unsafe fn ecb<V: Wide, const DECRYPT: bool>(key: &AesKey, mut data: InOutBuf<'_,
 #[inline(always)]
 unsafe fn ctr<V: Wide>(key: &AesKey, counter: &mut Block, mut data: InOutBuf<'_, '_, u8>) {
     let key = Schedule::new::<false>(key);
-    let at = Cursor::new(&mut data);
+    let mut at = Cursor::new(&mut data);
     // SAFETY: as for this function.
     unsafe {
         // Kept with its bytes reversed, as the processor counts, and written back in one store,
@@ -109,7 +109,7 @@ unsafe fn ctr<V: Wide>(key: &AesKey, counter: &mut Block, mut data: InOutBuf<'_,
         let by = _mm_cvtsi64_si128(at.blocks() as i64);
         first.add_halves(by).reverse().store(counter.as_mut_ptr());
         let mut counters = Counters(V::broadcast(first).add_halves(places()));
-        short::crypt::<V, _, false>(at, key, &mut counters);
+        short::crypt::<V, _, false>(&mut at, key, &mut counters);
     }
 }
 
@@ -121,7 +121,7 @@ unsafe fn cbc_decrypt<V: Wide>(key: &AesKey, iv: &mut Block, mut data: InOutBuf<
     // SAFETY: as for this function.
     unsafe {
         let mut chain = Chain(V::broadcast(__m128i::load(iv.as_ptr())));
-        short::crypt::<V, _, true>(Cursor::new(&mut data), key, &mut chain);
+        short::crypt::<V, _, true>(&mut Cursor::new(&mut data), key, &mut chain);
         chain.0.last().store(iv.as_mut_ptr());
     }
 }

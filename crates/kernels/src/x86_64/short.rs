@@ -22,7 +22,7 @@ pub(super) fn takes(len: usize) -> bool {
 /// to, is valid.
 #[inline(always)]
 pub(super) unsafe fn crypt<V: Wide, F: Feed<V>, const DECRYPT: bool>(
-    mut at: Cursor,
+    at: &mut Cursor,
     key: Schedule,
     feed: &mut F,
 ) {
@@ -30,18 +30,18 @@ pub(super) unsafe fn crypt<V: Wide, F: Feed<V>, const DECRYPT: bool>(
     // SAFETY: as for this function, and there is as much data.
     unsafe {
         while at.len >= 4 * step {
-            registers::<V, F, 4, DECRYPT>(&mut at, key, feed);
+            registers::<V, F, 4, DECRYPT>(at, key, feed);
         }
         match at.len / step {
-            1 => registers::<V, F, 1, DECRYPT>(&mut at, key, feed),
-            2 => registers::<V, F, 2, DECRYPT>(&mut at, key, feed),
-            3 => registers::<V, F, 3, DECRYPT>(&mut at, key, feed),
+            1 => registers::<V, F, 1, DECRYPT>(at, key, feed),
+            2 => registers::<V, F, 2, DECRYPT>(at, key, feed),
+            3 => registers::<V, F, 3, DECRYPT>(at, key, feed),
             _ => {}
         }
         match at.blocks() {
-            1 => singles::<V, F, 1, DECRYPT>(&at, key, feed),
-            2 => singles::<V, F, 2, DECRYPT>(&at, key, feed),
-            3 => singles::<V, F, 3, DECRYPT>(&at, key, feed),
+            1 => singles::<V, F, 1, DECRYPT>(at, key, feed),
+            2 => singles::<V, F, 2, DECRYPT>(at, key, feed),
+            3 => singles::<V, F, 3, DECRYPT>(at, key, feed),
             _ => {}
         }
     }
@@ -82,7 +82,7 @@ unsafe fn registers<V: Wide, F: Feed<V>, const W: usize, const DECRYPT: bool>(
 /// As for [`crypt`], and there are `N` blocks or more.
 #[inline(always)]
 unsafe fn singles<V: Wide, F: Feed<V>, const N: usize, const DECRYPT: bool>(
-    at: &Cursor,
+    at: &mut Cursor,
     key: Schedule,
     feed: &mut F,
 ) {
@@ -100,5 +100,6 @@ unsafe fn singles<V: Wide, F: Feed<V>, const N: usize, const DECRYPT: bool>(
             let output = state[i].last_round::<DECRYPT>(last.xor(post[i]));
             output.store(at.to.add(16 * i));
         }
+        at.advance(16 * N);
     }
 }

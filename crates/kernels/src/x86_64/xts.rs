@@ -87,7 +87,7 @@ unsafe fn alone<T: Tier, const DECRYPT: bool>(job: &mut CipherJob<'_, XtsKey>, t
         if short::takes(at.len) {
             let key = Schedule::new::<DECRYPT>(job.key.data());
             let mut feed = Spread { tweak, by: 0 };
-            return short::crypt::<T::V, _, DECRYPT>(at, key, &mut feed);
+            return short::crypt::<T::V, _, DECRYPT>(&mut at, key, &mut feed);
         }
         one::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), T::V::broadcast(tweak));
         slots.flush::<T, DECRYPT>();

@@ -131,7 +131,7 @@ const SWAP_COUNTER: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 14, 13
 
 /// `n < 16` bytes, zero extended, by loads that overlap.
 #[inline(always)]
-unsafe fn load_short(from: *const u8, n: usize) -> __m128i {
+pub(in crate::x86_64) unsafe fn load_short(from: *const u8, n: usize) -> __m128i {
     debug_assert!(n < 16);
     // SAFETY: each branch reads inside the first n bytes.
     unsafe {
@@ -158,7 +158,7 @@ unsafe fn load_short(from: *const u8, n: usize) -> __m128i {
 
 /// The first `n < 16` bytes of a block, by stores that overlap.
 #[inline(always)]
-unsafe fn store_short(block: __m128i, to: *mut u8, n: usize) {
+pub(in crate::x86_64) unsafe fn store_short(block: __m128i, to: *mut u8, n: usize) {
     debug_assert!(n < 16);
     // SAFETY: each branch writes inside the first n bytes.
     unsafe {

@@ -16,7 +16,7 @@ use core::arch::x86_64::*;
 use inout::InOutBuf;
 
 use self::hash::Hash;
-pub(super) use self::lane::Lane;
+pub(super) use self::lane::{Lane, load_short, store_short};
 use self::long::End;
 use self::rounds::{FIRST, chunk_blocks, encrypt_block};
 use self::short::{is_short, vectors};
