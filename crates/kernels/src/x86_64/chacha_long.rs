@@ -12,7 +12,7 @@ use crate::cpu::HaveAvx2;
 use crate::job::{AeadJob, Direction};
 use crate::x86_64::chacha::Tokens;
 use crate::x86_64::chacha_lanes;
-use crate::x86_64::chacha_stream::{KeyStream, MAX_STEP, ZEROS};
+use crate::x86_64::chacha_stream::{KeyStream, MOST, ZEROS};
 use crate::x86_64::poly1305::Poly1305;
 
 /// Encrypts or decrypts messages and computes their tags, by one MAC or by two that take turns. With
@@ -176,7 +176,7 @@ pub(super) fn apply<S: KeyStream>(avx2: HaveAvx2, mut stream: S, mut data: InOut
 
 /// Key stream for less than a step of data. Wiped on drop.
 #[repr(align(64))]
-struct Pads(MaybeUninit<[u8; MAX_STEP]>);
+struct Pads(MaybeUninit<[u8; MOST]>);
 
 impl Pads {
     #[inline(always)]
@@ -203,7 +203,7 @@ impl Pads {
         beside: Option<(&mut Poly1305, &[u8])>,
     ) -> (&[u8], usize) {
         let beside = beside.map(|(mac, ready)| (mac, (ready.as_ptr(), ready.len())));
-        // SAFETY: there is room for a step; what is ready is a slice.
+        // SAFETY: there is room for the most; what is ready is a slice.
         unsafe {
             let (len, taken) = stream.first(message, self.start::<S>(), beside);
             (slice::from_raw_parts(self.start::<S>(), len), taken)
@@ -231,7 +231,7 @@ impl Pads {
 
     #[inline(always)]
     fn start<S: KeyStream>(&mut self) -> *mut u8 {
-        const { assert!(S::STEP <= MAX_STEP) };
+        const { assert!(S::STEP <= MOST) };
         self.0.as_mut_ptr().cast()
     }
 }
@@ -239,7 +239,7 @@ impl Pads {
 impl Drop for Pads {
     #[inline(always)]
     fn drop(&mut self) {
-        self.0 = MaybeUninit::new([0; MAX_STEP]);
+        self.0 = MaybeUninit::new([0; MOST]);
         optimization_barrier(&self.0);
     }
 }

@@ -52,18 +52,18 @@ pub(crate) trait KeyStream: Sized {
     ) -> usize;
 
     /// The first of the key stream itself, for a message of `len` bytes and the block that keys its
-    /// MAC. Gives how many bytes that is, a step at most, and how many the MAC of another message
-    /// took in beside, if there is one.
+    /// MAC. Gives how many bytes that is, and how many the MAC of another message took in beside,
+    /// if there is one.
     ///
     /// # Safety
-    /// As [`step_beside`](Self::step_beside); `to` has room for a step.
+    /// As [`step_beside`](Self::step_beside); `to` has room for [`MOST`] bytes.
     unsafe fn first(
         &mut self,
         _message: (Direction, usize),
         to: *mut u8,
         _other: Option<(&mut Poly1305, (*const u8, usize))>,
     ) -> (usize, usize) {
-        const { assert!(Self::STEP <= MAX_STEP) };
+        const { assert!(Self::STEP <= MOST) };
         // SAFETY: as for this function.
         unsafe { self.step(ZEROS.as_ptr(), to) };
         (Self::STEP, 0)
@@ -81,23 +81,23 @@ pub(crate) trait KeyStream: Sized {
         mac: &mut Poly1305,
         ready: (*const u8, usize),
     ) -> usize {
-        const { assert!(Self::STEP <= MAX_STEP) };
+        const { assert!(Self::STEP <= MOST) };
         // SAFETY: as for this function.
         unsafe { self.step_beside(ZEROS.as_ptr(), to, mac, ready) }
     }
 }
 
-/// The bytes of the largest step.
-pub(crate) const MAX_STEP: usize = 1024;
+/// The bytes that any of the functions of a stream makes at most.
+pub(crate) const MOST: usize = 2048;
 
 /// What key stream is added to where it is wanted itself.
-pub(crate) static ZEROS: [u8; MAX_STEP] = [0; MAX_STEP];
+pub(crate) static ZEROS: [u8; MOST] = [0; MOST];
 
-/// A step is the rounds and then what adds the words to data.
+/// The state before the rounds.
 macro_rules! stream {
     (
         $name:ident, $vector:ident, $features:literal, $operations:ident,
-        counters $counters:expr, rounds $rounds:ident, finish $finish:ident
+        counters $counters:expr
     ) => {
         /// See [`KeyStream`]. The words of the state before the rounds; wiped on drop.
         pub(crate) struct $name([$vector; 16]);
@@ -132,28 +132,18 @@ macro_rules! stream {
                 }
                 $name(words)
             }
-
-            /// # Safety
-            /// As [`KeyStream::step`].
-            #[target_feature(enable = $features)]
-            pub(super) unsafe fn step(stream: &mut $name, from: *const u8, to: *mut u8) {
-                let words = $rounds::rounds(&stream.0);
-                // SAFETY: as for this function.
-                unsafe { $finish(stream, words, from, to) };
-            }
         }
     };
 }
 
 stream!(
     Narrow, __m256i, "avx2,bmi2", narrow,
-    counters _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), rounds chacha_narrow, finish narrow_finish
+    counters _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0)
 );
 
 stream!(
     Wide, __m512i, "avx512f,bmi2", wide,
-    counters _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0),
-    rounds chacha_wide, finish wide_finish
+    counters _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 );
 
 impl KeyStream for Narrow {
@@ -171,7 +161,7 @@ impl KeyStream for Narrow {
     #[inline(always)]
     unsafe fn step(&mut self, from: *const u8, to: *mut u8) {
         // SAFETY: `new` had the token; the rest as for this function.
-        unsafe { narrow::step(self, from, to) }
+        unsafe { narrow_step(self, from, to) }
     }
 
     #[inline(always)]
@@ -186,7 +176,7 @@ impl KeyStream for Narrow {
         // SAFETY: `new` had the token; the rest as for this function.
         unsafe {
             match blocks {
-                0 => narrow::step(self, from, to),
+                0 => narrow_step(self, from, to),
                 _ => narrow_beside(self, from, to, mac, ready, blocks),
             }
         }
@@ -243,6 +233,17 @@ impl KeyStream for Narrow {
     }
 }
 
+/// A step.
+///
+/// # Safety
+/// As [`KeyStream::step`].
+#[target_feature(enable = "avx2,bmi2")]
+unsafe fn narrow_step(stream: &mut Narrow, from: *const u8, to: *mut u8) {
+    let words = chacha_narrow::rounds(&stream.0);
+    // SAFETY: as for this function.
+    unsafe { narrow_finish(stream, words, from, to) };
+}
+
 /// A step beside `blocks` of the MAC.
 ///
 /// # Safety
@@ -281,7 +282,7 @@ impl KeyStream for Wide {
     #[inline(always)]
     unsafe fn step(&mut self, from: *const u8, to: *mut u8) {
         // SAFETY: `new` had the token; the rest as for this function.
-        unsafe { wide::step(self, from, to) }
+        unsafe { wide_steps::<1>(self, from, to) }
     }
 
     #[inline(always)]
@@ -298,12 +299,45 @@ impl KeyStream for Wide {
         // this function.
         unsafe {
             match rounds {
-                0 => wide::step(self, from, to),
+                0 => wide_steps::<1>(self, from, to),
                 _ => wide_beside(self, from, to, mac.halves(ready, HALF * rounds), rounds),
             }
         }
         mac.join_after(rounds);
         2 * 16 * HALF * rounds
+    }
+
+    #[inline(always)]
+    unsafe fn first(
+        &mut self,
+        (_, len): (Direction, usize),
+        to: *mut u8,
+        _other: Option<(&mut Poly1305, (*const u8, usize))>,
+    ) -> (usize, usize) {
+        // SAFETY: `new` had the token; the rest as for this function, and there is room for two
+        // steps.
+        unsafe {
+            if (Self::STEP + 1..=2 * Self::STEP).contains(&(64 + len)) {
+                wide_steps::<2>(self, ZEROS.as_ptr(), to);
+                return (2 * Self::STEP, 0);
+            }
+            wide_steps::<1>(self, ZEROS.as_ptr(), to);
+            (Self::STEP, 0)
+        }
+    }
+}
+
+/// As many steps at once.
+///
+/// # Safety
+/// As [`KeyStream::step`], for all of them.
+#[target_feature(enable = "avx512f,bmi2")]
+unsafe fn wide_steps<const STEPS: usize>(stream: &mut Wide, from: *const u8, to: *mut u8) {
+    let words = chacha_wide::rounds::<STEPS>(&stream.0);
+    for (step, words) in words.into_iter().enumerate() {
+        let offset = Wide::STEP * step;
+        // SAFETY: as for this function.
+        unsafe { wide_finish(stream, words, from.add(offset), to.add(offset)) };
     }
 }
 
