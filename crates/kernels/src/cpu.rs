@@ -20,7 +20,7 @@ use crate::environment;
 
 /// The features that kernels ask for, in the order of their bits, as
 /// [`features`] shows and `CIPHERLANE_CPU_DISABLE` takes them.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "aes",
     "pclmulqdq",
     "avx2",
@@ -31,6 +31,7 @@ const NAMES: [&str; 10] = [
     "avx512vbmi",
     "gfni",
     "bmi2",
+    "avx512ifma",
 ];
 
 /// Set once detection has run, so that a machine without features is not asked again.
@@ -100,6 +101,7 @@ fn present() -> u32 {
         avx512 && has!("avx512vbmi"),
         has!("gfni"),
         has!("bmi1") && has!("bmi2"),
+        avx512 && has!("avx512ifma"),
     ]
     .iter()
     .enumerate()
@@ -108,8 +110,8 @@ fn present() -> u32 {
 
 #[cfg(target_arch = "x86_64")]
 pub use tokens::{
-    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Vbmi, HaveBmi2, HaveGfni512, HaveShaNi, HaveVaes,
-    HaveVaes512,
+    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Ifma, HaveAvx512Vbmi, HaveBmi2, HaveGfni512,
+    HaveShaNi, HaveVaes, HaveVaes512,
 };
 
 #[cfg(target_arch = "x86_64")]
@@ -124,6 +126,7 @@ mod tokens {
     const AVX512VBMI: u32 = 1 << 7;
     const GFNI: u32 = 1 << 8;
     const BMI2: u32 = 1 << 9;
+    const AVX512IFMA: u32 = 1 << 10;
 
     macro_rules! token {
         ($(#[$doc:meta])* $name:ident = $($bit:ident)|+) => {
@@ -188,6 +191,10 @@ mod tokens {
         pub(crate) fn avx2(self) -> HaveAvx2 {
             HaveAvx2(())
         }
+    }
+    token! {
+        /// AVX-512 IFMA with all of [`HaveAvx512`].
+        HaveAvx512Ifma = AVX2 | AVX512 | AVX512IFMA
     }
     token! {
         /// GFNI on 512-bit registers, with all of [`HaveAvx512Vbmi`].

@@ -17,7 +17,7 @@ pub struct InstructionSet {
 /// From the newest generation to the oldest: the names of the sets, and the features of
 /// [`NAMES`] that each adds to those below it.
 const SETS: [(&str, &[&str]); 5] = [
-    ("avx512", &["avx512", "avx512vbmi", "gfni"]),
+    ("avx512", &["avx512", "avx512vbmi", "avx512ifma", "gfni"]),
     ("vaes", &["vaes", "vpclmulqdq", "sha_ni"]),
     ("avx2", &["avx2", "bmi2"]),
     ("aes-ni", &["aes", "pclmulqdq"]),

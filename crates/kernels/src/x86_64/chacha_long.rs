@@ -12,7 +12,7 @@ use crate::cpu::HaveAvx2;
 use crate::job::{AeadJob, Direction};
 use crate::x86_64::chacha::Tokens;
 use crate::x86_64::chacha_lanes;
-use crate::x86_64::chacha_stream::{KeyStream, MOST, ZEROS};
+use crate::x86_64::chacha_stream::{KeyStream, MAX_STEP};
 use crate::x86_64::poly1305::Poly1305;
 
 /// Encrypts or decrypts messages and computes their tags, by one MAC or by two that take turns. With
@@ -170,13 +170,14 @@ pub(super) fn apply<S: KeyStream>(avx2: HaveAvx2, mut stream: S, mut data: InOut
         data = rest;
     }
     if !data.is_empty() {
-        chacha_lanes::xor(avx2, data, Pads::new().fill(&mut stream));
+        let len = data.len();
+        chacha_lanes::xor(avx2, data, Pads::new().fill(&mut stream, len));
     }
 }
 
 /// Key stream for less than a step of data. Wiped on drop.
 #[repr(align(64))]
-struct Pads(MaybeUninit<[u8; MOST]>);
+struct Pads(MaybeUninit<[u8; MAX_STEP]>);
 
 impl Pads {
     #[inline(always)]
@@ -184,14 +185,11 @@ impl Pads {
         Pads(MaybeUninit::uninit())
     }
 
-    /// The next step of key stream itself.
+    /// The next `len` bytes of key stream itself or more, at most a step.
     #[inline(always)]
-    fn fill<S: KeyStream>(&mut self, stream: &mut S) -> &[u8] {
-        // SAFETY: there is room for a step, which the step fills.
-        unsafe {
-            stream.step(ZEROS.as_ptr(), self.start::<S>());
-            slice::from_raw_parts(self.start::<S>(), S::STEP)
-        }
+    fn fill<S: KeyStream>(&mut self, stream: &mut S, len: usize) -> &[u8] {
+        let message = (Direction::Encrypt, len.saturating_sub(64));
+        self.first(stream, message, None).0
     }
 
     /// The first of the key stream, and how much another MAC took in beside.
@@ -203,7 +201,7 @@ impl Pads {
         beside: Option<(&mut Poly1305, &[u8])>,
     ) -> (&[u8], usize) {
         let beside = beside.map(|(mac, ready)| (mac, (ready.as_ptr(), ready.len())));
-        // SAFETY: there is room for the most; what is ready is a slice.
+        // SAFETY: there is room for a step; what is ready is a slice.
         unsafe {
             let (len, taken) = stream.first(message, self.start::<S>(), beside);
             (slice::from_raw_parts(self.start::<S>(), len), taken)
@@ -231,7 +229,7 @@ impl Pads {
 
     #[inline(always)]
     fn start<S: KeyStream>(&mut self) -> *mut u8 {
-        const { assert!(S::STEP <= MOST) };
+        const { assert!(S::STEP <= MAX_STEP) };
         self.0.as_mut_ptr().cast()
     }
 }
@@ -239,7 +237,7 @@ impl Pads {
 impl Drop for Pads {
     #[inline(always)]
     fn drop(&mut self) {
-        self.0 = MaybeUninit::new([0; MOST]);
+        self.0 = MaybeUninit::new([0; MAX_STEP]);
         optimization_barrier(&self.0);
     }
 }

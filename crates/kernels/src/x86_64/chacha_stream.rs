@@ -5,6 +5,7 @@
 //! cipher alone.
 
 use core::arch::x86_64::*;
+use core::slice;
 
 use zeroize::optimization_barrier;
 
@@ -39,7 +40,7 @@ pub(crate) trait KeyStream: Sized {
     unsafe fn step(&mut self, from: *const u8, to: *mut u8);
 
     /// As [`step`](Self::step). Meanwhile the MAC takes in the first of what is ready for it, and
-    /// before anything is written. Gives how many bytes: whole blocks, a step at most.
+    /// before anything is written. Gives how many bytes: whole blocks, and all of a step.
     ///
     /// # Safety
     /// As there. What is ready is valid for reads.
@@ -52,18 +53,18 @@ pub(crate) trait KeyStream: Sized {
     ) -> usize;
 
     /// The first of the key stream itself, for a message of `len` bytes and the block that keys its
-    /// MAC. Gives how many bytes that is, and how many the MAC of another message took in beside,
-    /// if there is one.
+    /// MAC. Gives how many bytes that is, a step at most, and how many the MAC of another message
+    /// took in beside, if there is one.
     ///
     /// # Safety
-    /// As [`step_beside`](Self::step_beside); `to` has room for [`MOST`] bytes.
+    /// As [`step_beside`](Self::step_beside); `to` has room for a step.
     unsafe fn first(
         &mut self,
         _message: (Direction, usize),
         to: *mut u8,
         _other: Option<(&mut Poly1305, (*const u8, usize))>,
     ) -> (usize, usize) {
-        const { assert!(Self::STEP <= MOST) };
+        const { assert!(Self::STEP <= MAX_STEP) };
         // SAFETY: as for this function.
         unsafe { self.step(ZEROS.as_ptr(), to) };
         (Self::STEP, 0)
@@ -81,17 +82,17 @@ pub(crate) trait KeyStream: Sized {
         mac: &mut Poly1305,
         ready: (*const u8, usize),
     ) -> usize {
-        const { assert!(Self::STEP <= MOST) };
+        const { assert!(Self::STEP <= MAX_STEP) };
         // SAFETY: as for this function.
         unsafe { self.step_beside(ZEROS.as_ptr(), to, mac, ready) }
     }
 }
 
-/// The bytes that any of the functions of a stream makes at most.
-pub(crate) const MOST: usize = 2048;
+/// The bytes of the largest step.
+pub(crate) const MAX_STEP: usize = 2 * SET;
 
 /// What key stream is added to where it is wanted itself.
-pub(crate) static ZEROS: [u8; MOST] = [0; MOST];
+pub(crate) static ZEROS: [u8; MAX_STEP] = [0; MAX_STEP];
 
 /// The state before the rounds.
 macro_rules! stream {
@@ -267,9 +268,12 @@ unsafe fn narrow_beside(
 /// Blocks of each of two parts of the MAC that go beside one of the ten double rounds of AVX-512.
 const HALF: usize = 4;
 
+/// Bytes of a set of blocks of AVX-512.
+const SET: usize = 64 * 16;
+
 impl KeyStream for Wide {
     type Token = HaveAvx512;
-    const STEP: usize = 64 * 16;
+    const STEP: usize = 2 * SET;
     const LONG: usize = 3072;
     const TURNS: bool = false;
 
@@ -282,7 +286,7 @@ impl KeyStream for Wide {
     #[inline(always)]
     unsafe fn step(&mut self, from: *const u8, to: *mut u8) {
         // SAFETY: `new` had the token; the rest as for this function.
-        unsafe { wide_steps::<1>(self, from, to) }
+        unsafe { wide_sets::<2>(self, from, to) }
     }
 
     #[inline(always)]
@@ -291,20 +295,10 @@ impl KeyStream for Wide {
         from: *const u8,
         to: *mut u8,
         mac: &mut Poly1305,
-        (ready, len): (*const u8, usize),
+        ready: (*const u8, usize),
     ) -> usize {
-        // As many double rounds as take in what a step makes.
-        let rounds = len.min(Self::STEP) / (2 * 16 * HALF);
-        // SAFETY: `new` had the token; the two parts are within what is ready; the rest as for
-        // this function.
-        unsafe {
-            match rounds {
-                0 => wide_steps::<1>(self, from, to),
-                _ => wide_beside(self, from, to, mac.halves(ready, HALF * rounds), rounds),
-            }
-        }
-        mac.join_after(rounds);
-        2 * 16 * HALF * rounds
+        // SAFETY: as for this function.
+        unsafe { self.sets_beside::<2>(from, to, mac, ready) }
     }
 
     #[inline(always)]
@@ -314,37 +308,109 @@ impl KeyStream for Wide {
         to: *mut u8,
         _other: Option<(&mut Poly1305, (*const u8, usize))>,
     ) -> (usize, usize) {
-        // SAFETY: `new` had the token; the rest as for this function, and there is room for two
-        // steps.
+        // SAFETY: `new` had the token; the rest as for this function.
         unsafe {
-            if (Self::STEP + 1..=2 * Self::STEP).contains(&(64 + len)) {
-                wide_steps::<2>(self, ZEROS.as_ptr(), to);
-                return (2 * Self::STEP, 0);
+            if 64 + len <= SET {
+                wide_sets::<1>(self, ZEROS.as_ptr(), to);
+                return (SET, 0);
             }
-            wide_steps::<1>(self, ZEROS.as_ptr(), to);
+            wide_sets::<2>(self, ZEROS.as_ptr(), to);
             (Self::STEP, 0)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn last_beside(
+        &mut self,
+        len: usize,
+        to: *mut u8,
+        mac: &mut Poly1305,
+        ready: (*const u8, usize),
+    ) -> usize {
+        // SAFETY: as for this function.
+        unsafe {
+            if len <= SET {
+                self.sets_beside::<1>(ZEROS.as_ptr(), to, mac, ready)
+            } else {
+                self.sets_beside::<2>(ZEROS.as_ptr(), to, mac, ready)
+            }
         }
     }
 }
 
-/// As many steps at once.
-///
-/// # Safety
-/// As [`KeyStream::step`], for all of them.
-#[target_feature(enable = "avx512f,bmi2")]
-unsafe fn wide_steps<const STEPS: usize>(stream: &mut Wide, from: *const u8, to: *mut u8) {
-    let words = chacha_wide::rounds::<STEPS>(&stream.0);
-    for (step, words) in words.into_iter().enumerate() {
-        let offset = Wide::STEP * step;
-        // SAFETY: as for this function.
-        unsafe { wide_finish(stream, words, from.add(offset), to.add(offset)) };
+impl Wide {
+    /// The next sets, added to data, and the MAC, as [`step_beside`](KeyStream::step_beside): before
+    /// them in vectors, if these have multiplications for that, or beside each in words.
+    ///
+    /// # Safety
+    /// As there, for `SETS * SET` bytes.
+    #[inline(always)]
+    unsafe fn sets_beside<const SETS: usize>(
+        &mut self,
+        from: *const u8,
+        to: *mut u8,
+        mac: &mut Poly1305,
+        (ready, len): (*const u8, usize),
+    ) -> usize {
+        // SAFETY: `new` had the token; the rest as for this function.
+        unsafe {
+            if let Some(taken) = mac.update_groups(slice::from_raw_parts(ready, len)) {
+                wide_sets::<SETS>(self, from, to);
+                return taken;
+            }
+            let mut taken = 0;
+            for offset in (0..SETS).map(|set| SET * set) {
+                let ready = (ready.add(taken), len - taken);
+                taken += self.set_beside(from.add(offset), to.add(offset), mac, ready);
+            }
+            taken
+        }
+    }
+
+    /// The next set, added to data, beside the MAC in words.
+    ///
+    /// # Safety
+    /// As [`step_beside`](KeyStream::step_beside), for `SET` bytes.
+    #[inline(always)]
+    unsafe fn set_beside(
+        &mut self,
+        from: *const u8,
+        to: *mut u8,
+        mac: &mut Poly1305,
+        (ready, len): (*const u8, usize),
+    ) -> usize {
+        // As many double rounds as take in what a set makes.
+        let rounds = len.min(SET) / (2 * 16 * HALF);
+        // SAFETY: `new` had the token; the two parts are within what is ready; the rest as for
+        // this function.
+        unsafe {
+            match rounds {
+                0 => wide_sets::<1>(self, from, to),
+                _ => wide_beside(self, from, to, mac.halves(ready, HALF * rounds), rounds),
+            }
+        }
+        mac.join_after(rounds);
+        2 * 16 * HALF * rounds
     }
 }
 
-/// A step beside that number of double rounds of the MAC.
+/// The next sets, added to data.
 ///
 /// # Safety
-/// As [`KeyStream::step`]. Each of the parts has [`HALF`] blocks for each of the double rounds.
+/// As [`KeyStream::step`], for `SETS * SET` bytes.
+#[target_feature(enable = "avx512f,bmi2")]
+unsafe fn wide_sets<const SETS: usize>(stream: &mut Wide, from: *const u8, to: *mut u8) {
+    let words = chacha_wide::rounds::<SETS>(&stream.0);
+    for (set, words) in words.iter().enumerate() {
+        // SAFETY: as for this function.
+        unsafe { wide_finish(stream, *words, from.add(SET * set), to.add(SET * set)) };
+    }
+}
+
+/// The next set, added to data, beside that number of double rounds of the MAC.
+///
+/// # Safety
+/// As there. Each of the parts has [`HALF`] blocks for each of the double rounds.
 #[target_feature(enable = "avx512f,bmi2")]
 unsafe fn wide_beside(
     stream: &mut Wide,

@@ -35,6 +35,7 @@ mod ecb;
 mod order;
 pub(crate) mod part;
 pub(crate) mod poly1305;
+mod poly1305_ifma;
 mod poly1305_lanes;
 mod poly1305_words;
 mod rows;

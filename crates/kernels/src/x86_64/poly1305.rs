@@ -3,7 +3,8 @@
 
 use zeroize::optimization_barrier;
 
-use crate::cpu::{HaveAvx2, HaveAvx512};
+use crate::cpu::{HaveAvx2, HaveAvx512, HaveAvx512Ifma};
+use crate::x86_64::poly1305_ifma;
 use crate::x86_64::poly1305_lanes::{self, Limbs26, Powers};
 use crate::x86_64::poly1305_words::{Halves, Multiplier, Sum};
 
@@ -11,8 +12,9 @@ const MASK_44: u64 = (1 << 44) - 1;
 const MASK_26: u64 = (1 << 26) - 1;
 const MASK_42: u64 = (1 << 42) - 1;
 
-/// Bytes from which on vectors pay for the powers that they need.
+/// Bytes from which on vectors pay for the powers that they need, and those of AVX-512 IFMA.
 const WIDE: usize = 1024;
+const WIDE_IFMA: usize = 512;
 
 /// Blocks from which on two parts pay for the power that they need.
 const TWO_PARTS: usize = 20;
@@ -145,10 +147,11 @@ pub(crate) struct Poly1305 {
     have_squares: usize,
     /// What the first of the two parts is multiplied by, so that it stands before the second.
     weight: Factor,
-    /// For the vectors, once they were needed.
+    /// For the vectors, once they were needed, the ones or the others.
     powers: Powers,
+    powers_ifma: poly1305_ifma::Powers,
     have_powers: bool,
-    /// Whether there is anything in `powers` to be wiped.
+    /// Whether there is anything in the powers to be wiped.
     had_powers: bool,
 }
 
@@ -162,6 +165,8 @@ impl Drop for Poly1305 {
         if self.had_powers {
             self.powers.low = [[0; 5]; 8];
             self.powers.step = [0; 5];
+            self.powers_ifma.low = [[0; 3]; 8];
+            self.powers_ifma.step = [0; 3];
         }
         optimization_barrier(self);
     }
@@ -183,6 +188,10 @@ impl Poly1305 {
             powers: Powers {
                 low: [[0; 5]; 8],
                 step: [0; 5],
+            },
+            powers_ifma: poly1305_ifma::Powers {
+                low: [[0; 3]; 8],
+                step: [0; 3],
             },
             have_powers: false,
             had_powers: false,
@@ -207,7 +216,7 @@ impl Poly1305 {
         tokens: (HaveAvx2, Option<HaveAvx512>),
         mut data: &[u8],
     ) {
-        if data.len() >= WIDE {
+        if data.len() >= WIDE_IFMA {
             data = self.update_wide(tokens, data);
         }
         let (mut blocks, rest) = data.as_chunks::<16>();
@@ -235,6 +244,14 @@ impl Poly1305 {
             block[..rest.len()].copy_from_slice(rest);
             self.halves.sums[0].absorb(tokens.0, &block, &self.halves.r);
         }
+    }
+
+    /// Takes in as many groups of blocks as there are, if AVX-512 IFMA is there for that, and says
+    /// how many bytes.
+    #[inline]
+    pub(crate) fn update_groups(&mut self, data: &[u8]) -> Option<usize> {
+        let token = HaveAvx512Ifma::new()?;
+        Some(data.len() - self.update_ifma(token, data).len())
     }
 
     /// The sum of what was taken in, and r, for whoever takes in whole blocks by himself.
@@ -318,8 +335,21 @@ impl Poly1305 {
             .to_le_bytes()
     }
 
-    /// Takes in as much as fills the vectors and gives the rest.
+    /// Takes in as much as fills the vectors, if they pay, and gives the rest.
     fn update_wide<'d>(
+        &mut self,
+        tokens: (HaveAvx2, Option<HaveAvx512>),
+        data: &'d [u8],
+    ) -> &'d [u8] {
+        match HaveAvx512Ifma::new() {
+            Some(token) if tokens.1.is_some() => self.update_ifma(token, data),
+            _ if data.len() >= WIDE => self.update_lanes(tokens, data),
+            _ => data,
+        }
+    }
+
+    /// Takes in as much as fills the vectors and gives the rest, by multiplications of 32 bits.
+    fn update_lanes<'d>(
         &mut self,
         (avx2, avx512): (HaveAvx2, Option<HaveAvx512>),
         data: &'d [u8],
@@ -347,6 +377,29 @@ impl Poly1305 {
         self.halves.sums[0] = Limbs44::from_26(sum).sum();
         rest
     }
+
+    /// The same by those of AVX-512 IFMA.
+    fn update_ifma<'d>(&mut self, token: HaveAvx512Ifma, data: &'d [u8]) -> &'d [u8] {
+        if !self.have_powers {
+            let low = &mut self.powers_ifma.low;
+            let times = |a: poly1305_ifma::Limbs, b: poly1305_ifma::Limbs| {
+                Limbs44::carried(Limbs44(a).times(&Factor::new(Limbs44(b)))).0
+            };
+            let r = u128::from(self.halves.r.low) | u128::from(self.halves.r.high) << 64;
+            low[0] = Limbs44::new(r, 0).0;
+            // From two that are there, of which the one is as high as can be: few wait for others.
+            for n in 1..low.len() {
+                let half = 1 << n.ilog2();
+                low[n] = times(low[half - 1], low[n - half]);
+            }
+            self.powers_ifma.step = times(low[7], low[7]);
+            (self.have_powers, self.had_powers) = (true, true);
+        }
+        let sum = Limbs44::of(self.halves.sums[0]).0;
+        let (sum, rest) = poly1305_ifma::x8(token, sum, &self.powers_ifma, data);
+        self.halves.sums[0] = Limbs44::carried(sum.map(u128::from)).sum();
+        rest
+    }
 }
 
 #[cfg(test)]
@@ -360,7 +413,8 @@ mod tests {
         let Some(avx2) = HaveAvx2::new() else {
             return;
         };
-        for avx512 in [None, HaveAvx512::new()] {
+        let avx512 = HaveAvx512::new();
+        for (avx512, lanes) in [(None, false), (avx512, false), (avx512, true)] {
             for (r, s, byte) in [
                 (0xff, 0xff, 0xff),
                 (0xff, 0, 0xfe),
@@ -376,7 +430,11 @@ mod tests {
                     let mut message = vec![byte; len];
                     let mut mac = Poly1305::new();
                     mac.start(&key);
-                    mac.update_padded((avx2, avx512), &message);
+                    let rest = match lanes {
+                        true => mac.update_lanes((avx2, avx512), &message),
+                        false => &message,
+                    };
+                    mac.update_padded((avx2, avx512), rest);
                     let tag = mac.finish(avx2, 0, len);
                     message.extend((len as u128 * (1 << 64)).to_le_bytes());
                     assert_eq!(tag, naive::poly1305(&key, &message), "{len} of {byte}");

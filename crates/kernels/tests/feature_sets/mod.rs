@@ -3,14 +3,15 @@
 /// Denies features to the kernels of builds for tests.
 pub(crate) const VARIABLE: &str = "CIPHERLANE_CPU_DISABLE";
 
-/// What is denied besides, for each kind of machine: nothing, AVX-512, VAES too (Haswell),
-/// AVX2 too (Westmere), and all there is.
-const DENIED: [&str; 5] = [
+/// What is denied besides, for each kind of machine: nothing, what only later processors with
+/// AVX-512 have (Skylake), AVX-512, VAES too (Haswell), AVX2 too (Westmere), and all there is.
+const DENIED: [&str; 6] = [
     "",
-    "avx512,avx512vbmi",
-    "avx512,avx512vbmi,gfni,vaes,vpclmulqdq,sha_ni",
-    "avx512,avx512vbmi,gfni,vaes,vpclmulqdq,sha_ni,avx2",
-    "avx512,avx512vbmi,gfni,vaes,vpclmulqdq,sha_ni,avx2,aes,pclmulqdq",
+    "avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni",
+    "avx512,avx512vbmi,avx512ifma",
+    "avx512,avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni",
+    "avx512,avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni,avx2",
+    "avx512,avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni,avx2,aes,pclmulqdq",
 ];
 
 /// A value of the variable for each kind of machine, the first for this one; a build that does

@@ -115,7 +115,7 @@ pub(crate) fn check_old() -> Result<(), Failure> {
 pub(crate) fn as_old(command: &mut Command) {
     command.env(
         "CIPHERLANE_CPU_DISABLE",
-        "avx2,vaes,vpclmulqdq,avx512,avx512vbmi,gfni,sha_ni,bmi2",
+        "avx2,vaes,vpclmulqdq,avx512,avx512vbmi,avx512ifma,gfni,sha_ni,bmi2",
     );
     command.env(
         "GODEBUG",
