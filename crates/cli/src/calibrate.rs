@@ -21,7 +21,7 @@ pub(crate) struct CalibrateArgs {
     /// Algorithms by Linux CryptoAPI name, such as 'gcm(aes)' [default: all]
     #[arg(value_name = "ALG", value_parser = suggest::algorithms(), hide_possible_values = true)]
     algorithms: Vec<String>,
-    /// Seconds per driver at most, over all algorithms [default: 0.1 per algorithm and key length,
+    /// Seconds per driver at most, over all algorithms [default: 0.12 per algorithm and key length,
     /// 2 at least]
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<f64>,
