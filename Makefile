@@ -162,8 +162,8 @@ large-moves:
 	$(SEPARATE)
 
 # Drawn from the results that bench/run left, so that picture and figures are of one run.
-FIGURES := bench/results/2026-11-21-peers.json
-FIGURE := gcm(aes), 128-bit key, encrypt, 16 requests a batch
+FIGURES := bench/results/2026-11-26-zen5-peers.json
+FIGURE := gcm(aes), 128-bit key, encrypt, 16 requests per batch
 THREADS := $(wildcard bench/results/2026-11-26-xeon16-esp-*.json)
 # Name, times, title, and of A and B a name and a recording.
 RECORDINGS := crates/profile/tests/recordings

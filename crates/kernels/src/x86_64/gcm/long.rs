@@ -7,6 +7,10 @@
 //! masks the tag, and the block of lengths share one last group: J0 takes the lane
 //! behind the last block of data when it is encrypted, the lengths take the same
 //! lane when it is hashed.
+//!
+//! What limits a chunk on a Zen 5 is how many instructions begin per cycle, up to eight: beside
+//! the others a carry-less product keeps them from that for about a cycle and a half. With AVX-512
+//! a chunk has 26 of these and some 200 others, which is 64 of the 70 cycles that it takes.
 
 use core::arch::x86_64::*;
 
@@ -139,7 +143,8 @@ pub(super) struct End<V> {
 /// The rest of a message: less than eight vectors of data, the lengths and J0.
 /// Gives the tag; without an end, GHASH up to here.
 ///
-/// `M` is one more than the number of vectors that the blocks fill.
+/// `M` is one more than the number of vectors that the blocks fill. With `PENDING` the chunk
+/// before these bytes is still to be hashed.
 #[inline(always)]
 pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const PENDING: bool, const M: usize>(
     key: &GcmKey,
@@ -154,7 +159,7 @@ pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const PENDING: bool, const 
     debug_assert_eq!(M, blocks / V::BLOCKS + 1);
     let behind = blocks % V::BLOCKS;
     // SAFETY: the caller enables the instructions of `V`, and gives `len` bytes to
-    // read and to write and a chunk at `pending`. `bytes(i)` keeps inside `len`.
+    // read and to write and, if it is pending, a chunk before what is written.
     unsafe {
         let mask = V::one_lane(behind);
         let mut state = [V::zero(); M];
