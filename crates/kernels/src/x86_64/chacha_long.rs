@@ -4,16 +4,15 @@
 use core::mem::MaybeUninit;
 use core::slice;
 
-use inout::InOutBuf;
-use zeroize::optimization_barrier;
-
 use crate::chacha::key::ChaChaKey;
 use crate::cpu::HaveAvx2;
 use crate::job::{AeadJob, Direction};
 use crate::x86_64::chacha::Tokens;
-use crate::x86_64::chacha_lanes;
+use crate::x86_64::chacha_lanes::{self, Pad};
+use crate::x86_64::chacha_rows;
 use crate::x86_64::chacha_stream::{KeyStream, MAX_STEP};
 use crate::x86_64::poly1305::Poly1305;
+use inout::InOutBuf;
 
 /// Encrypts or decrypts messages and computes their tags, by one MAC or by two that take turns. With
 /// two what is left of a message for its MAC goes beside the first step of the next one.
@@ -25,7 +24,8 @@ pub(super) fn crypt<S: KeyStream>(
     macs: &mut [Poly1305],
     jobs: &mut [AeadJob<'_, ChaChaKey>],
 ) {
-    let mut pads = Pads::new();
+    let mut room = Room(MaybeUninit::uninit());
+    let mut pads = Pads::new(&mut room);
     let mut before: Option<(&mut AeadJob<'_, ChaChaKey>, usize)> = None;
     let mut jobs = jobs.iter_mut().enumerate().peekable();
     while let Some((i, job)) = jobs.next() {
@@ -77,7 +77,8 @@ pub(super) fn part<S: KeyStream>(
 ) {
     let hash = data.len() & !15;
     let done = ahead(tokens, dir, mac, left, data.reborrow(), hash);
-    let mut pads = Pads::new();
+    let mut room = Room(MaybeUninit::uninit());
+    let mut pads = Pads::new(&mut room);
     let hashed = side_by_side(tokens, dir, &mut stream, &mut pads, mac, &mut data, done);
     mac.update_padded(tokens, &data.get_out()[hashed..hash]);
 }
@@ -123,7 +124,7 @@ fn side_by_side<S: KeyStream>(
     tokens: Tokens,
     dir: Direction,
     stream: &mut S,
-    pads: &mut Pads,
+    pads: &mut Pads<'_>,
     mac: &mut Poly1305,
     data: &mut InOutBuf<'_, '_, u8>,
     done: Done,
@@ -171,18 +172,26 @@ pub(super) fn apply<S: KeyStream>(avx2: HaveAvx2, mut stream: S, mut data: InOut
     }
     if !data.is_empty() {
         let len = data.len();
-        chacha_lanes::xor(avx2, data, Pads::new().fill(&mut stream, len));
+        let mut room = Room(MaybeUninit::uninit());
+        chacha_lanes::xor(avx2, data, Pads::new(&mut room).fill(&mut stream, len));
     }
 }
 
-/// Key stream for less than a step of data. Wiped on drop.
+/// Where [`Pads`] are.
 #[repr(align(64))]
-struct Pads(MaybeUninit<[u8; MAX_STEP]>);
+struct Room(MaybeUninit<[u8; MAX_STEP]>);
 
-impl Pads {
+/// Key stream for less than a step of data. Wiped on drop, as far as it was filled.
+// The compiler would fill the room with zeros if it were made together with the number.
+struct Pads<'r> {
+    room: &'r mut Room,
+    filled: usize,
+}
+
+impl Pads<'_> {
     #[inline(always)]
-    fn new() -> Pads {
-        Pads(MaybeUninit::uninit())
+    fn new(room: &mut Room) -> Pads<'_> {
+        Pads { room, filled: 0 }
     }
 
     /// The next `len` bytes of key stream itself or more, at most a step.
@@ -204,6 +213,7 @@ impl Pads {
         // SAFETY: there is room for a step; what is ready is a slice.
         unsafe {
             let (len, taken) = stream.first(message, self.start::<S>(), beside);
+            self.filled = self.filled.max(len);
             (slice::from_raw_parts(self.start::<S>(), len), taken)
         }
     }
@@ -223,6 +233,7 @@ impl Pads {
         // SAFETY: there is room for a step, of which `len` bytes are filled.
         unsafe {
             let taken = stream.last_beside(len, self.start::<S>(), mac, ready);
+            self.filled = self.filled.max(len.next_multiple_of(S::PART));
             (slice::from_raw_parts(self.start::<S>(), len), taken)
         }
     }
@@ -230,14 +241,15 @@ impl Pads {
     #[inline(always)]
     fn start<S: KeyStream>(&mut self) -> *mut u8 {
         const { assert!(S::STEP <= MAX_STEP) };
-        self.0.as_mut_ptr().cast()
+        self.room.0.as_mut_ptr().cast()
     }
 }
 
-impl Drop for Pads {
+impl Drop for Pads<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.0 = MaybeUninit::new([0; MAX_STEP]);
-        optimization_barrier(&self.0);
+        let blocks = self.room.0.as_mut_ptr().cast::<Pad>();
+        // SAFETY: as many bytes were written, which are whole blocks.
+        chacha_rows::wipe(unsafe { slice::from_raw_parts_mut(blocks, self.filled / 64) });
     }
 }

@@ -24,6 +24,8 @@ pub(crate) trait KeyStream: Sized {
     type Token: Copy;
     /// Bytes of a step.
     const STEP: usize;
+    /// Bytes of a part of a step that can be made alone.
+    const PART: usize;
     /// Bytes from which on a message among others has the vectors for itself.
     const LONG: usize;
     /// Whether two MACs take turns at long messages, so that the last of one message goes beside the
@@ -72,7 +74,8 @@ pub(crate) trait KeyStream: Sized {
     }
 
     /// The next `len` bytes of key stream itself, less than a step, the last that are taken from
-    /// here, beside the MAC as [`step_beside`](Self::step_beside).
+    /// here, up to a whole [`PART`](Self::PART), beside the MAC as
+    /// [`step_beside`](Self::step_beside).
     ///
     /// # Safety
     /// As there; `to` has room for a step.
@@ -151,6 +154,7 @@ stream!(
 impl KeyStream for Narrow {
     type Token = HaveAvx2;
     const STEP: usize = 64 * 8;
+    const PART: usize = 128;
     const LONG: usize = 512;
     const TURNS: bool = true;
 
@@ -275,6 +279,7 @@ const SET: usize = 64 * 16;
 impl KeyStream for Wide {
     type Token = HaveAvx512;
     const STEP: usize = 2 * SET;
+    const PART: usize = SET;
     const LONG: usize = 3072;
     const TURNS: bool = false;
 
