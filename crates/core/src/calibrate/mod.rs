@@ -243,8 +243,8 @@ fn nodes(algorithm: &Algorithm) -> Vec<(usize, usize)> {
     for (counts, first, stride) in [
         (&[0, 2][..], 0, 5),
         (&[0, 2], 0, 2),
-        // 256 KiB, where helpers begin to pay a lone request, a guess decides wrongly.
-        (&[0], 7, 4),
+        // About 256 KiB, and this alone: where helpers begin to pay a lone request, a guess is wrong.
+        (&[0], 7, SIZES.len()),
         (&[1, 3], 0, 2),
         (&[0, 1, 2, 3], 0, 1),
     ] {

@@ -4,6 +4,8 @@
 use core::mem::MaybeUninit;
 use core::slice;
 
+use inout::InOutBuf;
+
 use crate::chacha::key::ChaChaKey;
 use crate::cpu::HaveAvx2;
 use crate::job::{AeadJob, Direction};
@@ -12,7 +14,6 @@ use crate::x86_64::chacha_lanes::{self, Pad};
 use crate::x86_64::chacha_rows;
 use crate::x86_64::chacha_stream::{KeyStream, MAX_STEP};
 use crate::x86_64::poly1305::Poly1305;
-use inout::InOutBuf;
 
 /// Encrypts or decrypts messages and computes their tags, by one MAC or by two that take turns. With
 /// two what is left of a message for its MAC goes beside the first step of the next one.
@@ -197,6 +198,7 @@ impl Pads<'_> {
     /// The next `len` bytes of key stream itself or more, at most a step.
     #[inline(always)]
     fn fill<S: KeyStream>(&mut self, stream: &mut S, len: usize) -> &[u8] {
+        // As long as this is the first of a message with the block that keys its MAC.
         let message = (Direction::Encrypt, len.saturating_sub(64));
         self.first(stream, message, None).0
     }

@@ -10,8 +10,7 @@ use crate::x86_64::poly1305_words::Halves;
 /// The twenty rounds over sets that follow each other, from the words of the first.
 ///
 /// Two sets take all registers. On a Zen 5, where each operation takes two cycles, they take no
-/// longer than one set, whose operations wait for each other; elsewhere no longer than one after
-/// the other.
+/// longer than one set, whose operations wait for each other.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn rounds<const SETS: usize>(words: &[__m512i; 16]) -> [[__m512i; 16]; SETS] {

@@ -246,11 +246,14 @@ impl Poly1305 {
         }
     }
 
-    /// Takes in as many groups of blocks as there are, if AVX-512 IFMA is there for that, and says
-    /// how many bytes.
+    /// Takes in as many groups of blocks as there are, if they pay, and says how many bytes; nothing
+    /// without AVX-512 IFMA.
     #[inline]
     pub(crate) fn update_groups(&mut self, data: &[u8]) -> Option<usize> {
         let token = HaveAvx512Ifma::new()?;
+        if data.len() < WIDE_IFMA {
+            return Some(0);
+        }
         Some(data.len() - self.update_ifma(token, data).len())
     }
 

@@ -8,8 +8,8 @@ use super::rounds::{Keys, Schedule, middle};
 use super::slots::Feed;
 use super::wide::Wide;
 
-/// Whether [`crypt`] takes a request of `len` bytes. Behind 240 the way for long ones takes
-/// less time for any mode.
+/// Whether [`crypt`] alone takes a request of `len` bytes. Behind 240 the way for long ones
+/// takes less time for any mode; that of CTR ends with it.
 #[inline(always)]
 pub(super) fn takes(len: usize) -> bool {
     len.is_multiple_of(16) && 0 < len && len <= 240
@@ -18,8 +18,7 @@ pub(super) fn takes(len: usize) -> bool {
 /// All of `at`, as `feed` makes it: whole registers, and then what is left as single blocks.
 ///
 /// # Safety
-/// The instructions of `V` are there and the data behind `at`, which [`takes`] has agreed
-/// to, is valid.
+/// The instructions of `V` are there and the data behind `at`, whole blocks or none, is valid.
 #[inline(always)]
 pub(super) unsafe fn crypt<V: Wide, F: Feed<V>, const DECRYPT: bool>(
     at: &mut Cursor,

@@ -182,7 +182,6 @@ fn counter_wraps_in_32_bits() {
     }
 }
 
-/// A part may lie anywhere in the counter's range.
 /// Kernels that count chunks of blocks do a part that begins inside a chunk, up to its end,
 /// by itself.
 #[test]
@@ -214,6 +213,7 @@ fn parts_begin_anywhere_in_a_chunk() {
     }
 }
 
+/// A part may lie anywhere in the counter's range.
 #[test]
 fn parts_count_from_their_first_block() {
     for implementation in implementations() {

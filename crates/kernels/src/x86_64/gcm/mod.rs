@@ -170,7 +170,7 @@ macro_rules! kernels {
                     key: &GcmKey,
                     counter: &Self,
                     data: (*const u8, *mut u8, usize),
-                                hash: &Hash<Self>,
+                    hash: &Hash<Self>,
                     end: &Option<End<Self>>,
                 ) -> __m128i {
                     #[target_feature(enable = $features)]
@@ -179,7 +179,7 @@ macro_rules! kernels {
                         key: &GcmKey,
                         counter: &$vector,
                         data: (*const u8, *mut u8, usize),
-                                        hash: &Hash<$vector>,
+                        hash: &Hash<$vector>,
                         end: &Option<End<$vector>>,
                     ) -> __m128i {
                         // SAFETY: the instructions are enabled here; else as for the caller.

@@ -22,7 +22,7 @@ static FIRST_COUNTERS: FirstCounters = FirstCounters({
     let mut table = [[0; 16]; (WIDTH + 1) * 4];
     let mut i = 0;
     while i < table.len() {
-        table[i][15] = i as u8 + 2;
+        table[i][15] = (FIRST + i) as u8;
         i += 1;
     }
     table
