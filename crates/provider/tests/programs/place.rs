@@ -159,19 +159,36 @@ pub(crate) fn sum(processes: BTreeMap<u32, Used>) -> Used {
     all
 }
 
-/// A program's output, once it has succeeded.
+/// A program's output, once it has succeeded. Where it fails, the end of each log of its folder is
+/// shown too: the reason may be a server's.
 pub(crate) fn succeeded(command: &mut Command) -> Output {
     let output = command
         .output()
         .unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/needs test installs it"));
     assert!(
         output.status.success(),
-        "{command:?}: {}\n{}{}",
+        "{command:?}: {}\n{}{}{}",
         output.status,
         String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
+        String::from_utf8_lossy(&output.stderr),
+        command.get_current_dir().map(logs).unwrap_or_default()
     );
     output
+}
+
+/// The last lines of each file `*.log` of a folder.
+fn logs(folder: &Path) -> String {
+    const LINES: usize = 30;
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let logs = files.filter(|file| file.path().extension().is_some_and(|of| of == "log"));
+    let shown = logs.map(|log| {
+        let text = fs::read(log.path()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
+        format!("-- {}\n{last}\n", log.file_name().display())
+    });
+    shown.collect()
 }
 
 /// Says that a test proves nothing here: to the stream itself, since the harness keeps what

@@ -56,7 +56,11 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.ended() {
+        if let Some(status) = self.child.try_wait().unwrap() {
+            // The other end tells of a connection that was closed, and not why.
+            if thread::panicking() {
+                println!("process {}, beside the test, ended: {status}", self.child.id());
+            }
             return;
         }
         self.signal(libc::SIGTERM);

@@ -68,6 +68,8 @@ impl Pair {
         let place = Place::new();
         certify(&place);
         for ends in Ends::each(&place) {
+            // It is seen where the test fails.
+            println!("{}: {ends}", self.name);
             let Carried { client, server } = (self.talk)(&ends);
             let work = Work {
                 cipher: CIPHER,
