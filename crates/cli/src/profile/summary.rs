@@ -242,7 +242,7 @@ pub(super) fn text(recording: &Recording, rules: &Rules) -> String {
     text += &wrap(
         "",
         &format!(
-            "{about}{} waits, {about}{} preemptions, {} migrations, {} page faults. The machine meanwhile: {} \
+            "{about}{} waits, {about}{} preemptions, {about}{} migrations, {} page faults. The machine meanwhile: {} \
              interrupts, {} soft interrupts, {} taken by the hypervisor.",
             counters.waits,
             counters.preemptions,

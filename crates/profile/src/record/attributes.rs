@@ -50,6 +50,7 @@ impl<'a> Way<'a> {
         builder
             .sample(SampleFlag::TID)
             .sample(SampleFlag::TIME)
+            .sample(SampleFlag::CPU)
             .sample(SampleFlag::PERIOD)
             .sample_id_all(true)
             .clockid(Clock::MONOTONIC)

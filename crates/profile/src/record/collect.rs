@@ -8,6 +8,7 @@ use super::helpers::Helpers;
 use super::records::{Happened, Kinds, What};
 use super::spaces::{Place, Spaces};
 use super::turns::Parts;
+use super::used::Used;
 use super::waits::{State, WaitSums};
 use super::wakes::Wakes;
 use super::whose::Whose;
@@ -26,8 +27,8 @@ pub(super) struct Collector {
     pub(super) lost: u64,
     /// System calls by number, and waits; what is known of them in the end stands in `sums`.
     pub(super) calls: Windowed<BTreeMap<u64, Calls>>,
-    /// Processor time of the target when the recording ended.
-    pub(super) used: Option<u64>,
+    /// What the target had used when the recording ended.
+    pub(super) used: Used,
     pub(super) waits: Windowed<WaitSums>,
     pub(super) sums: Sums,
     /// Threads that are recorded and have not ended, with their processes.
@@ -69,6 +70,7 @@ pub(super) struct Calls {
 pub(super) struct Sums {
     pub(super) waits: u64,
     pub(super) preemptions: u64,
+    pub(super) migrations: u64,
     pub(super) wakes: Wakes,
     /// System calls by number.
     pub(super) calls: BTreeMap<u64, Calls>,
@@ -83,6 +85,7 @@ impl Collector {
             time,
             pid,
             tid,
+            processor,
             what,
         } = happened;
         if is_foreign {
@@ -121,8 +124,14 @@ impl Collector {
                 number,
                 result,
             } if self.calls.is_open => self.called(period, number, result),
-            What::Out { preempted } => self.stopped(time, pid, tid, preempted),
-            What::In => self.resumed(time, pid, tid),
+            What::Out { preempted } => {
+                self.is_on(tid, processor);
+                self.stopped(time, pid, tid, preempted);
+            }
+            What::In => {
+                self.is_on(tid, processor);
+                self.resumed(time, pid, tid);
+            }
             What::Woke {
                 woken,
                 interrupt,
@@ -183,7 +192,7 @@ impl Collector {
         }
         self.flush();
         let begin = self.begin.unwrap_or(now);
-        let (windows, calls) = self.calls.finish(begin, now, self.used);
+        let (windows, calls) = self.calls.finish(begin, now, Some(self.used.processor_ns));
         for (weight, calls) in calls {
             for (number, of) in calls {
                 let sum = self.sums.calls.entry(number).or_default();
@@ -268,6 +277,7 @@ mod tests {
             time,
             pid: 0,
             tid: 1,
+            processor: 0,
             what,
         }
     }

@@ -18,8 +18,6 @@ pub(super) struct Ended {
     pub(super) event: &'static str,
     pub(super) missing: Vec<String>,
     pub(super) wakes: Vec<Wake>,
-    /// Processor time in nanoseconds, page faults, and moves between processors.
-    pub(super) counts: [u64; 3],
     /// Nanoseconds that one of a sample's periods stands for.
     scale: f64,
     /// Processor time of kernel threads that worked for it, in nanoseconds.
@@ -48,10 +46,9 @@ impl Ended {
             );
         }
         let wakes = collector.sums.wakes.named(&mut named);
-        let counts = events.counts();
         // A sample of cycles stands for cycles: the exact processor time says how long one is.
         let scale = match events.name == "cycles" && collector.ran > 0 {
-            true => counts[0] as f64 / collector.ran as f64,
+            true => collector.used.processor_ns as f64 / collector.ran as f64,
             false => 1.0,
         };
         Self {
@@ -62,7 +59,6 @@ impl Ended {
             event: events.name,
             missing,
             wakes,
-            counts,
         }
     }
 

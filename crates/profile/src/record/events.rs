@@ -4,9 +4,8 @@
 //! sampled: processor time, with what happens to processes and memory; context switches, for the
 //! lengths of waits and the stacks of those who wait; ends of system calls, for their counts and
 //! bytes; wake-ups, for the stacks of those who end a wait. Of the latter three each one is
-//! recorded, all of the time or in windows. Between windows, switches and wake-ups are switched
-//! off. System calls are closed: while their tracepoint is open, the kernel takes a longer way into
-//! each call of every program, also if nothing is recorded.
+//! recorded, all of the time or in windows. Between windows, wake-ups are switched off, and system
+//! calls and switches are closed (`opening`).
 //!
 //! Who takes turns in short blocks has no windows: too many switches have their stacks sampled.
 //!
@@ -123,9 +122,9 @@ pub(super) struct Events {
     pub(super) terms: Terms,
     /// Processor time is sampled by the clock of each processor, which meets other programs too.
     pub(super) by_processors: bool,
+    /// Counters of the machine, and of processor time where samples are of something else.
     pub(super) processor_time: Vec<Counter>,
     pub(super) faults: Vec<Counter>,
-    pub(super) migrations: Vec<Counter>,
     /// The event by which processor time is sampled.
     pub(super) name: &'static str,
     /// What is not recorded, and what would change that.
@@ -179,7 +178,6 @@ impl Events {
             kept: Vec::new(),
             processor_time: Vec::new(),
             faults: Vec::new(),
-            migrations: Vec::new(),
             name: "cpu-clock",
             missing: Vec::new(),
         };
@@ -196,9 +194,13 @@ impl Events {
             }
         }
         events.terms = way.terms;
-        events.processor_time = way.counters(Software::TASK_CLOCK);
-        events.faults = way.counters(Software::PAGE_FAULTS);
-        events.migrations = way.counters(Software::CPU_MIGRATIONS);
+        let is_machine = scope == Scope::Machine;
+        if is_machine || (tracepoints != Tracepoints::All && events.name == "cycles") {
+            events.processor_time = way.counters(Software::TASK_CLOCK);
+        }
+        if is_machine {
+            events.faults = way.counters(Software::PAGE_FAULTS);
+        }
         Ok(events)
     }
 

@@ -123,6 +123,7 @@ mod tests {
             time: 5,
             pid,
             tid: pid,
+            processor: 0,
             what,
         });
     }

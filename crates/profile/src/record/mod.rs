@@ -8,7 +8,7 @@
 //! | `clocks`, `rates` | events that sample processor time, and how often |
 //! | `tracepoints`, `refusals` | tracepoints by number and filter; what the kernel refuses to whom |
 //! | `records`, `share` | what the kernel's rings hold; rings that threads share and that are waited for |
-//! | `switching`, `calling` | events on and off, for all of the time or for windows |
+//! | `switching`, `opening` | events on and off, for all of the time or for windows; open in windows only |
 //! | `budget`, `spending` | when windows are, so that recording costs little; a session that keeps to it |
 //! | `collect`, `slices` | what happened, and samples of it: what is alike within 10 ms is one |
 //! | `whose` | whose records are the target's, where there are records of others |
@@ -18,12 +18,11 @@
 //! | `windowed`, `unseen` | sums over windows; waits that windows did not see whole |
 //! | `ended` | names and figures of what was recorded |
 //! | `turns` | one recording for each of those who take turns |
-//! | `meter` | work as the target counts it itself |
+//! | `used`, `meter` | what the target has used; work as the target counts it itself |
 //! | `calls`, `stat` | system calls by name; what the machine did meanwhile |
 
 mod attributes;
 mod budget;
-mod calling;
 mod calls;
 mod clocks;
 mod collect;
@@ -31,6 +30,7 @@ mod ended;
 mod events;
 mod helpers;
 mod meter;
+mod opening;
 mod rates;
 mod records;
 mod refusals;
@@ -47,6 +47,7 @@ mod target;
 mod tracepoints;
 pub mod turns;
 mod unseen;
+mod used;
 mod waits;
 mod wakes;
 mod whose;
@@ -136,7 +137,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
     let moved = session.moved().since(moved);
     session.events.disable();
     session.drain();
-    session.collector.used = Some(session.events.processor_ns());
+    session.collector.used = session.used();
     session.collector.finish(now);
     let status = session.end(asked);
     let metered = metered.and_then(|before| {
@@ -165,9 +166,9 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         collector, named, ..
     } = ended;
     let counters = Counters {
-        processor_ns: ended.counts[0],
-        page_faults: ended.counts[1],
-        migrations: ended.counts[2],
+        processor_ns: collector.used.processor_ns,
+        page_faults: collector.used.faults,
+        migrations: collector.sums.migrations,
         kernel_threads_ns: ended.helped,
         waits: collector.sums.waits,
         preemptions: collector.sums.preemptions,

@@ -39,6 +39,8 @@ pub(super) struct Happened {
     pub(super) time: u64,
     pub(super) pid: u32,
     pub(super) tid: u32,
+    /// On which processor.
+    pub(super) processor: u32,
     pub(super) what: What,
 }
 
@@ -137,6 +139,7 @@ fn parse(source: Source, kind: u32, misc: u16, data: &[u8]) -> Option<Happened> 
     if kind == SAMPLE {
         let (pid, tid) = (reader.u32()?, reader.u32()?);
         let time = reader.u64()?;
+        let (processor, _) = (reader.u32()?, reader.u32()?);
         let period = reader.u64()?;
         let mut chain = || {
             let count = reader.u64()? as usize;
@@ -179,12 +182,14 @@ fn parse(source: Source, kind: u32, misc: u16, data: &[u8]) -> Option<Happened> 
             time,
             pid,
             tid,
+            processor,
             what,
         });
     }
-    // Behind every other record stand its process, thread and time.
-    let mut behind = Reader(data.get(data.len().checked_sub(16)?..)?);
+    // Behind every other record stand its process, thread, time and processor.
+    let mut behind = Reader(data.get(data.len().checked_sub(24)?..)?);
     let (mut pid, mut tid, time) = (behind.u32()?, behind.u32()?, behind.u64()?);
+    let processor = behind.u32()?;
     let what = match kind {
         SWITCH | SWITCH_CPU_WIDE if misc & SWITCH_OUT != 0 => What::Out {
             preempted: misc & PREEMPTED != 0,
@@ -236,6 +241,7 @@ fn parse(source: Source, kind: u32, misc: u16, data: &[u8]) -> Option<Happened> 
         time,
         pid,
         tid,
+        processor,
         what,
     })
 }
@@ -278,10 +284,11 @@ mod tests {
             .iter()
             .flat_map(|id| id.to_ne_bytes())
             .chain(9u64.to_ne_bytes())
+            .chain(3u64.to_ne_bytes())
             .collect();
         let out = parse(Source::Processor, SWITCH, SWITCH_OUT, &behind).unwrap();
         assert!(matches!(out.what, What::Out { preempted: false }));
-        assert_eq!((out.pid, out.tid, out.time), (7, 8, 9));
+        assert_eq!((out.pid, out.tid, out.time, out.processor), (7, 8, 9, 3));
         let out = parse(Source::Processor, SWITCH, SWITCH_OUT | PREEMPTED, &behind).unwrap();
         assert!(matches!(out.what, What::Out { preempted: true }));
         let on = parse(Source::Processor, SWITCH, 0, &behind).unwrap();

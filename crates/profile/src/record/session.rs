@@ -13,6 +13,7 @@ use super::records::{self, Happened};
 use super::spending::{Seen, Spending};
 use super::stat::STAT_PACE;
 use super::target::{self, Moved, Waiting};
+use super::used::{Usage, Used};
 use super::whose::Whose;
 use super::{Options, PACE, Target, monotonic, share};
 use crate::Error;
@@ -36,6 +37,8 @@ pub(super) struct Session {
     /// What has to be paid for, and when it is, where that is limited.
     pub(super) seen: Seen,
     pub(super) spending: Option<Spending>,
+    /// What the target uses, where it is no machine.
+    usage: Option<Usage>,
 }
 
 impl Session {
@@ -111,12 +114,17 @@ impl Session {
             counted: Instant::now(),
             seen: Seen::default(),
             spending: None,
+            usage: None,
         }
     }
 
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         let begin = monotonic();
         self.collector.begin = Some(begin);
+        if self.process.is_some() || self.command.is_some() {
+            let processes = self.collector.alive.values().copied();
+            self.usage = Some(Usage::begin(processes, self.collector.children));
+        }
         let begun = match &self.command {
             Some(_) => self.events.enable_everywhere(),
             None => self.events.enable(),
@@ -129,6 +137,24 @@ impl Session {
             command.go();
         }
         Ok(())
+    }
+
+    /// What the target has used since the begin.
+    pub(super) fn used(&mut self) -> Used {
+        let processes = self.collector.alive.values().copied();
+        match &mut self.usage {
+            Some(usage) => usage.look_at_all(processes),
+            None => self.events.used(),
+        }
+    }
+
+    /// The same, unless it was told just before.
+    pub(super) fn lately_used(&mut self) -> Used {
+        let processes = self.collector.alive.values().copied();
+        match &mut self.usage {
+            Some(usage) => usage.look(processes),
+            None => self.events.used(),
+        }
     }
 
     /// After the begin, samples are as rare as they are until the end.

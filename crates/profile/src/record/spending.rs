@@ -98,7 +98,7 @@ impl Session {
             return;
         };
         let seen = std::mem::take(&mut self.seen);
-        let processor_ns = self.events.processor_ns();
+        let processor_ns = self.lately_used().processor_ns;
         let used = processor_ns.saturating_sub(spending.processor_ns);
         spending.processor_ns = processor_ns;
         if let Some(budget) = &mut spending.waits {
@@ -107,53 +107,62 @@ impl Session {
                 Order::Nothing => {}
                 Order::Close => {
                     self.tell(Kinds::Waits, false, processor_ns, 0);
-                    self.events.switch_waits(false);
+                    self.events.stop_window(Kinds::Waits);
+                    self.events.close_window(Kinds::Waits);
                 }
-                Order::Open => {
-                    let price = processor_time_of(|| self.events.switch_waits(true));
-                    budget.opened(price);
-                    self.tell(Kinds::Waits, true, processor_ns, 0);
-                }
+                Order::Open => match self.open_window(Kinds::Waits, budget) {
+                    Ok(()) => self.tell(Kinds::Waits, true, processor_ns, 0),
+                    Err(error) => {
+                        self.events.stop_window(Kinds::Waits);
+                        self.events.close_window(Kinds::Waits);
+                        self.events.missing.push(format!(
+                            "what is waited for was recorded at the begin only: {error}"
+                        ));
+                        spending.waits = None;
+                    }
+                },
             }
         }
         if let Some(budget) = &mut spending.calls {
             match budget.look(monotonic(), CALL * seen.calls, used) {
                 Order::Nothing => {}
                 Order::Close => self.close_calls(spending.counted),
-                Order::Open => {
-                    let mut opened = Ok(());
-                    let price = processor_time_of(|| opened = self.open_calls());
-                    budget.opened(price);
-                    match opened {
-                        Ok(()) => {
-                            let ran = self.events.processor_ns();
-                            spending.counted = self.events.calls_counted();
-                            self.tell(Kinds::Calls, true, ran, 0);
-                        }
-                        Err(error) => {
-                            self.events.close_calls();
-                            self.events.missing.push(format!(
-                                "system calls were recorded at the begin only: {error}"
-                            ));
-                            spending.calls = None;
-                        }
+                Order::Open => match self.open_window(Kinds::Calls, budget) {
+                    Ok(()) => {
+                        let ran = self.used().processor_ns;
+                        spending.counted = self.events.calls_counted();
+                        self.tell(Kinds::Calls, true, ran, 0);
                     }
-                }
+                    Err(error) => {
+                        self.events.close_window(Kinds::Calls);
+                        self.events.missing.push(format!(
+                            "system calls were recorded at the begin only: {error}"
+                        ));
+                        spending.calls = None;
+                    }
+                },
             }
         }
         self.spending = Some(spending);
     }
 
     fn close_calls(&mut self, before: u64) {
-        let ran = self.events.processor_ns();
+        let ran = self.used().processor_ns;
         let counted = self.events.calls_counted().saturating_sub(before);
         self.tell(Kinds::Calls, false, ran, counted);
-        self.events.stop_calls();
+        self.events.stop_window(Kinds::Calls);
         self.drain();
-        self.events.close_calls();
+        self.events.close_window(Kinds::Calls);
     }
 
-    fn open_calls(&mut self) -> std::io::Result<()> {
+    /// Begins a window, which is paid for.
+    fn open_window(&mut self, of: Kinds, budget: &mut Budget) -> std::io::Result<()> {
+        let mut opened = Ok(());
+        budget.opened(processor_time_of(|| opened = self.open_window_of_all(of)));
+        opened
+    }
+
+    fn open_window_of_all(&mut self, of: Kinds) -> std::io::Result<()> {
         let tids: Vec<u32> = self.collector.alive.keys().copied().collect();
         let scope = match self.collector.left_out {
             Some(_) => Scope::Machine,
@@ -162,7 +171,7 @@ impl Session {
                 children: self.collector.children,
             },
         };
-        self.events.open_calls(scope)
+        self.events.open_window(of, scope)
     }
 
     /// From now on these kinds are recorded, or not.
@@ -171,6 +180,7 @@ impl Session {
             time: monotonic(),
             pid: 0,
             tid: 0,
+            processor: 0,
             what: What::Window {
                 of,
                 is_open,

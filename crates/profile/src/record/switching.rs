@@ -7,6 +7,7 @@ use perf_event::Counter;
 
 use super::events::{Events, Replaced, Source};
 use super::records::Kinds;
+use super::used::Used;
 
 /// Switches per second of which each one has a stack, where there are no windows; wake-ups of kernel
 /// threads per second that are recorded.
@@ -50,11 +51,7 @@ impl Events {
                 event.enable()?;
             }
         }
-        let counters = [
-            &mut self.processor_time,
-            &mut self.faults,
-            &mut self.migrations,
-        ];
+        let counters = [&mut self.processor_time, &mut self.faults];
         counters.into_iter().flatten().try_for_each(Counter::enable)
     }
 
@@ -74,7 +71,7 @@ impl Events {
         self.rings.iter().any(|(source, _)| source.is_of(kinds))
     }
 
-    /// Begins a window of waits, or ends it. What is in the rings stays.
+    /// Begins a window of waits, or ends it, as far as its events are open. What is in the rings stays.
     pub(super) fn switch_waits(&mut self, is_on: bool) {
         let rings = self.rings.iter_mut();
         let rings = rings.map(|(source, ring)| (*source, ring.as_counter_mut()));
@@ -89,20 +86,14 @@ impl Events {
         }
     }
 
-    /// Processor time until now, in nanoseconds.
-    pub(super) fn processor_ns(&mut self) -> u64 {
-        let counters = self.processor_time.iter_mut();
-        counters.filter_map(|counter| counter.read().ok()).sum()
-    }
-
-    /// Processor time in nanoseconds, page faults, and moves between processors.
-    pub(super) fn counts(&mut self) -> [u64; 3] {
-        [
-            &mut self.processor_time,
-            &mut self.faults,
-            &mut self.migrations,
-        ]
-        .map(|counters| counters.iter_mut().filter_map(|c| c.read().ok()).sum())
+    /// What the counters have counted until now.
+    pub(super) fn used(&mut self) -> Used {
+        let [processor_ns, faults] = [&mut self.processor_time, &mut self.faults]
+            .map(|counters| counters.iter_mut().filter_map(|c| c.read().ok()).sum());
+        Used {
+            processor_ns,
+            faults,
+        }
     }
 
     /// From now on kernel threads are left out if they were woken too often: `count` times in

@@ -180,6 +180,7 @@ fn drain(session: &mut Session, shared: &Shared) {
         time,
         pid: 0,
         tid: 0,
+        processor: 0,
         what: What::Turn { of },
     });
     session.held.extend(turns);
@@ -189,6 +190,7 @@ fn drain(session: &mut Session, shared: &Shared) {
 impl Session {
     fn into_parts(mut self, workers: &BTreeSet<u32>) -> BTreeMap<u32, Recording> {
         let parts = self.collector.turns.take().unwrap_or_default().parts;
+        self.collector.used = self.used();
         let mut ended = Ended::new(self);
         let threads = ended.collector.threads.iter();
         let works: Vec<bool> = threads.map(|of| workers.contains(&of.tid)).collect();

@@ -18,6 +18,7 @@ impl Collector {
         for (weight, of) in sums {
             self.sums.waits += scaled(of.waits, weight);
             self.sums.preemptions += scaled(of.preemptions, weight);
+            self.sums.migrations += scaled(of.migrations, weight);
             self.sums.wakes.add_all(&of.wakes, weight);
         }
         self.share_out();

@@ -13,6 +13,9 @@ use super::turns;
 use super::wakes::{Waker, Wakes};
 use crate::recording::Kind;
 
+/// The threads that processors run while they have nothing to do.
+const NOBODY: u32 = 0;
+
 /// Of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct State {
@@ -24,6 +27,8 @@ pub(super) struct State {
     waker: Option<Waker>,
     /// That was in a window before this one.
     is_old: bool,
+    /// The processor that it had last in this window.
+    processor: Option<u32>,
     /// A window has begun, and nothing has told yet whether it has a processor.
     is_unknown: bool,
 }
@@ -33,10 +38,21 @@ pub(super) struct State {
 pub(super) struct WaitSums {
     pub(super) waits: u64,
     pub(super) preemptions: u64,
+    pub(super) migrations: u64,
     pub(super) wakes: Wakes,
 }
 
 impl Collector {
+    /// A thread has this processor, or has had it until now.
+    pub(super) fn is_on(&mut self, tid: u32, processor: u32) {
+        if !self.waits.is_open || tid == NOBODY {
+            return;
+        }
+        let state = self.states.entry(tid).or_default();
+        let before = state.processor.replace(processor);
+        self.waits.now.migrations += u64::from(before.is_some_and(|before| before != processor));
+    }
+
     /// A thread gives up its processor.
     pub(super) fn stopped(&mut self, time: u64, pid: u32, tid: u32, preempted: bool) {
         if !self.waits.is_open {
@@ -99,8 +115,6 @@ impl Collector {
     /// A thread of ours may wait no more. Others may wake it again before it runs: the first has
     /// ended the wait. `waker` is `None` for an interrupt.
     pub(super) fn woke(&mut self, woken: u32, waker: Option<(u32, u32)>, chain: &[u64]) {
-        /// The threads that a processor runs while it has nothing to do.
-        const NOBODY: u32 = 0;
         self.waits.now.wakes.seen += 1;
         let waits = |state: &State| matches!(state.out, Some((_, Kind::Wait)));
         let ours = self.states.get(&woken);
@@ -130,6 +144,7 @@ impl Collector {
             self.states.entry(tid).or_default();
         }
         for state in self.states.values_mut() {
+            state.processor = None;
             match &mut state.out {
                 Some((since, _)) => (*since, state.is_old) = (time, true),
                 None => state.is_unknown = true,
@@ -171,6 +186,7 @@ mod tests {
             time,
             pid: 1,
             tid: 1,
+            processor: 0,
             what,
         }
     }
@@ -254,6 +270,27 @@ mod tests {
         };
         let depths = wakes.iter().map(|wake| depth(wake.waker_stack));
         assert_eq!(depths.collect::<Vec<_>>(), [2, 1]);
+    }
+
+    #[test]
+    fn a_thread_that_goes_on_elsewhere_has_moved() {
+        let mut collector = begun();
+        let mut switch = |time, processor, what| {
+            collector.add(Happened {
+                processor,
+                ..at(time, what)
+            });
+        };
+        switch(10, 0, What::Out { preempted: false });
+        switch(20, 1, What::In);
+        switch(30, 1, What::Out { preempted: true });
+        switch(40, 1, What::In);
+        // Between windows it moves unseen.
+        window(&mut collector, 100, false);
+        window(&mut collector, 300, true);
+        collector.add(at(310, What::Out { preempted: false }));
+        collector.finish(400);
+        assert_eq!(collector.sums.migrations, 2, "one, and a weight of 2");
     }
 
     #[test]

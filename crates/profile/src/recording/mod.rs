@@ -117,7 +117,7 @@ pub struct Counters {
     pub kernel_threads_ns: u64,
     /// Page faults.
     pub page_faults: u64,
-    /// Moves of a thread to another processor.
+    /// Moves of a thread to another processor; multiplied up where waits were recorded in windows.
     pub migrations: u64,
     /// Times that a thread gave up its processor because it had to wait.
     pub waits: u64,

@@ -59,7 +59,10 @@ impl Drop for Running {
         if let Some(status) = self.child.try_wait().unwrap() {
             // The other end tells of a connection that was closed, and not why.
             if thread::panicking() {
-                println!("process {}, beside the test, ended: {status}", self.child.id());
+                println!(
+                    "process {}, beside the test, ended: {status}",
+                    self.child.id()
+                );
             }
             return;
         }
