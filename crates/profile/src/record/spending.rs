@@ -158,7 +158,8 @@ impl Session {
     /// Begins a window, which is paid for.
     fn open_window(&mut self, of: Kinds, budget: &mut Budget) -> std::io::Result<()> {
         let mut opened = Ok(());
-        budget.opened(processor_time_of(|| opened = self.open_window_of_all(of)));
+        let price = processor_time_of(|| opened = self.open_window_of_all(of));
+        budget.opened(monotonic(), price);
         opened
     }
 
