@@ -118,6 +118,14 @@ impl Budget {
         }
     }
 
+    /// Nanoseconds until `now` of a window, as far as it was not asked about them.
+    pub(super) fn open_until(&self, now: u64) -> u64 {
+        match self.state {
+            State::Window { since, .. } => now.saturating_sub(self.asked.max(since)),
+            State::Pause { .. } => 0,
+        }
+    }
+
     /// The window is open since `now`, and beginning it has cost `price` nanoseconds. The kernel waits
     /// for all processors before it lets events begin: a window that counted from the order on would be
     /// over before it has begun, and look as if nothing happened.

@@ -118,7 +118,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
             .map_or(LONG_PACE, |time| time.saturating_sub(begin.elapsed()));
         session.sleep(session.pace().min(left));
         session.drain();
-        session.keep_to_budget();
+        session.keep_to_budget(steal.switches);
         session.slow_down();
         steal.look();
         let over = options.time.is_some_and(|time| begin.elapsed() >= time);

@@ -69,6 +69,11 @@ impl Events {
         }
     }
 
+    /// Whether the events of these kinds are closed between windows, not only off.
+    pub(super) fn closes(&self, of: Kinds) -> bool {
+        of == Kinds::Calls || self.keeps_ring(of.source())
+    }
+
     fn keeps_ring(&self, source: Source) -> bool {
         self.kept.iter().any(|of| of.0 == source)
     }
@@ -128,7 +133,7 @@ impl Events {
     pub(super) fn close_window(&mut self, of: Kinds) {
         let source = of.source();
         let are_kept = self.keeps_ring(source);
-        if of == Kinds::Waits && !are_kept {
+        if !self.closes(of) {
             return;
         }
         let rings = self.rings.extract_if(.., |of| !are_kept && of.0 == source);

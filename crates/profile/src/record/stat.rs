@@ -10,6 +10,8 @@ pub(super) const STAT_PACE: Duration = Duration::from_millis(100);
 pub(super) struct Stat {
     pub(super) interrupts: u64,
     pub(super) softirqs: u64,
+    /// Switches between threads.
+    pub(super) switches: u64,
     /// Time in which processors did something.
     pub(super) busy_ns: u64,
     pub(super) steal_ns: u64,
@@ -37,6 +39,7 @@ impl Stat {
         Self {
             interrupts: first("intr "),
             softirqs: first("softirq "),
+            switches: first("ctxt "),
             busy_ns: [0, 1, 2, 5, 6]
                 .map(ns)
                 .iter()
@@ -49,18 +52,21 @@ impl Stat {
         Self {
             interrupts: self.interrupts.saturating_sub(earlier.interrupts),
             softirqs: self.softirqs.saturating_sub(earlier.softirqs),
+            switches: self.switches.saturating_sub(earlier.switches),
             busy_ns: self.busy_ns.saturating_sub(earlier.busy_ns),
             steal_ns: self.steal_ns.saturating_sub(earlier.steal_ns),
         }
     }
 }
 
-/// When the hypervisor took time.
+/// When the hypervisor took time, and how often the machine switches.
 pub(super) struct Steal {
     pub(super) begin: Instant,
     pub(super) looked: Instant,
     pub(super) last: Stat,
     pub(super) seen: Vec<(u64, u64)>,
+    /// Switches per second of all processors.
+    pub(super) switches: f64,
 }
 
 impl Steal {
@@ -70,6 +76,7 @@ impl Steal {
             looked: begin,
             last,
             seen: Vec::new(),
+            switches: 0.0,
         }
     }
 
@@ -77,9 +84,12 @@ impl Steal {
         if self.looked.elapsed() < STAT_PACE {
             return;
         }
+        let passed = self.looked.elapsed().as_secs_f64();
         self.looked = Instant::now();
         let now = Stat::now();
-        let stolen = now.since(self.last).steal_ns;
+        let meanwhile = now.since(self.last);
+        let stolen = meanwhile.steal_ns;
+        self.switches = meanwhile.switches as f64 / passed;
         self.last = now;
         if stolen > 0 {
             self.seen
@@ -94,11 +104,12 @@ mod tests {
 
     #[test]
     fn figures_of_the_machine() {
-        let text = "cpu  1 2 3 4 5 6 7 8 0 0\nintr 100 1 2\nsoftirq 50 3 4\n";
+        let text = "cpu  1 2 3 4 5 6 7 8 0 0\nintr 100 1 2\nctxt 70\nsoftirq 50 3 4\n";
         let stat = Stat::parse(text);
         let expected = Stat {
             interrupts: 100,
             softirqs: 50,
+            switches: 70,
             busy_ns: 190_000_000,
             steal_ns: 80_000_000,
         };
