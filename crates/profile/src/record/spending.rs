@@ -93,7 +93,7 @@ impl Session {
     /// Pays for what the rings had, and opens or closes windows as the budgets say. All processors switch
     /// `switches` times per second.
     pub(super) fn keep_to_budget(&mut self, switches: f64) {
-        // Between these times nothing is decided, and to read the target's processor time interrupts it.
+        // Between these times nothing is decided.
         let due = |spending: &Spending| {
             let budgets = [&spending.calls, &spending.waits].into_iter().flatten();
             let next = budgets.map(Budget::next).min();
