@@ -59,6 +59,7 @@ use std::time::{Duration, Instant};
 
 use cipherlane_measure::counters::{Scope as Usage, Snapshot};
 use cipherlane_measure::machine::Machine;
+use rustix::process::{getpriority_process, setpriority_process};
 use rustix::time::{ClockId, clock_gettime};
 
 use self::ended::{Ended, covered, system_calls, work};
@@ -105,6 +106,8 @@ pub struct Options {
 /// then is asked to end.
 pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<Recording, Error> {
     let mut session = Session::open(target, options)?;
+    // What it starts has its own priority: the command is there already.
+    let _priority = Priority::raised();
     let begin = Instant::now();
     let (usage, stat) = (Snapshot::now(Usage::Process), Stat::now());
     let moved = session.moved();
@@ -202,6 +205,32 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
         wakes: ended.wakes,
         steal: steal.seen,
     })
+}
+
+/// The recorder's priority, while it records: where hundreds of threads want the processors, it would
+/// have its turn too seldom to empty the rings and to end windows and itself in time.
+struct Priority {
+    before: i32,
+}
+
+impl Priority {
+    /// A nice value of -10, as far as this user may have it.
+    fn raised() -> Option<Self> {
+        const RAISED: i32 = -10;
+        let before = getpriority_process(None).ok()?;
+        if before <= RAISED {
+            return None;
+        }
+        setpriority_process(None, RAISED).ok()?;
+        Some(Self { before })
+    }
+}
+
+impl Drop for Priority {
+    fn drop(&mut self) {
+        // Everybody may become less important.
+        let _ = setpriority_process(None, self.before);
+    }
 }
 
 fn what(target: &Target) -> String {
