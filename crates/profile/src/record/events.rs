@@ -122,7 +122,8 @@ pub(super) struct Events {
     pub(super) terms: Terms,
     /// Processor time is sampled by the clock of each processor, which meets other programs too.
     pub(super) by_processors: bool,
-    /// Counters of the machine, and of processor time where samples are of something else.
+    /// Counters of the machine, of processor time where samples are of something else, and of that of
+    /// threads in windows of system calls.
     pub(super) processor_time: Vec<Counter>,
     pub(super) faults: Vec<Counter>,
     /// The event by which processor time is sampled.
@@ -195,7 +196,8 @@ impl Events {
         }
         events.terms = way.terms;
         let is_machine = scope == Scope::Machine;
-        if is_machine || (tracepoints != Tracepoints::All && events.name == "cycles") {
+        let by_cycles = tracepoints != Tracepoints::All && events.name == "cycles";
+        if is_machine || by_cycles || events.have(Kinds::Calls) {
             events.processor_time = way.counters(Software::TASK_CLOCK);
         }
         if is_machine {

@@ -10,6 +10,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::collect::Collector;
+use super::target::field;
 use crate::recording::Kind;
 
 /// Names of kernel threads that do other programs' work, as the kernel's filters take them.
@@ -92,10 +93,7 @@ pub(super) fn is_kernel(tid: u32) -> bool {
 fn is_of_kernel(stat: &str) -> bool {
     /// `PF_KTHREAD` of the kernel's include/linux/sched.h.
     const KERNEL_THREAD: u64 = 0x0020_0000;
-    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
-    let flags = behind.split_whitespace().nth(6);
-    let flags = flags.and_then(|word| word.parse::<u64>().ok());
-    flags.is_some_and(|flags| flags & KERNEL_THREAD != 0)
+    field(stat, 9).is_some_and(|flags| flags & KERNEL_THREAD != 0)
 }
 
 #[cfg(test)]

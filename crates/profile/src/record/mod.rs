@@ -106,8 +106,8 @@ pub struct Options {
 /// then is asked to end.
 pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<Recording, Error> {
     let mut session = Session::open(target, options)?;
-    // What it starts has its own priority: the command is there already.
-    let _priority = Priority::raised();
+    // The command was started before, and keeps its own.
+    let priority = Priority::raised();
     let begin = Instant::now();
     let (usage, stat) = (Snapshot::now(Usage::Process), Stat::now());
     let moved = session.moved();
@@ -143,6 +143,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
     session.collector.used = session.used();
     session.collector.finish(now);
     let status = session.end(asked);
+    drop(priority);
     let metered = metered.and_then(|before| {
         let meter = options.meter.as_ref()?;
         Some((meter.now()?.checked_sub(before)?, meter.source.as_str()))

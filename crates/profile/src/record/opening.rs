@@ -90,6 +90,9 @@ impl Events {
             Kinds::Calls => {
                 let calls = tracepoint(CALLS).ok_or(io::ErrorKind::NotFound)?;
                 self.ring(&way, Source::Call, calls, Pace::Each)?;
+                if scope != Scope::Machine {
+                    self.processor_time = way.counters(Software::TASK_CLOCK);
+                }
             }
             Kinds::Waits if self.keeps_ring(Source::Switch) => {
                 let switches = Software::CONTEXT_SWITCHES;
@@ -106,10 +109,16 @@ impl Events {
         let mut others = self.others[before.1..].iter_mut().map(|(_, event)| event);
         rings.try_for_each(Counter::enable)?;
         others.try_for_each(Counter::enable)?;
-        if of == Kinds::Waits {
-            self.switch_waits(true);
+        match of {
+            Kinds::Calls if scope != Scope::Machine => {
+                self.processor_time.iter_mut().try_for_each(Counter::enable)
+            }
+            Kinds::Calls => Ok(()),
+            Kinds::Waits => {
+                self.switch_waits(true);
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// Stops events, so that the rings can be read to their end.
@@ -131,11 +140,11 @@ impl Events {
     /// caller has to have read the rings. The kernel waits for all processors with that, and this thread
     /// does not.
     pub(super) fn close_window(&mut self, of: Kinds) {
-        let source = of.source();
-        let are_kept = self.keeps_ring(source);
         if !self.closes(of) {
             return;
         }
+        let source = of.source();
+        let are_kept = self.keeps_ring(source);
         let rings = self.rings.extract_if(.., |of| !are_kept && of.0 == source);
         let rings: Vec<_> = rings.collect();
         let others: Vec<_> = self.others.extract_if(.., |of| of.0 == source).collect();

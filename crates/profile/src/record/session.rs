@@ -139,6 +139,11 @@ impl Session {
         Ok(())
     }
 
+    /// Whether the target is processes, and not the machine.
+    pub(super) fn is_of_processes(&self) -> bool {
+        self.usage.is_some()
+    }
+
     /// What the target has used since the begin.
     pub(super) fn used(&mut self) -> Used {
         let processes = self.collector.alive.values().copied();

@@ -20,10 +20,10 @@ use super::{LONG_PACE, monotonic};
 pub(super) const CALL: u64 = 1200;
 const SWITCH: u64 = 4000;
 const WAKE: u64 = 1800;
-/// The same of any switch on the machine, while switches of the target's threads have events: the kernel
-/// asks at each of them. It took 2 % of a full TCP stream through OpenVPN, whose sending end itself
-/// switched 300 times per second (Zen 5).
-const SWITCH_OF_OTHERS: f64 = 600.0;
+/// Nanoseconds that each switch of any thread takes longer while switches of the target's threads have
+/// events, since the kernel asks at each of them: 2 % of a full TCP stream through OpenVPN, whose sending
+/// end itself switched 300 times per second (Zen 5).
+const SWITCH_OF_MACHINE: f64 = 600.0;
 /// Records of a switch: its stack, the thread that stops, and the one that goes on.
 const RECORDS: u64 = 3;
 /// Shares of the time that system calls and waits may cost.
@@ -56,8 +56,9 @@ impl Seen {
 pub(super) struct Spending {
     calls: Option<Budget>,
     waits: Option<Budget>,
-    /// System calls that were counted before the window began.
+    /// System calls that were counted before the window began, and processor time of the target then.
     counted: u64,
+    ran: u64,
     /// Processor time of the target until the last look.
     processor_ns: u64,
 }
@@ -73,6 +74,7 @@ impl Spending {
             calls: budget(Kinds::Calls, CALLS_SHARE, CALLS_IN_ADVANCE),
             waits: budget(Kinds::Waits, WAITS_SHARE, WAITS_IN_ADVANCE),
             counted: 0,
+            ran: 0,
             processor_ns: 0,
         }
     }
@@ -112,7 +114,7 @@ impl Session {
             if self.events.closes(Kinds::Waits) {
                 let per_processor = switches / self.events.terms.processors.max(1) as f64;
                 let passed = budget.open_until(now) as f64 / 1e9;
-                price += (SWITCH_OF_OTHERS * per_processor * passed) as u64;
+                price += (SWITCH_OF_MACHINE * per_processor * passed) as u64;
             }
             match budget.look(now, price, used) {
                 Order::Nothing => {}
@@ -137,12 +139,12 @@ impl Session {
         if let Some(budget) = &mut spending.calls {
             match budget.look(monotonic(), CALL * seen.calls, used) {
                 Order::Nothing => {}
-                Order::Close => self.close_calls(spending.counted),
+                Order::Close => self.close_calls(spending.counted, spending.ran),
                 Order::Open => match self.open_window(Kinds::Calls, budget) {
                     Ok(()) => {
-                        let ran = self.used().processor_ns;
+                        spending.ran = self.used().processor_ns;
                         spending.counted = self.events.calls_counted();
-                        self.tell(Kinds::Calls, true, ran, 0);
+                        self.tell(Kinds::Calls, true, spending.ran, 0);
                     }
                     Err(error) => {
                         self.events.close_window(Kinds::Calls);
@@ -157,8 +159,17 @@ impl Session {
         self.spending = Some(spending);
     }
 
-    fn close_calls(&mut self, before: u64) {
-        let ran = self.used().processor_ns;
+    fn close_calls(&mut self, before: u64, ran: u64) {
+        // The clock of a process goes on with the kernel's tick, which is as long as a window: the
+        // window's own time is counted.
+        let counted = self.events.used().processor_ns;
+        let ran = match self.is_of_processes() {
+            true => {
+                self.events.processor_time.clear();
+                ran + counted
+            }
+            false => counted,
+        };
         let counted = self.events.calls_counted().saturating_sub(before);
         self.tell(Kinds::Calls, false, ran, counted);
         self.events.stop_window(Kinds::Calls);

@@ -127,9 +127,14 @@ impl Waiting {
 /// The parent of a process, 0 where there is none (proc_pid_stat(5)).
 fn parent(pid: u32) -> u32 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
-    let parent = behind.split_whitespace().nth(1);
-    parent.and_then(|word| word.parse().ok()).unwrap_or(0)
+    field(&stat, 4).map_or(0, |parent| parent as u32)
+}
+
+/// A number of proc_pid_stat(5), by its place in the manual page, behind the program's name.
+pub(super) fn field(stat: &str, place: usize) -> Option<u64> {
+    let (_, behind) = stat.rsplit_once(')')?;
+    let word = behind.split_whitespace().nth(place.checked_sub(3)?)?;
+    word.parse().ok()
 }
 
 /// What a process has moved by system calls, its pipes and sockets included.

@@ -11,9 +11,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::share::processor_clock;
+use super::target::field;
 
-/// A look may take this part of the time since the last one; else what is known already is told.
-const SHARE: u32 = 200;
+/// The time since the last look is at least this many times what that took; before, what is known already
+/// is told.
+const LOOKS_APART: u32 = 200;
 
 /// What processes have used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +62,7 @@ impl Usage {
     /// What these processes, those before them, and their children have used so far, unless it was told
     /// just before.
     pub(super) fn look(&mut self, processes: impl Iterator<Item = u32>) -> Used {
-        if self.looked.elapsed() >= self.took * SHARE {
+        if self.looked.elapsed() >= self.took * LOOKS_APART {
             self.look_at_all(processes);
         }
         self.sum()
@@ -145,10 +147,7 @@ fn tell(pid: u32) -> Option<Told> {
 fn parse(stat: &str) -> Option<Told> {
     /// Nanoseconds of a tick: USER_HZ is 100 on every Linux of interest.
     const TICK: u64 = 10_000_000;
-    let (_, behind) = stat.rsplit_once(')')?;
-    let fields: Vec<&str> = behind.split_whitespace().collect();
-    // The first of them is the third of the manual page.
-    let field = |number: usize| -> Option<u64> { fields.get(number - 3)?.parse().ok() };
+    let field = |number| field(stat, number);
     Some(Told {
         parent: field(4)? as u32,
         own: Used {

@@ -137,7 +137,8 @@ fn haproxy(ends: &Ends) -> Carried {
     write(place, "haproxy.pem", &both.concat());
     let settings = format!(
         "global\n  nbthread 2\n  log stdout format raw daemon\n\
-         defaults\n  mode http\n  log global\n  option httplog\n  timeout connect 30s\n  timeout client 30s\n  timeout server 30s\n\
+         defaults\n  mode http\n  log global\n  option httplog\n\
+         \x20 timeout connect 30s\n  timeout client 30s\n  timeout server 30s\n\
          frontend front\n  bind 127.0.0.1:{port} ssl crt haproxy.pem\n  default_backend back\n\
          backend back\n  server nginx 127.0.0.1:{} ssl verify required ca-file rsa.pem \
          verifyhost localhost\n",
