@@ -92,6 +92,7 @@ fn measure(args: &BenchArgs, count: u32, stop: &Stop) -> Result<Cell, Failure> {
     let flow = measure::Flow {
         from: Some(own),
         to: target,
+        pairs: 1,
     };
     measure::wait_until_reachable(&rig, &flow, stop)?;
     let begin = Instant::now();

@@ -6,9 +6,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Stop;
+use super::peers::Subject;
 use super::reasoning::Turn;
-use super::rig::{Rig, call};
+use super::rig::{Call, Rig, call};
 use crate::failure::Failure;
+
+/// iperf3's own port, which the first pair has; the others have those behind it.
+const FIRST_PORT: u16 = 5201;
 
 /// How often it is asked whether a VPN is up.
 const TRIES: usize = 100;
@@ -73,8 +77,7 @@ pub(crate) struct Found {
 
 /// A test of a VPN in one round.
 pub(crate) struct Sample {
-    pub(crate) peer: &'static str,
-    pub(crate) transform: String,
+    pub(crate) of: Subject,
     pub(crate) test: Test,
     pub(crate) found: Found,
 }
@@ -84,6 +87,8 @@ pub(crate) struct Flow {
     /// `None`: the system chooses.
     pub(crate) from: Option<String>,
     pub(crate) to: String,
+    /// How many pairs of iperf3 send at once, each of two processes.
+    pub(crate) pairs: u16,
 }
 
 impl Flow {
@@ -131,22 +136,29 @@ pub(crate) fn run(
         Test::Udp(size) => udp(rig, flow, seconds, *size, turn, stop),
         Test::Ping(false) => ping(rig, flow, seconds),
         Test::Ping(true) => {
-            let server = server(rig, flow)?;
-            let mut load = client(rig, flow, seconds + 2, &[]);
-            let load = load.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-            let load = load.map_err(|error| Failure::io("start", "iperf3", &error))?;
-            let load = Running(load);
+            let servers = servers(rig, flow)?;
+            let loads = (0..flow.pairs)
+                .map(|pair| Running::start(&mut client(rig, flow, pair, seconds + 2, &[])));
+            let loads = loads.collect::<Result<Vec<_>, _>>()?;
             std::thread::sleep(Duration::from_secs(1));
             let found = ping(rig, flow, seconds);
-            drop(load);
-            drop(server);
+            drop(loads);
+            drop(servers);
             found
         }
     }
 }
 
-/// A program that ends with its scope.
+/// A program that ends with its scope, and that nobody reads.
 struct Running(Child);
+
+impl Running {
+    fn start(iperf: &mut Command) -> Result<Running, Failure> {
+        let child = iperf.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child = child.map_err(|error| Failure::io("start", "iperf3", &error))?;
+        Ok(Running(child))
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -155,19 +167,27 @@ impl Drop for Running {
     }
 }
 
-fn server(rig: &Rig, flow: &Flow) -> Result<Running, Failure> {
-    let mut server = rig.command(1, "iperf3");
-    server.args(["-s", "-1", "-B", &flow.to, "--idle-timeout", "20"]);
-    let server = server.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let server = server.map_err(|error| Failure::io("start", "iperf3", &error))?;
-    // It says when it listens only where nobody reads it.
+fn servers(rig: &Rig, flow: &Flow) -> Result<Vec<Running>, Failure> {
+    let servers = (0..flow.pairs).map(|pair| {
+        let mut server = rig.command(1, "iperf3");
+        server.args(["-s", "-1", "-B", &flow.to, "--idle-timeout", "20"]);
+        Running::start(server.args(["-p", &port(pair)]))
+    });
+    let servers = servers.collect::<Result<Vec<_>, _>>()?;
+    // A server says when it listens only where nobody reads it.
     std::thread::sleep(Duration::from_millis(250));
-    Ok(Running(server))
+    Ok(servers)
 }
 
-fn client(rig: &Rig, flow: &Flow, seconds: u32, more: &[&str]) -> Command {
+/// The port by which a pair meets.
+fn port(pair: u16) -> String {
+    (FIRST_PORT + pair).to_string()
+}
+
+fn client(rig: &Rig, flow: &Flow, pair: u16, seconds: u32, more: &[&str]) -> Command {
     let mut client = rig.command(0, "iperf3");
-    client.args(["-c", &flow.to, "-J", "--connect-timeout", "3000"]);
+    client.args(["-c", &flow.to, "-p", &port(pair), "-J"]);
+    client.args(["--connect-timeout", "3000"]);
     client.args(["-t", &seconds.to_string()]).args(more);
     if let Some(from) = &flow.from {
         client.args(["-B", from]);
@@ -175,7 +195,7 @@ fn client(rig: &Rig, flow: &Flow, seconds: u32, more: &[&str]) -> Command {
     client
 }
 
-/// iperf3 once. `size`: bytes of a packet.
+/// All pairs of iperf3 once. `size`: bytes of a packet.
 fn iperf(
     rig: &Rig,
     flow: &Flow,
@@ -184,42 +204,77 @@ fn iperf(
     size: f64,
     turn: Turn<'_>,
 ) -> Result<Found, Failure> {
-    let server = server(rig, flow)?;
+    let servers = servers(rig, flow)?;
     let before = rig.processor_seconds();
-    let text = turn.of(|| call(&mut client(rig, flow, seconds, more)))?;
-    let after = rig.processor_seconds();
-    drop(server);
-    let report: Value = serde_json::from_str(&text).map_err(|error| {
-        Failure::Runtime(format!("gateway bench: iperf3 wrote no JSON: {error}"))
+    let texts = turn.of(|| {
+        let clients =
+            (0..flow.pairs).map(|pair| Call::begin(&mut client(rig, flow, pair, seconds, more)));
+        let clients = clients.collect::<Result<Vec<_>, _>>()?;
+        clients
+            .into_iter()
+            .map(Call::finish)
+            .collect::<Result<Vec<_>, _>>()
     })?;
-    let end = &report["end"];
-    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
-    let received = match &end["sum_received"] {
-        Value::Null => &end["sum"],
-        received => received,
-    };
-    // What came the other way, where both ends send.
-    let reverse = &end["sum_received_bidir_reverse"];
-    let bytes = number(&received["bytes"]) + number(&reverse["bytes"]);
-    let time = number(&received["seconds"]).max(0.001);
-    let usage = &end["cpu_utilization_percent"];
-    let percent = number(&usage["host_total"]) + number(&usage["remote_total"]);
-    let total = after - before + percent / 100.0 * time;
-    let packets = match number(&received["packets"]) {
-        0.0 => bytes / size,
-        packets => packets - number(&received["lost_packets"]),
-    };
-    Ok(Found {
-        bits_per_second: bytes * 8.0 / time,
-        packets_per_second: packets / time,
-        cpu_seconds_per_gb: match bytes {
-            0.0 => 0.0,
-            bytes => total / (bytes / 1e9),
-        },
-        lost: number(&received["lost_percent"]) / 100.0,
-        bytes,
-        ..Found::default()
-    })
+    let mut processor_seconds = rig.processor_seconds() - before;
+    drop(servers);
+    let mut found = Found::default();
+    let (mut sent, mut lost) = (0.0, 0.0);
+    for text in texts {
+        let pair = Pair::read(&text)?;
+        processor_seconds += pair.processor_seconds;
+        found.bytes += pair.bytes;
+        found.bits_per_second += pair.bytes * 8.0 / pair.seconds;
+        found.packets_per_second += match pair.datagrams {
+            0.0 => pair.bytes / size,
+            datagrams => datagrams - pair.lost,
+        } / pair.seconds;
+        (sent, lost) = (sent + pair.datagrams, lost + pair.lost);
+    }
+    if found.bytes > 0.0 {
+        found.cpu_seconds_per_gb = processor_seconds / (found.bytes / 1e9);
+    }
+    if sent > 0.0 {
+        found.lost = lost / sent;
+    }
+    Ok(found)
+}
+
+/// What a pair of iperf3 reports.
+struct Pair {
+    /// That arrived, both ways.
+    bytes: f64,
+    seconds: f64,
+    /// Of UDP, that were sent, and of these that did not arrive.
+    datagrams: f64,
+    lost: f64,
+    /// Of both processes.
+    processor_seconds: f64,
+}
+
+impl Pair {
+    fn read(text: &str) -> Result<Pair, Failure> {
+        let report: Value = serde_json::from_str(text).map_err(|error| {
+            Failure::Runtime(format!("gateway bench: iperf3 wrote no JSON: {error}"))
+        })?;
+        let end = &report["end"];
+        let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+        let received = match &end["sum_received"] {
+            Value::Null => &end["sum"],
+            received => received,
+        };
+        // What came the other way, where both ends send.
+        let reverse = &end["sum_received_bidir_reverse"];
+        let seconds = number(&received["seconds"]).max(0.001);
+        let usage = &end["cpu_utilization_percent"];
+        let percent = number(&usage["host_total"]) + number(&usage["remote_total"]);
+        Ok(Pair {
+            bytes: number(&received["bytes"]) + number(&reverse["bytes"]),
+            seconds,
+            datagrams: number(&received["packets"]),
+            lost: number(&received["lost_packets"]),
+            processor_seconds: percent / 100.0 * seconds,
+        })
+    }
 }
 
 /// The highest rate at which nothing is lost: doubled until there is loss, and then approached.
@@ -232,15 +287,16 @@ fn udp(
     stop: &Stop,
 ) -> Result<Found, Failure> {
     let len = size.to_string();
+    let pairs = f64::from(flow.pairs);
     let try_rate = |rate: f64| {
         stop.check()?;
-        let bits = format!("{:.0}", rate * f64::from(size) * 8.0);
+        let bits = format!("{:.0}", rate / pairs * f64::from(size) * 8.0);
         let more = ["-u", "-l", &len, "-b", &bits, "-w", "4M"];
         iperf(rig, flow, seconds.min(2), &more, f64::from(size), turn)
     };
     let (mut best, mut bytes) = (Found::default(), 0.0);
     let (mut low, mut high) = (0.0, None);
-    let mut rate = 20_000.0;
+    let mut rate = 20_000.0 * pairs;
     for _ in 0..9 {
         let found = try_rate(rate)?;
         bytes += found.bytes;

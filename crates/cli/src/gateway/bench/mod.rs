@@ -37,7 +37,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::failure::Failure;
 use crate::speed::outputs::is_stdout;
 use measure::{Flow, Sample, Test};
-use peers::Peer;
+use peers::{Peer, Subject};
 use reasoning::Reasoning;
 use rig::Rig;
 
@@ -64,6 +64,13 @@ pub(crate) struct BenchArgs {
         default_value = "aes-gcm-16"
     )]
     transform: Vec<String>,
+    /// Threads of the gateway at each end, each number measured in its turn, such as 1,2,4,8
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Vec<u16>,
+    /// How many pairs of iperf3 send at once, each with the streams of the test; one iperf3 is one
+    /// thread, and fills no more than one processor
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    flows: u16,
     /// A small router: the VPN of each end has this part of one processor
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=100))]
     quota: Option<u32>,
@@ -72,7 +79,7 @@ pub(crate) struct BenchArgs {
     old_processor: bool,
     /// Instead of other VPNs, the gateway by itself with these numbers of tunnels, such as
     /// 1,100,10000
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with_all = ["peers", "tests", "transform"])]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with_all = ["peers", "tests", "transform", "threads", "flows"])]
     tunnels: Vec<u32>,
     /// This program as wireguard-go, instead of the one that is installed
     #[arg(long, value_name = "FILE")]
@@ -145,11 +152,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
             // Another order in each round.
             let peer = &present[(turn + round) % present.len()];
             stop.check()?;
-            let (name, transform) = (peer.name(), peers::transform(peer));
             eprintln!(
-                "round {} of {}: {name}, {transform}",
+                "round {} of {}: {}",
                 round + 1,
-                args.rounds
+                args.rounds,
+                Subject::of(peer).name()
             );
             match turn_of(peer, args, &tests, &mut reasoning, &stop) {
                 Ok(found) => samples.extend(found),
@@ -167,7 +174,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
     report.show(args, &absent, &failed)?;
     let ours_failed = failed
         .iter()
-        .any(|(peer, _)| matches!(peer, Peer::Cipherlane(_)));
+        .any(|(peer, _)| matches!(peer, Peer::Cipherlane(..)));
     Ok(ExitCode::from(u8::from(ours_failed)))
 }
 
@@ -198,6 +205,7 @@ fn turn_of(
     let flow = Flow {
         from: None,
         to: started.target,
+        pairs: args.flows,
     };
     measure::wait_until_reachable(&rig, &flow, stop)?;
     let mut samples = Vec::new();
@@ -207,8 +215,7 @@ fn turn_of(
             measure::run(test, &rig, &flow, args.seconds, turn, stop)
         })?;
         samples.push(Sample {
-            peer: peer.name(),
-            transform: peers::transform(peer),
+            of: Subject::of(peer),
             test: *test,
             found,
         });

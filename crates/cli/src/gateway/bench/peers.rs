@@ -15,8 +15,8 @@ use crate::failure::Failure;
 /// What is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// This program, with a transform.
-    Cipherlane(String),
+    /// This program, with a transform and with this number of threads at each end.
+    Cipherlane(String, u16),
     /// The veth pair by itself.
     Bare,
     /// A WireGuard in user space: its name here, its program.
@@ -49,7 +49,7 @@ pub(crate) struct Started {
 impl Peer {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Peer::Cipherlane(_) => "cipherlane",
+            Peer::Cipherlane(..) => "cipherlane",
             Peer::Bare => "bare",
             Peer::WireGuard(name, _) => name,
             Peer::OpenVpn(openvpn) => openvpn.name(),
@@ -58,13 +58,41 @@ impl Peer {
     }
 }
 
-/// The cipher that a VPN uses.
-pub(crate) fn transform(peer: &Peer) -> String {
-    match peer {
-        Peer::Cipherlane(transform) => transform.clone(),
-        Peer::Bare => "none".to_owned(),
-        Peer::WireGuard(..) => "chacha20-poly1305".to_owned(),
-        Peer::OpenVpn(_) | Peer::StrongSwan(_) => "aes-256-gcm".to_owned(),
+/// What a figure is of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Subject {
+    pub(crate) peer: &'static str,
+    /// The cipher that it uses.
+    pub(crate) transform: String,
+    /// Threads at each end; `None`: it is not for us to say.
+    pub(crate) threads: Option<u16>,
+}
+
+impl Subject {
+    pub(crate) fn of(peer: &Peer) -> Subject {
+        let (transform, threads) = match peer {
+            Peer::Cipherlane(transform, threads) => (transform.as_str(), Some(*threads)),
+            Peer::Bare => ("none", None),
+            Peer::WireGuard(..) => ("chacha20-poly1305", None),
+            Peer::OpenVpn(_) | Peer::StrongSwan(_) => ("aes-256-gcm", None),
+        };
+        Subject {
+            peer: peer.name(),
+            transform: transform.to_owned(),
+            threads,
+        }
+    }
+
+    /// In words.
+    pub(crate) fn name(&self) -> String {
+        let threads = match self.threads {
+            Some(threads @ 2..) => format!(", {threads} threads"),
+            _ => String::new(),
+        };
+        match self.peer {
+            "bare" => "the bare veth pair".to_owned(),
+            peer => format!("{peer} ({}{threads})", self.transform),
+        }
     }
 }
 
@@ -74,7 +102,10 @@ pub(crate) fn chosen(args: &BenchArgs) -> (Vec<Peer>, Vec<String>) {
     let is_wanted = |name: &&str| args.peers.is_empty() || args.peers.iter().any(|n| n == name);
     for name in NAMES.into_iter().filter(is_wanted) {
         if name == "cipherlane" {
-            present.extend(args.transform.iter().cloned().map(Peer::Cipherlane));
+            for transform in &args.transform {
+                let threads = args.threads.iter();
+                present.extend(threads.map(|&n| Peer::Cipherlane(transform.clone(), n)));
+            }
             continue;
         }
         match look_for(name, args) {
@@ -117,7 +148,7 @@ pub(crate) fn start(peer: &Peer, rig: &mut Rig, stop: &Stop) -> Result<Started, 
     let (mut target, mut evidence) = (INNER[1], None);
     match peer {
         Peer::Bare => target = OUTER[1],
-        Peer::Cipherlane(transform) => cipherlane(rig, transform)?,
+        Peer::Cipherlane(transform, threads) => cipherlane(rig, transform, *threads)?,
         Peer::WireGuard(name, program) => wireguard(rig, name, program)?,
         Peer::OpenVpn(openvpn) => evidence = openvpn.start(rig)?,
         Peer::StrongSwan(strongswan) => strongswan.start(rig, stop)?,
@@ -128,7 +159,7 @@ pub(crate) fn start(peer: &Peer, rig: &mut Rig, stop: &Stop) -> Result<Started, 
     })
 }
 
-fn cipherlane(rig: &mut Rig, transform: &str) -> Result<(), Failure> {
+fn cipherlane(rig: &mut Rig, transform: &str, threads: u16) -> Result<(), Failure> {
     let address = |text: &str| text.parse().expect("an address of this program");
     let end = |name: &str, end: usize| End {
         name: name.to_owned(),
@@ -148,8 +179,9 @@ fn cipherlane(rig: &mut Rig, transform: &str) -> Result<(), Failure> {
         let directory = rig.directory().join(name);
         // The sockets of both ends are in one file system.
         let config = directory.join("gateway.toml");
+        let own = format!("socket = \"status\"\nthreads = {threads}\n");
         let written = std::fs::read_to_string(&config)
-            .and_then(|text| std::fs::write(&config, format!("socket = \"status\"\n{text}")));
+            .and_then(|text| std::fs::write(&config, format!("{own}{text}")));
         written.map_err(|error| Failure::path("write", &config, &error))?;
         let mut command = rig.command(end, &program);
         command.args(["gateway", "run", "--config"]).arg(&config);

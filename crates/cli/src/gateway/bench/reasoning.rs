@@ -5,7 +5,7 @@ use cipherlane_measure::units::times;
 use cipherlane_measure::watcher::{Unwatched, Watcher};
 
 use super::measure::{Found, Sample, Test};
-use super::peers::{self, Peer};
+use super::peers::{Peer, Subject};
 use super::report;
 use crate::failure::Failure;
 use crate::profile::reasons::{Pair, Profiler, Reasons};
@@ -23,8 +23,7 @@ pub(crate) struct Reasoning {
 /// A VPN in a test.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
-    peer: &'static str,
-    transform: String,
+    of: Subject,
     test: Test,
 }
 
@@ -70,8 +69,7 @@ impl Reasoning {
             return run(Turn::NONE);
         };
         let row = Row {
-            peer: peer.name(),
-            transform: peers::transform(peer),
+            of: Subject::of(peer),
             test,
         };
         let number = match self.rows.iter().position(|known| *known == row) {
@@ -93,7 +91,7 @@ impl Reasoning {
         let Some(mut profiler) = profiler else {
             return Ok(None);
         };
-        let is_own = |row: &&Row| row.peer == "cipherlane";
+        let is_own = |row: &&Row| row.of.peer == "cipherlane";
         for own in rows.iter().filter(is_own) {
             let others = rows
                 .iter()
@@ -109,9 +107,9 @@ impl Reasoning {
 /// Asks why one of the two is slower.
 fn ask(profiler: &mut Profiler, rows: &[Row], samples: &[Sample], one: &Row, other: &Row) {
     let rates = |of: &Row| -> Vec<f64> {
-        let of = samples.iter().filter(|sample| {
-            (sample.peer, &sample.transform, sample.test) == (of.peer, &of.transform, of.test)
-        });
+        let of = samples
+            .iter()
+            .filter(|sample| (&sample.of, sample.test) == (&of.of, of.test));
         let mut rates: Vec<f64> = of.filter_map(|sample| rate(&sample.found)).collect();
         rates.sort_by(f64::total_cmp);
         rates
@@ -130,7 +128,7 @@ fn ask(profiler: &mut Profiler, rows: &[Row], samples: &[Sample], one: &Row, oth
     let ratio = a.max(b) / a.min(b);
     let named = |row: &Row| {
         let number = rows.iter().position(|known| known == row).unwrap_or(0);
-        (row.name(), number as u32)
+        (row.of.name(), number as u32)
     };
     let (slower, faster) = (named(slower), named(faster));
     let place = report::title(one.test);
@@ -153,13 +151,4 @@ fn ask(profiler: &mut Profiler, rows: &[Row], samples: &[Sample], one: &Row, oth
 /// What a test sends by, if it sends as much as it can.
 fn rate(found: &Found) -> Option<f64> {
     (found.bits_per_second > 0.0).then_some(found.bits_per_second)
-}
-
-impl Row {
-    fn name(&self) -> String {
-        match self.peer {
-            "bare" => "the bare veth pair".to_owned(),
-            peer => format!("{peer} ({})", self.transform),
-        }
-    }
 }

@@ -17,9 +17,10 @@ use crate::speed::outputs::{is_stdout, write_whole};
 const NOISY: f64 = 0.25;
 
 /// Heads of the columns.
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 10] = [
     "peer",
     "transform",
+    "threads",
     "test",
     "Gbit/s",
     "packets/s",
@@ -43,15 +44,20 @@ pub(crate) struct Report {
 #[derive(Serialize)]
 struct Cell {
     peer: &'static str,
+    transform: String,
+    /// Threads of the gateway at each end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<u16>,
     #[serde(skip)]
     title: String,
     /// tcp, tcp-both, udp or ping.
     test: &'static str,
-    /// Streams of TCP; for ping, those that load the tunnel.
+    /// Pairs of iperf3 that send at once.
+    flows: u16,
+    /// Streams of TCP of each of them; for ping, those that load the tunnel.
     streams: u32,
     /// Bytes of a datagram; 0 for tests that choose it themselves.
     size: u32,
-    transform: String,
     bits_per_second: f64,
     packets_per_second: f64,
     cpu_seconds_per_gb: f64,
@@ -77,15 +83,12 @@ impl Report {
         let rounds = args.rounds as usize;
         let mut cells: Vec<Cell> = Vec::new();
         for (place, sample) in samples.iter().enumerate() {
-            let is_same = |other: &&Sample| {
-                (other.peer, other.test, &other.transform)
-                    == (sample.peer, sample.test, &sample.transform)
-            };
+            let is_same = |other: &&Sample| (&other.of, other.test) == (&sample.of, sample.test);
             if samples[..place].iter().any(|other| is_same(&other)) {
                 continue;
             }
             let all: Vec<Found> = samples.iter().filter(is_same).map(|s| s.found).collect();
-            cells.push(cell(sample, &all, rounds));
+            cells.push(cell(sample, &all, rounds, args.flows));
         }
         Report {
             machine: machine(args),
@@ -122,7 +125,7 @@ impl Report {
     }
 
     fn table(&self) -> String {
-        let mut table = output::table(&COLUMNS, &[3, 4, 5, 6, 7]);
+        let mut table = output::table(&COLUMNS, &[2, 4, 5, 6, 7, 8]);
         for cell in &self.cells {
             table.add_row(cell.figures());
         }
@@ -170,9 +173,12 @@ impl Report {
             return "The gateway was not measured with TCP, so there is nothing to compare.\n"
                 .to_owned();
         };
+        let streams = match ours.flows {
+            1 => "One TCP stream through the gateway carries".to_owned(),
+            flows => format!("{flows} TCP streams through the gateway carry"),
+        };
         let mut parts = vec![format!(
-            "One TCP stream through the gateway carries {:.2} Gbit/s at {:.2} processor seconds a \
-             GB",
+            "{streams} {:.2} Gbit/s at {:.2} processor seconds a GB",
             ours.bits_per_second / 1e9,
             ours.cpu_seconds_per_gb
         )];
@@ -185,10 +191,12 @@ impl Report {
             let cost = ours.cpu_seconds_per_gb / other.cpu_seconds_per_gb.max(1e-9);
             parts.push(format!(
                 "{speed:.2} times {} at {cost:.2} of its processor time",
-                match other.peer {
-                    "bare" => "the bare veth pair",
-                    "cipherlane" => other.transform.as_str(),
-                    peer => peer,
+                match (other.peer, other.threads) {
+                    ("bare", _) => "the bare veth pair".to_owned(),
+                    ("cipherlane", Some(threads)) if other.threads != ours.threads =>
+                        format!("{} with {threads} threads at each end", other.transform),
+                    ("cipherlane", _) => other.transform.clone(),
+                    (peer, _) => peer.to_owned(),
                 }
             ));
         }
@@ -246,6 +254,7 @@ impl Cell {
         [
             self.peer.to_owned(),
             self.transform.clone(),
+            self.threads.map(|n| n.to_string()).unwrap_or_default(),
             self.title.clone(),
             number(self.bits_per_second / 1e9, 2),
             match self.test {
@@ -260,7 +269,7 @@ impl Cell {
     }
 }
 
-fn cell(sample: &Sample, all: &[Found], rounds: usize) -> Cell {
+fn cell(sample: &Sample, all: &[Found], rounds: usize, flows: u16) -> Cell {
     let of = |value: fn(&Found) -> f64| median(all.iter().map(value));
     let (test, streams, size) = match sample.test {
         Test::Tcp(streams) => ("tcp", streams, 0),
@@ -277,12 +286,17 @@ fn cell(sample: &Sample, all: &[Found], rounds: usize) -> Cell {
         (f64::min(a, v), f64::max(b, v))
     });
     Cell {
-        peer: sample.peer,
-        title: title(sample.test),
+        peer: sample.of.peer,
+        transform: sample.of.transform.clone(),
+        threads: sample.of.threads,
+        title: match flows {
+            1 => title(sample.test),
+            _ => format!("{flows} × {}", title(sample.test)),
+        },
         test,
+        flows,
         streams,
         size,
-        transform: sample.transform.clone(),
         bits_per_second: of(|found| found.bits_per_second),
         packets_per_second: of(|found| found.packets_per_second),
         cpu_seconds_per_gb: of(|found| found.cpu_seconds_per_gb),

@@ -54,21 +54,53 @@ pub(crate) fn need(program: &str, package: &str) -> Result<(), Failure> {
 
 /// Runs a program to its end.
 pub(crate) fn call(command: &mut Command) -> Result<String, Failure> {
-    let output = command.stdin(Stdio::null()).output();
-    let failed = |why: String| {
-        Failure::Runtime(format!("gateway bench: {command:?} {why}").replace('"', ""))
-    };
-    let output = output.map_err(|error| failed(format!("could not be started: {error}")))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    Call::begin(command)?.finish()
+}
+
+/// A program that runs to its end while others do.
+pub(crate) struct Call {
+    child: Child,
+    /// For a message.
+    command: String,
+}
+
+impl Call {
+    pub(crate) fn begin(command: &mut Command) -> Result<Call, Failure> {
+        command.stdin(Stdio::null());
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        let command = format!("{command:?}").replace('"', "");
+        match child {
+            Ok(child) => Ok(Call { child, command }),
+            Err(error) => Err(failed(&command, &format!("could not be started: {error}"))),
+        }
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = match said.trim() {
-        "" => String::from_utf8_lossy(&output.stdout),
-        _ => said,
-    };
-    let last: Vec<_> = said.trim().lines().rev().take(3).collect();
-    Err(failed(format!("failed: {}", last.join(" / "))))
+
+    /// What it wrote to standard output.
+    pub(crate) fn finish(self) -> Result<String, Failure> {
+        let output = self.child.wait_with_output();
+        let output = output
+            .map_err(|error| failed(&self.command, &format!("could not be waited for: {error}")))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = match said.trim() {
+            "" => String::from_utf8_lossy(&output.stdout),
+            _ => said,
+        };
+        let last: Vec<_> = said.trim().lines().rev().take(3).collect();
+        Err(failed(
+            &self.command,
+            &format!("failed: {}", last.join(" / ")),
+        ))
+    }
+}
+
+fn failed(command: &str, why: &str) -> Failure {
+    Failure::Runtime(format!("gateway bench: {command} {why}"))
 }
 
 /// `ip` with arguments that are separated by blanks.

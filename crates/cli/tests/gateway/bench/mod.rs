@@ -62,7 +62,7 @@ fn the_bench_says_why_the_gateway_is_slower_than_nothing() {
     assert!(of("b") > of("a"), "{reason}");
     let page = std::fs::read_to_string(page).unwrap();
     for part in [
-        "<tr><th>cipherlane<th>aes-gcm-16<td>TCP, 1 stream<td>",
+        "<tr><th>cipherlane<th>aes-gcm-16<td>1<td>TCP, 1 stream<td>",
         "<h2>cipherlane (aes-gcm-16) and the bare veth pair<small> TCP, 1 stream</small>",
         "<tr><th>Cipher</th>",
         "<h3>Processor time of cipherlane (aes-gcm-16) against the bare veth pair</h3>",
@@ -88,6 +88,41 @@ fn the_bench_refuses_a_page_that_cannot_be_written() {
         let output = bench.args(line.split(' ')).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && said.contains(words), "{said}");
+    }
+}
+
+/// Each number of threads has its own cells, and each pair of iperf3 carries something.
+#[test]
+fn the_bench_compares_numbers_of_threads() {
+    if !can_bench() {
+        return;
+    }
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_cipherlane"));
+    bench.args("gateway bench --peers cipherlane --tests tcp,udp1400,loaded".split(' '));
+    bench.args("--threads 1,3 --flows 2 --rounds 1 --seconds 1 --json".split(' '));
+    let output = bench.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    crate::schema::judge("gateway-bench", &output.stdout);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cells = report["cells"].as_array().unwrap();
+    let of = |cell: &serde_json::Value| (cell["threads"].as_u64(), cell["flows"].as_u64());
+    let expected = [1, 1, 1, 3, 3, 3].map(|threads| (Some(threads), Some(2)));
+    assert_eq!(cells.iter().map(of).collect::<Vec<_>>(), expected);
+    for cell in cells {
+        let figure = match cell["test"].as_str() {
+            Some("ping") => "p50_us",
+            _ => "bits_per_second",
+        };
+        assert!(cell[figure].as_f64().unwrap() > 0.0, "{cell}");
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    for part in [
+        "round 1 of 1: cipherlane (aes-gcm-16, 3 threads)",
+        "2 × TCP, 1 stream",
+        "2 TCP streams through the gateway carry",
+        "times aes-gcm-16 with 3 threads at each end",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
     }
 }
 
