@@ -31,6 +31,8 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_ppoll,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_ctl,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
     // The path's MTU, and fragments: see also `socket` below.

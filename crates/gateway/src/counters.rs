@@ -78,6 +78,10 @@ pub(crate) struct Counters {
     /// Packets whose bytes the gateway itself has moved; one that was moved twice counts twice.
     pub(crate) copies: AtomicU64,
     pub(crate) panics: AtomicU64,
+    /// Batches that came before their turn, of several threads.
+    pub(crate) turns_awaited: AtomicU64,
+    /// Those of them that were written out of turn.
+    pub(crate) turns_missed: AtomicU64,
     drops: [AtomicU64; Loss::ALL.len()],
     /// What SAs refused: an SA counts that as well, and is replaced some day.
     refusals: [AtomicU64; Refusal::COUNT],
@@ -121,6 +125,8 @@ impl Counters {
         sum.empty_calls += read(&self.empty_calls);
         sum.copies += read(&self.copies);
         sum.panics += read(&self.panics);
+        sum.turns_awaited += read(&self.turns_awaited);
+        sum.turns_missed += read(&self.turns_missed);
         for ((reason, name), counter) in Loss::ALL.iter().zip(&self.drops) {
             debug_assert_eq!(Loss::ALL[*reason as usize].1, *name);
             *sum.dropped.entry(name.to_string()).or_default() += read(counter);

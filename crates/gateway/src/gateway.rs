@@ -16,10 +16,11 @@ use crate::control::server::Control;
 use crate::counters::Counters;
 use crate::keeper::{Keeper, Paths, Reserve};
 use crate::metrics::{self, Server};
-use crate::path::{io::Io, worker};
+use crate::path::{io::Io, wait::Waiter, worker};
 use crate::shared::{Shared, lock};
 use crate::state::{FileStore, Store};
 use crate::status::{self, Offloads, Socket, Source, Status, TunnelStatus};
+use crate::sys::steering::Steering;
 use crate::sys::udp::UdpSocket;
 use crate::table::Table;
 use crate::tunnel::Tunnel;
@@ -51,13 +52,18 @@ pub struct Changes {
 }
 
 impl Gateway {
-    /// Opens devices and sockets, reserves sequence numbers, and starts the threads.
-    pub fn start(framework: &Framework, config: Config) -> Result<Gateway, Error> {
+    /// Opens devices and sockets, reserves sequence numbers, and starts the threads. Flows keep to
+    /// one queue of the device by `steering`, where there are several.
+    pub fn start(
+        framework: &Framework,
+        config: Config,
+        steering: Option<Steering>,
+    ) -> Result<Gateway, Error> {
         let store = match &config.state {
             Some(path) => Some(Box::new(FileStore::open(path)?) as Box<dyn Store>),
             None => None,
         };
-        Gateway::start_with(framework, config, store)
+        Gateway::start_with(framework, config, store, steering)
     }
 
     /// As [`start`](Self::start), with the sequence numbers kept elsewhere than in a file.
@@ -65,6 +71,7 @@ impl Gateway {
         framework: &Framework,
         config: Config,
         store: Option<Box<dyn Store>>,
+        steering: Option<Steering>,
     ) -> Result<Gateway, Error> {
         let mut reserve = Reserve::new(store);
         let socket = Socket::bind(&config.socket)?;
@@ -72,7 +79,7 @@ impl Gateway {
         let made = config
             .tunnels
             .iter()
-            .map(|tunnel| make(framework, tunnel, config.port, &reserve));
+            .map(|tunnel| make(framework, tunnel, (config.port, config.threads), &reserve));
         let tunnels = made.collect::<Result<Vec<_>, _>>()?;
         let mut paths = Paths::default();
         for tunnel in &tunnels {
@@ -90,16 +97,17 @@ impl Gateway {
         }
         let control = Control::bind(&config)?;
         let inbox = control.as_ref().map(Control::inbox);
-        let shared = Arc::new(Shared::new(&config, table, inbox));
+        let shared = Arc::new(Shared::new(&config, table, inbox, steering));
         let mut ios = Vec::new();
-        for index in 0..config.threads {
+        for thread in 0..config.threads {
             let counters = Arc::new(Counters::default());
             let name = &config.interface.name;
             let is_shared = shared.is_shared();
-            let mut io = Io::open(name, config.port, is_shared, families, counters)?;
-            io.open_raw(config.families(false), index, config.threads)?;
+            let mut io = Io::open(name, config.port, is_shared, families, thread, counters)?;
+            io.open_raw(config.families(false))?;
             ios.push(io);
         }
+        shared.steer(&ios[0].tun);
         shared.set_up_interface()?;
         let system = |doing: &str| {
             let doing = doing.to_owned();
@@ -111,9 +119,17 @@ impl Gateway {
         };
         if shared.is_shared() {
             for socket in &ios[0].sockets {
-                let done = socket.steer(config.threads as u32);
-                done.map_err(system("spread datagrams over threads"))?;
+                let done = socket.take_all();
+                done.map_err(system("have one socket receive all datagrams"))?;
             }
+        }
+        let inlets = ios
+            .iter()
+            .map(|_| ios[0].inlets())
+            .collect::<Result<Vec<_>, _>>();
+        let inlets = inlets.map_err(system("copy a socket"))?;
+        for (io, inlets) in ios.iter_mut().zip(inlets) {
+            io.inlets = inlets;
         }
         let copies = ios[0].sockets.iter().map(UdpSocket::try_clone);
         let copies = copies
@@ -126,11 +142,17 @@ impl Gateway {
             let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
             let wake = wake.map_err(|error| system("make a thread wakeable")(error.into()))?;
             let wake = Arc::new(wake);
+            let waiter = Waiter::new(&io, &wake);
+            let waiter = waiter.map_err(system("wait for packets"))?;
             let (shared, woken) = (shared.clone(), wake.clone());
             let thread = spawn(&format!("gateway-{number}"), move || {
-                worker::run(&shared, io, &woken);
+                worker::run(&shared, io, &waiter, &woken);
             })?;
             threads.push((thread, wake));
+        }
+        if let Some(order) = &shared.order {
+            let wakes = threads.iter().map(|(_, wake)| wake.clone());
+            order.sleepers.set_wakes(wakes);
         }
         let reserve = Arc::new(Mutex::new(reserve));
         let keeper = Keeper {
@@ -237,7 +259,8 @@ impl Gateway {
                         Some(_) => changes.changed += 1,
                         None => changes.added += 1,
                     }
-                    let tunnel = make(framework, wanted, config.port, &reserve)?;
+                    let own = (config.port, config.threads);
+                    let tunnel = make(framework, wanted, own, &reserve)?;
                     if let Some(path) = paths.mtu(tunnel.peer()) {
                         tunnel.learn_path_mtu(path);
                     }
@@ -310,17 +333,17 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     })
 }
 
-/// A tunnel whose SAs go on after what was reserved or received before.
+/// A tunnel of a gateway with its `own` port and number of threads, whose SAs go on after what was reserved or received before.
 fn make(
     framework: &Framework,
     config: &TunnelConfig,
-    port: u16,
+    own: (u16, usize),
     reserve: &Reserve,
 ) -> Result<Arc<Tunnel>, Error> {
     use crate::state::Identity;
     let of = |sa: &crate::config::SaConfig| reserve.mark(Identity::of(&sa.key, config.transform));
     let (sent, received) = (of(&config.outbound), of(&config.inbound));
-    Tunnel::new(framework, config.clone(), port, (sent, sent), received).map(Arc::new)
+    Tunnel::new(framework, config.clone(), own, (sent, sent), received).map(Arc::new)
 }
 
 fn source(shared: &Arc<Shared>, io: &Io, counters: Vec<Arc<Counters>>) -> Source {

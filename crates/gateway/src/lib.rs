@@ -65,6 +65,7 @@ pub use error::Error;
 pub use gateway::{Changes, Gateway};
 pub use key::Key;
 pub use selector::Prefix;
+pub use sys::steering::Steering;
 
 /// Where a gateway is asked for its status, unless its configuration names another place.
 pub const SOCKET: &str = "/run/cipherlane/gateway.sock";

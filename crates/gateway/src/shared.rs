@@ -5,10 +5,14 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use cipherlane_esp::order::Readers;
+
 use crate::Error;
 use crate::config::InterfaceConfig;
 use crate::control::inbox::Inbox;
 use crate::link;
+use crate::path::sleepers::Sleepers;
+use crate::sys::steering::Steering;
 use crate::sys::tun::{TunOffloads, TunQueue};
 use crate::table::{Children, Table};
 use crate::tunnel::Tunnel;
@@ -28,6 +32,20 @@ pub(crate) struct Shared {
     pub(crate) clamps_mss: bool,
     pub(crate) threads: usize,
     pub(crate) port: u16,
+    steering: Option<Steering>,
+    /// What threads need to write in turn, where there are several.
+    pub(crate) order: Option<Order>,
+}
+
+/// What threads need to write in turn.
+pub(crate) struct Order {
+    /// The threads that read from the sockets.
+    pub(crate) readers: Readers,
+    /// The number of the last read of many packets, which the system hands over one by one: held
+    /// meanwhile, so that they are neighbours.
+    pub(crate) reads: Mutex<u64>,
+    /// Those that wait for their turn.
+    pub(crate) sleepers: Sleepers,
 }
 
 /// A lock whose holder panicked guards nothing that is half done here.
@@ -36,7 +54,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    pub(crate) fn new(config: &crate::Config, table: Table, inbox: Option<Arc<Inbox>>) -> Self {
+    pub(crate) fn new(
+        config: &crate::Config,
+        table: Table,
+        inbox: Option<Arc<Inbox>>,
+        steering: Option<Steering>,
+    ) -> Self {
         Shared {
             table: Mutex::new(Arc::new(table)),
             generation: AtomicU64::new(0),
@@ -48,6 +71,12 @@ impl Shared {
             clamps_mss: config.clamp_mss,
             threads: config.threads,
             port: config.port,
+            steering,
+            order: (config.threads > 1).then(|| Order {
+                readers: Readers::new(config.threads),
+                reads: Mutex::default(),
+                sleepers: Sleepers::new(config.threads),
+            }),
         }
     }
 
@@ -115,12 +144,25 @@ impl Shared {
         while let Some(sender) = waiting.last() {
             let tun = TunQueue::open(&self.interface.name, self.is_shared())?;
             let offloads = tun.negotiate();
+            self.steer(&tun);
             self.set_up_interface()?;
             // A thread that has ended takes nothing any more.
             let _ = sender.send((tun, offloads));
             waiting.pop();
         }
         Ok(count)
+    }
+
+    /// Has the kernel keep each flow to one queue of a device.
+    pub(crate) fn steer(&self, tun: &TunQueue) {
+        if let Some(steering) = &self.steering
+            && let Err(error) = tun.steer(steering)
+        {
+            tracing::warn!(
+                "flows may change the queue of the device, and packets of a flow overtake each \
+                 other: {error}"
+            );
+        }
     }
 
     /// Waits until the keeper is wanted, or for `limit`.

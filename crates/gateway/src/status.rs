@@ -98,6 +98,14 @@ pub struct Calls {
     pub copies: u64,
     /// Times that a thread has panicked and gone on.
     pub panics: u64,
+    /// Reads of the socket that a thread opened before their turn to be written came, where there
+    /// are several threads.
+    #[serde(default)]
+    pub turns_awaited: u64,
+    /// Those of them whose turn did not come in time, because of packets that were lost or late: a
+    /// flow may have been written out of order.
+    #[serde(default)]
+    pub turns_missed: u64,
     /// Packets dropped, by reason.
     pub dropped: BTreeMap<String, u64>,
     /// Packets that SAs refused to seal or to open, by reason; those of SAs that were replaced too.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering:
 
 use cipherlane_core::Framework;
 use cipherlane_esp::headers::{Ecn, Fields, Tunnel as Outer};
+use cipherlane_esp::order::Turns;
 use cipherlane_esp::{Encapsulation, InboundSa, OutboundSa, SaParameters};
 
 use crate::Error;
@@ -26,6 +27,8 @@ pub(crate) struct Tunnel {
     pub(crate) to: RawAddress,
     pub(crate) outbound: Arc<OutboundSa>,
     pub(crate) inbound: Arc<InboundSa>,
+    /// Whose turn it is to write what was opened; `None`: one thread opens all.
+    pub(crate) turns: Option<Turns>,
     /// Where IKE has made it.
     pub(crate) child: Option<Child>,
     pub(crate) outbound_identity: Identity,
@@ -49,7 +52,7 @@ impl Tunnel {
     pub(crate) fn new(
         framework: &Framework,
         config: TunnelConfig,
-        port: u16,
+        (port, threads): (u16, usize),
         (last_sent, mark): (u64, u64),
         last_received: u64,
     ) -> Result<Self, Error> {
@@ -82,7 +85,9 @@ impl Tunnel {
         let inbound = InboundSa::new(framework, parameters(&config.inbound, last_received));
         let inbound = inbound.map_err(failed("in"))?;
         let (outbound, inbound) = (Arc::new(outbound), Arc::new(inbound));
-        Ok(Self::assemble(config, outbound, inbound, mark, None))
+        Ok(Self::assemble(
+            config, outbound, inbound, mark, threads, None,
+        ))
     }
 
     /// Of SAs that IKE has made; `before` is the tunnel in whose place it comes.
@@ -90,12 +95,13 @@ impl Tunnel {
         config: TunnelConfig,
         outbound: Arc<OutboundSa>,
         inbound: Arc<InboundSa>,
+        threads: usize,
         child: Child,
         before: Option<&Arc<Tunnel>>,
     ) -> Self {
         // IKE's keys are fresh and end with the process: nothing has to be reserved.
         let mark = u64::MAX >> 1;
-        let tunnel = Self::assemble(config, outbound, inbound, mark, Some(child));
+        let tunnel = Self::assemble(config, outbound, inbound, mark, threads, Some(child));
         match before.filter(|before| before.peer() == tunnel.peer()) {
             Some(before) => {
                 tunnel.learn_path_mtu(before.path_mtu());
@@ -118,6 +124,7 @@ impl Tunnel {
         outbound: Arc<OutboundSa>,
         inbound: Arc<InboundSa>,
         mark: u64,
+        threads: usize,
         child: Option<Child>,
     ) -> Self {
         let mut outer = Outer::new(config.peer.ip(), config.peer.ip());
@@ -129,6 +136,7 @@ impl Tunnel {
             inbound_identity: Identity::of(&config.inbound.key, config.transform),
             outbound,
             inbound,
+            turns: (threads > 1).then(|| Turns::new(threads)),
             child,
             outer,
             config,

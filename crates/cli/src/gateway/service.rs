@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use cipherlane_gateway::{Config, Gateway};
+use cipherlane_gateway::{Config, Gateway, Steering};
 use signal_hook::consts::SIGHUP;
 
 use super::privileges;
@@ -26,13 +26,14 @@ pub(crate) fn run(path: &Path, mut settings: cipherlane_core::Config) -> Result<
     let framework = start(settings)?;
     // What is allocated here, keys and what is made of them, lies in locked memory.
     let config = secret::scope(|| Config::read(path))?;
+    let steering = Steering::of(config.threads);
     privileges::drop_all_but_network(config.lowest_port(), config.has_plain_esp())
         .map_err(|error| Failure::io("give up", "privileges", &error))?;
     // Keys of an IKE daemon come while it runs.
     cipherlane_gateway::keep_keys_in(|work| secret::scope(work));
     // Signals are caught before there is anything to clean up.
     let signals = signals()?;
-    let mut gateway = secret::scope(|| Gateway::start(&framework, config))?;
+    let mut gateway = secret::scope(|| Gateway::start(&framework, config, steering))?;
     if let Some(note) = secret::note() {
         tracing::warn!("{note}");
     }

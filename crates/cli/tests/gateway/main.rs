@@ -10,6 +10,7 @@ mod guest;
 mod ikev2;
 mod journal;
 mod many;
+mod order;
 mod plain;
 mod profiled;
 mod prometheus;

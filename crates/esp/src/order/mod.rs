@@ -22,9 +22,11 @@ mod models;
 mod slot;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod turns;
 
 use crate::sync::{AtomicU64, Line, Ordering};
 use slot::{Slot, Taken};
+pub use turns::{Readers, SLOTS, Turns};
 
 /// Puts results back in order, for any number of threads. See the module.
 pub struct Order<T> {

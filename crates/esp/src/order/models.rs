@@ -1,9 +1,11 @@
 //! loom models: every order of steps that the memory model allows.
 
-use loom::sync::Arc;
+use std::collections::VecDeque;
+
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 
-use super::Order;
+use super::{Order, Readers, Turns};
 
 /// What was handed on. loom reports it if two threads do so at once.
 struct Sink {
@@ -89,5 +91,56 @@ fn loom_a_full_ring_refuses_and_its_place_is_clean_afterwards() {
         let (_, sink) = Arc::try_unwrap(shared).ok().unwrap();
         let results = sink.into_results();
         assert_eq!(results, (0..results.len() as u64).collect::<Vec<_>>());
+    });
+}
+
+/// A queue that threads read from, as the kernel's is: a lock gives it its order.
+struct Shared {
+    queue: Mutex<VecDeque<u64>>,
+    readers: Readers,
+    turns: Turns,
+    sink: Sink,
+}
+
+/// Reads until the queue is empty, and hands everything on in its turn.
+fn read(shared: &Shared, thread: usize) {
+    loop {
+        shared.readers.begin(thread);
+        let Some(number) = shared.queue.lock().unwrap().pop_front() else {
+            shared.readers.end(thread);
+            return;
+        };
+        let arrived = shared.readers.arrived();
+        shared.turns.hold(thread, 0, number, 1);
+        shared.readers.end(thread);
+        let what = (number, 1);
+        while !shared.turns.is_next(&shared.readers, thread, arrived, what) {
+            thread::yield_now();
+        }
+        shared.sink.push(number);
+        shared.turns.end(thread, 0);
+    }
+}
+
+#[test]
+fn loom_readers_hand_on_in_the_order_of_the_queue() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let shared = Arc::new(Shared {
+            // The second number is lost.
+            queue: Mutex::new([1, 3, 4].into()),
+            readers: Readers::new(2),
+            turns: Turns::new(2),
+            sink: Sink::new(),
+        });
+        let other = {
+            let shared = shared.clone();
+            thread::spawn(move || read(&shared, 1))
+        };
+        read(&shared, 0);
+        other.join().unwrap();
+        let shared = Arc::try_unwrap(shared).ok().unwrap();
+        assert_eq!(shared.sink.into_results(), [1, 3, 4]);
     });
 }

@@ -125,9 +125,9 @@ pub struct SaConfig {
 
 /// The anti-replay window of an SA whose packets are opened by `threads`, unless it is told.
 ///
-/// A batch of the peer's may be reordered on the way. Where there are several threads, blocks of
-/// sequence numbers go to different ones, and a thread that waits for a processor leaves as many
-/// packets behind as its socket's queue holds.
+/// A batch of the peer's may be reordered on the way. Where there are several threads, one of them
+/// may have to wait for a processor between reading packets and opening them, and the others open
+/// meanwhile what comes in that time.
 pub(crate) fn window(threads: usize) -> u32 {
     match threads {
         1 => 4096,

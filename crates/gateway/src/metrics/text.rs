@@ -110,6 +110,19 @@ fn process(page: &mut Page, status: &Status) {
         "Times that a thread has panicked and gone on; each is a mistake of the program.",
         status.calls.panics,
     );
+    page.labelled(
+        (
+            "cipherlane_gateway_turns_total",
+            "counter",
+            "Reads of the socket that were opened before their turn to be written, where there \
+             are several threads; and those whose turn did not come in time.",
+        ),
+        "turn",
+        [
+            ("awaited", status.calls.turns_awaited),
+            ("missed", status.calls.turns_missed),
+        ],
+    );
 }
 
 fn packets(page: &mut Page, status: &Status) {

@@ -14,14 +14,26 @@ use crate::tunnel::Tunnel;
 
 /// What one thread reads and writes.
 pub(crate) struct Io {
+    /// The number of the thread.
+    pub(crate) thread: usize,
     pub(crate) tun: TunQueue,
     pub(crate) offloads: TunOffloads,
+    /// What it sends by.
     pub(crate) sockets: Vec<UdpSocket>,
-    /// For the tunnels of plain ESP.
+    /// The same for the tunnels of plain ESP.
     pub(crate) raw: Vec<RawSocket>,
+    /// What it receives by, which all threads share.
+    pub(crate) inlets: Inlets,
     /// Whether the kernel cuts trains of datagrams; once refused, never asked again.
     pub(crate) cuts: Arc<AtomicBool>,
     pub(crate) counters: Arc<Counters>,
+}
+
+/// Sockets that all threads read from, so that packets keep their order until they are read.
+#[derive(Default)]
+pub(crate) struct Inlets {
+    pub(crate) sockets: Vec<UdpSocket>,
+    pub(crate) raw: Vec<RawSocket>,
 }
 
 /// How trains are marked.
@@ -39,6 +51,7 @@ impl Io {
         port: u16,
         is_shared: bool,
         families: [bool; 2],
+        thread: usize,
         counters: Arc<Counters>,
     ) -> Result<Self, Error> {
         let tun = TunQueue::open(name, is_shared)?;
@@ -51,26 +64,22 @@ impl Io {
         }
         let cuts = sockets.iter().all(UdpSocket::has_send_offload);
         Ok(Io {
+            thread,
             tun,
             offloads,
             sockets,
             raw: Vec::new(),
+            inlets: Inlets::default(),
             cuts: Arc::new(AtomicBool::new(cuts)),
             counters,
         })
     }
 
-    /// Opens raw sockets of those families. Of `count` threads, each with its own, this one is
-    /// number `index`.
-    pub(crate) fn open_raw(
-        &mut self,
-        families: [bool; 2],
-        index: usize,
-        count: usize,
-    ) -> Result<(), Error> {
+    /// Opens raw sockets of those families; only those of the first thread receive.
+    pub(crate) fn open_raw(&mut self, families: [bool; 2]) -> Result<(), Error> {
         for (is_v4, is_wanted) in [(true, families[0]), (false, families[1])] {
             if is_wanted {
-                let socket = RawSocket::open(is_v4, index as u32, count as u32);
+                let socket = RawSocket::open(is_v4, self.thread == 0);
                 self.raw.push(socket.map_err(|source| {
                     Error::System {
                         doing: "open a socket for plain ESP (encapsulation = \"none\" takes \
@@ -82,6 +91,22 @@ impl Io {
             }
         }
         Ok(())
+    }
+
+    /// What the first thread's sockets receive, for another thread or itself.
+    pub(crate) fn inlets(&self) -> io::Result<Inlets> {
+        Ok(Inlets {
+            sockets: self
+                .sockets
+                .iter()
+                .map(UdpSocket::try_clone)
+                .collect::<Result<_, _>>()?,
+            raw: self
+                .raw
+                .iter()
+                .map(RawSocket::try_clone)
+                .collect::<Result<_, _>>()?,
+        })
     }
 
     /// Sends sealed packets of `stride` bytes each, the last one may be shorter, to the tunnel's
@@ -207,12 +232,12 @@ impl Io {
     #[cold]
     pub(crate) fn take_errors(&self) -> Vec<IpAddr> {
         let mut about = Vec::new();
-        for socket in &self.sockets {
+        for socket in self.sockets.iter().chain(&self.inlets.sockets) {
             while let Some(address) = socket.take_error() {
                 about.extend(address.map(|address| address.ip()));
             }
         }
-        for socket in &self.raw {
+        for socket in self.raw.iter().chain(&self.inlets.raw) {
             while let Some(address) = socket.take_error() {
                 about.extend(address.map(|address| address.ip()));
             }

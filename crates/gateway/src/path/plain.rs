@@ -6,11 +6,12 @@ use std::io;
 use arrayvec::ArrayVec;
 use cipherlane_esp::headers::Ecn;
 
-use super::inbound::{Context, Inbound, Places};
+use super::inbound::{Context, Inbound, Places, nothing};
 use super::io::{Io, Marks, is_about_another};
 use crate::counters::{Loss, add};
 use crate::packet::long;
-use crate::sys::raw::RawSocket;
+use crate::shared::lock;
+use crate::sys::raw::{Arrived, RawSocket};
 use crate::sys::udp::Sending;
 use crate::tunnel::Tunnel;
 
@@ -71,24 +72,40 @@ impl Inbound {
         context: &Context<'_>,
         socket: &RawSocket,
     ) -> io::Result<bool> {
-        let counters = &context.io.counters;
-        let mut arrived = ArrayVec::new();
-        let malformed = match socket.receive(self.room(), &mut arrived) {
-            Ok(malformed) => malformed,
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {
-                    add(&counters.empty_calls, 1);
-                    return Ok(false);
-                }
-                _ => return Err(error),
-            },
+        let (mut arrived, mut number) = (ArrayVec::new(), None);
+        let room = self.make_room(context);
+        context.begin_to_read();
+        let received = {
+            let mut reads = context.order.map(|(order, _)| lock(&order.reads));
+            if let Some(reads) = &mut reads {
+                **reads += 1;
+                number = Some(**reads);
+            }
+            socket.receive(room, &mut arrived)
         };
+        let malformed = match received {
+            Ok(malformed) => malformed,
+            Err(error) => {
+                context.end_to_read();
+                return nothing(context.io, error);
+            }
+        };
+        self.note_arrival(context, number);
+        self.open_plain(context, &arrived, malformed);
+        context.end_to_read();
+        self.write_due(context);
+        Ok(true)
+    }
+
+    /// Opens all packets of a read.
+    fn open_plain(&mut self, context: &Context<'_>, arrived: &[Arrived], malformed: usize) {
+        let counters = &context.io.counters;
         add(&counters.receives, 1);
         add(&counters.received_packets, arrived.len() + malformed);
         if malformed > 0 {
             counters.lose(Loss::Truncated, malformed);
         }
-        let mut rest = &arrived[..];
+        let mut rest = arrived;
         while let Some(first) = rest.first() {
             if first.len < 8 {
                 counters.lose(Loss::Truncated, 1);
@@ -96,12 +113,12 @@ impl Inbound {
                 continue;
             }
             // The packets of one SA that follow each other, with the same marks.
-            let spi = long(self.room(), first.at);
+            let spi = long(self.buffer(), first.at);
             let mut datagrams = Places::new();
             for packet in rest {
                 let is_like = packet.len >= 8
                     && packet.traffic_class == first.traffic_class
-                    && long(self.room(), packet.at) == spi;
+                    && long(self.buffer(), packet.at) == spi;
                 if !is_like {
                     break;
                 }
@@ -117,6 +134,5 @@ impl Inbound {
             }
             rest = &rest[datagrams.len()..];
         }
-        Ok(true)
     }
 }

@@ -9,7 +9,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 
+use super::steering::Steering;
 use crate::Error;
+
+/// linux/if_tun.h: _IOR('T', 224, int)
+const TUNSETSTEERINGEBPF: libc::Ioctl = 0x8004_54e0_u32 as libc::Ioctl;
 
 /// Offloads of the device, as TUNSETOFFLOAD has them (linux/if_tun.h).
 mod offload {
@@ -81,6 +85,23 @@ impl TunQueue {
             checksum: flags & offload::CHECKSUM != 0,
             tso: flags & offload::TSO4 != 0,
             uso: flags & offload::USO4 != 0,
+        }
+    }
+
+    /// All queues of the device are chosen by this program from now on.
+    pub(crate) fn steer(&self, steering: &Steering) -> io::Result<()> {
+        let program = steering.as_fd().as_raw_fd();
+        // SAFETY: TUNSETSTEERINGEBPF reads a number, which lives until the call returns.
+        let done = unsafe {
+            libc::ioctl(
+                self.file.as_raw_fd(),
+                TUNSETSTEERINGEBPF,
+                &raw const program,
+            )
+        };
+        match done {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 

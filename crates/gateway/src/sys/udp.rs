@@ -189,36 +189,24 @@ impl UdpSocket {
         }
     }
 
-    /// Spreads what comes to a group of `count` sockets on one port: what is not ESP (a zero
-    /// marker) to the first, ESP by blocks of 64 sequence numbers. The program is classic BPF
-    /// over the UDP payload.
-    pub(crate) fn steer(&self, count: u32) -> io::Result<()> {
-        let instruction = |code: u32, jt, jf, k| libc::sock_filter {
-            code: code as u16,
-            jt,
-            jf,
-            k,
-        };
-        let mut program = [
-            // A = SPI; 0 goes to socket 0.
-            instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-            instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, 0),
-            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
-            // A = sequence number / 64 % count
-            instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 4),
-            instruction(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 0, 0, 6),
-            instruction(libc::BPF_ALU | libc::BPF_MOD | libc::BPF_K, 0, 0, count),
-            instruction(libc::BPF_RET | libc::BPF_A, 0, 0, 0),
-        ];
-        self.attach(libc::SO_ATTACH_REUSEPORT_CBPF, &mut program)
+    /// Of the sockets on one port the first one takes all that comes.
+    pub(crate) fn take_all(&self) -> io::Result<()> {
+        self.attach(libc::SO_ATTACH_REUSEPORT_CBPF)
     }
 
-    /// Takes only packets for which a program of classic BPF is not 0.
-    pub(super) fn attach_filter(&self, program: &mut [libc::sock_filter]) -> io::Result<()> {
-        self.attach(libc::SO_ATTACH_FILTER, program)
+    /// Takes nothing.
+    pub(super) fn take_none(&self) -> io::Result<()> {
+        self.attach(libc::SO_ATTACH_FILTER)
     }
 
-    fn attach(&self, name: libc::c_int, program: &mut [libc::sock_filter]) -> io::Result<()> {
+    /// Attaches a program of classic BPF whose answer is 0.
+    fn attach(&self, name: libc::c_int) -> io::Result<()> {
+        let mut program = [libc::sock_filter {
+            code: (libc::BPF_RET | libc::BPF_K) as u16,
+            jt: 0,
+            jf: 0,
+            k: 0,
+        }];
         let program = libc::sock_fprog {
             len: program.len() as u16,
             filter: program.as_mut_ptr(),

@@ -89,7 +89,7 @@ pub(crate) fn start(
         let mut config = Config::read(&path).unwrap();
         config.socket = place.join(format!("socket-{number}"));
         within(&ends[number], move || {
-            Gateway::start(&framework(), config).unwrap()
+            Gateway::start(&framework(), config, None).unwrap()
         })
     });
     wait_until_connected(ends);

@@ -89,6 +89,7 @@ pub(super) struct Database {
     inbox: Arc<Inbox>,
     /// The narrowest anti-replay window.
     least_window: u32,
+    threads: usize,
     serial: u64,
     larval: HashMap<u32, Instant>,
     sas: HashMap<SaId, Sa>,
@@ -105,6 +106,7 @@ impl Database {
     pub(super) fn new(framework: Framework, inbox: Arc<Inbox>, threads: usize) -> Self {
         Database {
             least_window: config::window(threads),
+            threads,
             framework,
             inbox,
             serial: 0,

@@ -88,7 +88,14 @@ impl Database {
                 };
                 let config = self.config(reqid, sa, out, id.0, selectors);
                 let before = self.tunnels.get(&id.0);
-                let tunnel = Tunnel::of_child(config, sealing.clone(), opening, child, before);
+                let tunnel = Tunnel::of_child(
+                    config,
+                    sealing.clone(),
+                    opening,
+                    self.threads,
+                    child,
+                    before,
+                );
                 let tunnel = Arc::new(tunnel);
                 tunnels.insert(id.0, tunnel.clone());
                 let is_sender = has_pair.insert(reqid);
