@@ -333,7 +333,8 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     })
 }
 
-/// A tunnel of a gateway with its `own` port and number of threads, whose SAs go on after what was reserved or received before.
+/// A tunnel of a gateway with its `own` port and number of threads. Its SAs go on after what was
+/// reserved or received before.
 fn make(
     framework: &Framework,
     config: &TunnelConfig,

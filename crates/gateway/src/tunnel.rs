@@ -28,7 +28,7 @@ pub(crate) struct Tunnel {
     pub(crate) outbound: Arc<OutboundSa>,
     pub(crate) inbound: Arc<InboundSa>,
     /// Whose turn it is to write what was opened; `None`: one thread opens all.
-    pub(crate) turns: Option<Turns>,
+    pub(crate) turns: Option<Arc<Turns>>,
     /// Where IKE has made it.
     pub(crate) child: Option<Child>,
     pub(crate) outbound_identity: Identity,
@@ -101,7 +101,11 @@ impl Tunnel {
     ) -> Self {
         // IKE's keys are fresh and end with the process: nothing has to be reserved.
         let mark = u64::MAX >> 1;
-        let tunnel = Self::assemble(config, outbound, inbound, mark, threads, Some(child));
+        let mut tunnel = Self::assemble(config, outbound, inbound, mark, threads, Some(child));
+        if let Some(before) = before {
+            // Threads may hold packets of the same SA.
+            tunnel.turns.clone_from(&before.turns);
+        }
         match before.filter(|before| before.peer() == tunnel.peer()) {
             Some(before) => {
                 tunnel.learn_path_mtu(before.path_mtu());
@@ -136,7 +140,7 @@ impl Tunnel {
             inbound_identity: Identity::of(&config.inbound.key, config.transform),
             outbound,
             inbound,
-            turns: (threads > 1).then(|| Turns::new(threads)),
+            turns: (threads > 1).then(|| Arc::new(Turns::new(threads))),
             child,
             outer,
             config,

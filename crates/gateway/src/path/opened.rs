@@ -171,3 +171,58 @@ impl Opened {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(opened: &mut Opened, (spi, flows): (u32, u32)) {
+        let mut batch = opened.take().unwrap();
+        (batch.buffer, _) = opened.room();
+        (batch.spi, batch.flows) = (spi, flows);
+        batch.slot = opened.free_slot(spi).unwrap();
+        opened.push(batch);
+    }
+
+    #[test]
+    fn a_buffer_is_read_into_again_once_nothing_waits_in_it() {
+        let mut opened = Opened::new(2, 100);
+        let (first, room) = opened.room();
+        assert_eq!(room.len(), 100);
+        // Two tunnels in one buffer.
+        batch(&mut opened, (1, 1));
+        let mut other = opened.take().unwrap();
+        (other.buffer, other.spi) = (first, 2);
+        opened.push(other);
+        assert_ne!(opened.room().0, first);
+        batch(&mut opened, (1, 1));
+        assert!(opened.is_full());
+        let written = opened.remove(0).unwrap();
+        opened.written(written);
+        assert!(opened.is_full(), "the other tunnel's packets are there");
+        let written = opened.remove(0).unwrap();
+        opened.written(written);
+        assert!(!opened.is_full());
+        assert_eq!((opened.room().0, opened.len()), (first, 1));
+    }
+
+    #[test]
+    fn what_has_its_flow_before_it_is_not_first() {
+        let mut opened = Opened::new(4, 1);
+        for what in [(1, 0b01), (1, 0b10), (1, 0b11), (2, 0b01)] {
+            batch(&mut opened, what);
+        }
+        let mut is_first = |place| opened.first_of_its_flows(place).is_some();
+        assert_eq!([0, 1, 2, 3].map(&mut is_first), [true, true, false, true]);
+        assert_eq!(opened.free_slot(1), Some(3));
+        assert_eq!(opened.free_slot(2), Some(1));
+    }
+
+    #[test]
+    fn patience_begins_when_a_batch_is_first_asked() {
+        let mut batch = Batch::new();
+        assert!(batch.is_fresh() && !batch.is_overdue() && !batch.is_fresh());
+        batch.since = Instant::now().checked_sub(2 * PATIENCE);
+        assert!(batch.is_overdue());
+    }
+}

@@ -87,3 +87,42 @@ pub(super) fn sleep_alone(wake: &OwnedFd) {
         take_wake(wake);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use rustix::event::{EventfdFlags, eventfd};
+
+    use super::*;
+
+    #[test]
+    fn who_sleeps_is_woken_and_who_has_no_reason_does_not_sleep() {
+        let sleepers = Arc::new(Sleepers::new(2));
+        let wakes = [0, 1].map(|_| Arc::new(eventfd(0, EventfdFlags::NONBLOCK).unwrap()));
+        sleepers.set_wakes(wakes.iter().cloned());
+        sleepers.sleep(0, || true, || panic!("it has no reason"));
+        sleepers.wake_all();
+        let is_written = |wake: &OwnedFd| rustix::io::read(wake, &mut [0; 8]).is_ok();
+        assert!(!wakes.iter().any(|wake| is_written(wake)), "nobody sleeps");
+        let (asks, is_asked) = channel();
+        let thread = {
+            let (sleepers, wake) = (sleepers.clone(), wakes[1].clone());
+            std::thread::spawn(move || {
+                let is_over = || {
+                    asks.send(()).unwrap();
+                    false
+                };
+                sleepers.sleep(1, is_over, || {
+                    poll(&mut [PollFd::new(&wake, PollFlags::IN)], None).unwrap();
+                });
+            })
+        };
+        // From here on it has said that it sleeps.
+        is_asked.recv().unwrap();
+        sleepers.wake_all();
+        thread.join().unwrap();
+        assert!(is_written(&wakes[1]) && !is_written(&wakes[0]));
+        assert_eq!(sleepers.count.load(Ordering::Relaxed), 0);
+    }
+}

@@ -179,3 +179,39 @@ fn fold(address: IpAddr) -> u64 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An IPv4 packet from a port of one host to one of another.
+    fn packet(ports: [u16; 2], fragment: u16) -> Vec<u8> {
+        let mut packet = vec![
+            0x45, 0, 0, 28, 0, 7, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ];
+        packet[6..8].copy_from_slice(&fragment.to_be_bytes());
+        packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+        packet.extend([0, 8, 0, 0]);
+        packet
+    }
+
+    #[test]
+    fn a_flow_is_one_bit_and_flows_have_many() {
+        let mut seen = 0;
+        for port in 0..200 {
+            let bit = flow(&packet([port, 53], 0x4000));
+            assert_eq!(bit.count_ones(), 1);
+            assert_eq!(bit, flow(&packet([port, 53], 0)));
+            seen |= bit;
+        }
+        assert_eq!(seen, u32::MAX);
+    }
+
+    #[test]
+    fn what_does_not_tell_its_flow_may_be_of_any() {
+        for fragment in [0x2000, 0x2003, 3] {
+            assert_eq!(flow(&packet([1, 53], fragment)), u32::MAX);
+        }
+        assert_eq!(flow(&[0x45; 19]), u32::MAX);
+    }
+}

@@ -40,7 +40,8 @@ pub(crate) fn run(shared: &Arc<Shared>, mut io: Io, waiter: &Waiter, wake: &Owne
         ),
     }
     while !shared.is_stopping() {
-        // Buffers are made anew, and all that is shared is counters: nothing is left half done.
+        // Buffers are made anew, and all that is shared is counters and whose turn it is: nothing is
+        // left half done.
         let carried = catch_unwind(AssertUnwindSafe(|| carry(shared, &mut io, waiter, wake)));
         if carried.is_err() {
             let_others_go_on(shared, io.thread);

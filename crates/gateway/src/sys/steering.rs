@@ -193,3 +193,111 @@ fn program() -> Vec<u64> {
     all.extend(end);
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    const BPF_PROG_TEST_RUN: libc::c_int = 10;
+    /// The kernel takes an Ethernet header off.
+    const ETHERNET: usize = 14;
+
+    /// The part of `union bpf_attr` for BPF_PROG_TEST_RUN.
+    #[derive(Default)]
+    #[repr(C)]
+    struct Run {
+        program: u32,
+        answer: u32,
+        len: u32,
+        len_out: u32,
+        packet: u64,
+        packet_out: u64,
+        repeat: u32,
+        duration: u32,
+    }
+
+    /// What the kernel's run of the program says of an IP packet.
+    fn answer(steering: &Steering, packet: &[u8]) -> u32 {
+        let kind = if packet[0] >> 4 == 6 {
+            0x86dd_u16
+        } else {
+            0x0800
+        };
+        let mut frame = vec![0; ETHERNET - 2];
+        frame.extend(kind.to_be_bytes());
+        frame.extend(packet);
+        let mut run = Run {
+            program: steering.as_fd().as_raw_fd() as u32,
+            len: frame.len() as u32,
+            packet: frame.as_ptr() as u64,
+            repeat: 1,
+            ..Run::default()
+        };
+        // SAFETY: the kernel reads the frame and writes to `run`, which live until the call
+        // returns.
+        let done = unsafe {
+            let run: *mut Run = &mut run;
+            libc::syscall(libc::SYS_bpf, BPF_PROG_TEST_RUN, run, size_of::<Run>())
+        };
+        assert_eq!(done, 0, "{}", io::Error::last_os_error());
+        run.answer
+    }
+
+    fn v4(protocol: u8, fragment: u16, ports: [u16; 2], options: usize) -> Vec<u8> {
+        let mut packet = vec![0; 20 + 4 * options];
+        packet[0] = 0x45 + options as u8;
+        packet[6..8].copy_from_slice(&fragment.to_be_bytes());
+        packet[9] = protocol;
+        packet[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+        packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+        packet.extend([0; 40]);
+        packet
+    }
+
+    fn v6(next: u8, last: u8, ports: [u16; 2]) -> Vec<u8> {
+        let mut packet = vec![0; 40];
+        (packet[0], packet[6], packet[39]) = (0x60, next, last);
+        packet.extend(ports.iter().flat_map(|port| port.to_be_bytes()));
+        packet.extend([0; 40]);
+        packet
+    }
+
+    #[test]
+    fn a_flow_has_one_answer_and_flows_have_many() {
+        let steering = match Steering::load() {
+            Ok(steering) => steering,
+            Err(error) => {
+                let message = format!("SKIPPED, the steering of flows is NOT tested: {error}\n");
+                io::Write::write_all(&mut io::stderr(), message.as_bytes()).unwrap();
+                return;
+            }
+        };
+        let ask = |packet: Vec<u8>| answer(&steering, &packet);
+        let mut queues = [0; 4];
+        for port in 0..400 {
+            let tcp = ask(v4(6, 0x4000, [port, 80], 0));
+            assert_eq!(tcp, ask(v4(6, 0, [port, 80], 0)), "DF is no fragment");
+            assert_eq!(tcp, ask(v4(6, 0, [port, 80], 3)), "behind options");
+            queues[tcp as usize % 4] += 1;
+        }
+        assert!(queues.iter().all(|count| *count > 50), "{queues:?}");
+        // Ports of a fragment may be its data, and other protocols have none.
+        let whole = ask(v4(17, 0, [1, 2], 0));
+        let fragment = ask(v4(17, 0x2000, [1, 2], 0));
+        assert_ne!(whole, fragment);
+        assert_eq!(fragment, ask(v4(17, 0x2000, [3, 4], 0)));
+        assert_eq!(fragment, ask(v4(17, 185, [5, 6], 0)));
+        assert_eq!(ask(v4(1, 0, [1, 2], 0)), ask(v4(1, 0, [3, 4], 0)));
+        for protocol in WITH_PORTS {
+            let of = |ports| ask(v6(protocol as u8, 1, ports));
+            assert_ne!(of([1, 2]), of([3, 2]), "{protocol}");
+        }
+        assert_ne!(ask(v6(58, 1, [1, 2])), ask(v6(58, 2, [1, 2])), "addresses");
+        assert_eq!(ask(v6(58, 1, [1, 2])), ask(v6(58, 1, [3, 4])));
+        // What is neither, and what ends too early.
+        assert_eq!(ask(vec![0x20; 60]), 0);
+        assert_eq!(ask(v4(6, 0, [1, 2], 0)[..21].to_vec()), 0);
+    }
+}
