@@ -39,14 +39,15 @@ impl Seen {
     }
 }
 
-/// Receives until nothing more comes, and calls `then` with each datagram.
-fn receive(socket: &UdpSocket, mut then: impl FnMut(&[u8], SocketAddr)) -> Seen {
+/// Receives until nothing more comes, and calls `then` with each datagram's place among those that
+/// came, and where it came from.
+fn receive(socket: &UdpSocket, mut then: impl FnMut(u32, SocketAddr)) -> Seen {
     let limit = Duration::from_secs(2);
     socket.set_read_timeout(Some(limit)).unwrap();
     let (mut seen, mut bytes) = (Seen::default(), [0; 2048]);
     while let Ok((len, from)) = socket.recv_from(&mut bytes) {
         seen.note(&bytes[..len]);
-        then(&bytes[..len], from);
+        then(seen.count, from);
     }
     seen
 }
@@ -59,8 +60,11 @@ fn exchange(rig: &Rig, own: IpAddr, other: IpAddr) -> [Vec<Seen>; 2] {
         rig.beside(Host::B, move || {
             let socket = bound(|| UdpSocket::bind((other, 7000 + flow)));
             ready.send(()).unwrap();
-            receive(&socket, |bytes, from| {
-                let _ = socket.send_to(bytes, from);
+            // What has come out of order goes back in order.
+            let mut bytes = [7; 1000];
+            receive(&socket, |place, from| {
+                bytes[..4].copy_from_slice(&place.to_be_bytes());
+                let _ = socket.send_to(&bytes, from);
             })
         })
     });
@@ -93,19 +97,28 @@ fn exchange(rig: &Rig, own: IpAddr, other: IpAddr) -> [Vec<Seen>; 2] {
     [all(far), back]
 }
 
-/// One test at a time: each wants the processors for itself.
+/// One test at a time: each has many threads.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// How often it is tried to have a run in which no thread was kept from its processor for longer
-/// than others wait for it.
-const TRIES: usize = 5;
+/// How often it is tried: other programs may keep threads from their processors.
+const TRIES: usize = 3;
 
-/// One datagram of a thousand may be late where every turn was kept: the pair of devices between
-/// the ends has a queue for each processor. By threads that do not wait for each other, or queues
-/// that flows do not keep to, it was every tenth to fiftieth.
+/// Packets that may be late where a thread did not wait for another one any more: what that one had
+/// opened.
+const HELD: u64 = 256;
+
+/// How many datagrams may be late: one of a thousand, since the pair of devices between the ends has
+/// a queue for each processor, and some for each turn that did not come in time. By threads that
+/// do not wait for each other, or queues that flows do not keep to, it is every tenth to fiftieth,
+/// and no turn is missed.
+fn allowed(all: &Seen, missed: u64) -> u64 {
+    u64::from(all.count) / 1000 + HELD * missed
+}
+
 fn keeps_order(configure: &[&str]) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let addresses = ["10.9.0.1", "10.9.0.2"].map(|address| address.parse().unwrap());
+    let mut found = String::new();
     for _ in 0..TRIES {
         let Some(mut rig) = rig() else {
             return;
@@ -116,24 +129,27 @@ fn keeps_order(configure: &[&str]) {
         }
         rig.start_both();
         let seen = exchange(&rig, addresses[0], addresses[1]);
-        let turns = |name: &str| {
-            let of = |host| rig.status(host).unwrap()["calls"][name].as_u64().unwrap();
-            of(Host::A) + of(Host::B)
+        let turns = |host, name: &str| {
+            let status = rig.status(host).unwrap();
+            status["calls"][name].as_u64().unwrap()
         };
-        assert!(turns("turns_awaited") > 0, "{seen:?}");
-        if turns("turns_missed") > 0 {
-            eprintln!("threads were kept from their processors: {seen:?}");
-            continue;
-        }
-        for (way, seen) in ["there", "back"].iter().zip(&seen) {
+        let ways = [Host::B, Host::A].into_iter().zip(&seen);
+        let is_kept = ways.clone().all(|(host, seen)| {
             let all = Seen::of_all(seen);
-            assert!(all.count > u32::from(FLOWS) * COUNT / 20, "{way}: {seen:?}");
-            assert!(all.late * 1000 <= all.count, "{way}: {seen:?}");
+            let is_enough = all.count > 1000;
+            let missed = turns(host, "turns_missed");
+            let is_kept = u64::from(all.late) <= allowed(&all, missed);
+            is_enough && is_kept && turns(host, "turns_awaited") > 0
+        });
+        if is_kept {
+            return;
         }
-        return;
+        for (host, seen) in ways {
+            let missed = turns(host, "turns_missed");
+            found += &format!("{missed} turns missed: {seen:?}\n");
+        }
     }
-    let message = "SKIPPED, the order of flows is NOT tested: the machine has too much to do\n";
-    std::io::Write::write_all(&mut std::io::stderr(), message.as_bytes()).unwrap();
+    panic!("{found}");
 }
 
 #[test]
