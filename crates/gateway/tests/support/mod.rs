@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use cipherlane_core::Framework;
 use cipherlane_gateway::pair::{self, Common, End};
-use cipherlane_gateway::{Config, Gateway};
+use cipherlane_gateway::{Config, Gateway, Steering};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 /// How long packets may take to pass for the first time.
@@ -65,11 +65,12 @@ pub(crate) fn namespaces() -> Option<[OwnedFd; 2]> {
     Some(ends)
 }
 
-/// Starts both gateways, with one tunnel between 10.9.0.1 and 10.9.0.2.
+/// Starts both gateways of this number of threads, with one tunnel between 10.9.0.1 and 10.9.0.2.
 pub(crate) fn start(
     ends: &[OwnedFd; 2],
     place: &Path,
     transform: &str,
+    threads: usize,
     framework: fn() -> Framework,
 ) -> [Gateway; 2] {
     let end = |name: &str, last: u8| End {
@@ -87,9 +88,10 @@ pub(crate) fn start(
     let gateways = [0, 1].map(|number| {
         let path = place.join(["a", "b"][number]).join("gateway.toml");
         let mut config = Config::read(&path).unwrap();
+        config.threads = threads;
         config.socket = place.join(format!("socket-{number}"));
         within(&ends[number], move || {
-            Gateway::start(&framework(), config, None).unwrap()
+            Gateway::start(&framework(), config, Steering::of(threads)).unwrap()
         })
     });
     wait_until_connected(ends);
