@@ -15,7 +15,7 @@
 //! | `resynchronization` | the upper half of the number found again after a long outage |
 //! | [`headers`] | IP and UDP headers around ESP: tunnel and transport mode, DF, DSCP, ECN |
 //! | [`database`] | SAs by SPI and destination, looked up while others come and go |
-//! | [`order`] | results in the order of their tickets, from workers that do not wait |
+//! | [`order`] | results in the order of their tickets, or flow by flow, from threads that do not wait |
 //! | [`replay`] | the anti-replay window, and the upper half of extended sequence numbers |
 //! | [`statistics`] | counters an SA, sharded by thread |
 //!

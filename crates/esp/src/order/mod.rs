@@ -1,7 +1,9 @@
 //! Results in the order of their tickets, from workers that finish in any order and never
-//! wait for each other.
+//! wait for each other ([`Order`]); and packets that several threads read from one queue, handed
+//! on flow by flow in the order in which they came ([`Readers`] and [`Turns`], where each thread
+//! keeps what it has opened).
 //!
-//! # How it works
+//! # How `Order` works
 //! [`Order::begin`] gives a ticket: the next place in a ring. It is taken where the order
 //! is decided: by a sender together with the batch's sequence numbers, by a receiver when
 //! the batch arrives. Any thread may then do the work, and hands the result to

@@ -10,7 +10,9 @@
 //!
 //! What came to a thread comes behind what others hold of the same flows with lower numbers, and
 //! behind what those may have in their hands that read before it arrived and have not yet said
-//! what. A number that is missing was lost: nobody waits for what no thread has. The oldest of all
+//! what. Numbers, or others that rise with each read, tell what is earlier: the packets of a flow
+//! must come with rising ones, as where one thread of the sender has sealed them. A number that is
+//! missing was lost: nobody waits for what no thread has. The oldest of all
 //! that is held waits for nobody, so that there is no end to progress.
 
 use crate::sync::{AtomicU64, Line, Ordering};
