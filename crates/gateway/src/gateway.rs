@@ -117,12 +117,6 @@ impl Gateway {
             Some(control) => Some(control.open(framework, &shared, &ios)?),
             None => None,
         };
-        if shared.is_shared() {
-            for socket in &ios[0].sockets {
-                let done = socket.take_all();
-                done.map_err(system("have one socket receive all datagrams"))?;
-            }
-        }
         let inlets = ios
             .iter()
             .map(|_| ios[0].inlets())

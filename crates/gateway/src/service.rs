@@ -8,7 +8,7 @@ use crate::selector::Prefix;
 
 /// Protocols whose header begins with the source's port and the destination's: TCP, UDP, DCCP,
 /// SCTP, UDP-Lite.
-const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
+pub(crate) const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
 /// A protocol, and the first and the last port at each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,11 +34,11 @@ pub(crate) struct Shared {
     pub(crate) port: u16,
     steering: Option<Steering>,
     /// What threads need to write in turn, where there are several.
-    pub(crate) order: Option<Order>,
+    pub(crate) order: Option<WriteOrder>,
 }
 
 /// What threads need to write in turn.
-pub(crate) struct Order {
+pub(crate) struct WriteOrder {
     /// The threads that read from the sockets.
     pub(crate) readers: Readers,
     /// The number of the last read of many packets, which the system hands over one by one: held
@@ -72,7 +72,7 @@ impl Shared {
             threads: config.threads,
             port: config.port,
             steering,
-            order: (config.threads > 1).then(|| Order {
+            order: (config.threads > 1).then(|| WriteOrder {
                 readers: Readers::new(config.threads),
                 reads: Mutex::default(),
                 sleepers: Sleepers::new(config.threads),

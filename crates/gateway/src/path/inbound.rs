@@ -18,7 +18,7 @@ use crate::packet::coalesce::Group;
 use crate::packet::vnet::Vnet;
 use crate::packet::{inner::Inner, long, mss, protocol};
 use crate::service::Flow;
-use crate::shared::Order;
+use crate::shared::WriteOrder;
 use crate::sys::raw;
 use crate::sys::sockaddr::RawAddress;
 use crate::sys::udp::{Received, UdpSocket};
@@ -56,7 +56,7 @@ pub(crate) struct Context<'a> {
     pub(crate) inbox: Option<&'a Inbox>,
     pub(crate) port: u16,
     /// What several threads need to write in turn, and what wakes this one.
-    pub(crate) order: Option<(&'a Order, &'a OwnedFd)>,
+    pub(crate) order: Option<(&'a WriteOrder, &'a OwnedFd)>,
 }
 
 impl Inbound {

@@ -59,7 +59,15 @@ impl Io {
         let mut sockets = Vec::new();
         for (is_v4, is_wanted) in [(true, families[0]), (false, families[1])] {
             if is_wanted {
-                sockets.push(UdpSocket::bind(is_v4, port, is_shared)?);
+                let socket = UdpSocket::bind(is_v4, port, is_shared)?;
+                // Before there is another one, whose datagrams nobody would read.
+                if is_shared && thread == 0 {
+                    socket.take_all().map_err(|source| Error::System {
+                        doing: "have one socket receive all datagrams".to_owned(),
+                        source,
+                    })?;
+                }
+                sockets.push(socket);
             }
         }
         let cuts = sockets.iter().all(UdpSocket::has_send_offload);

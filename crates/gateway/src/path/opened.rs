@@ -88,12 +88,14 @@ impl Opened {
     /// With `count` buffers of `len` bytes.
     pub(super) fn new(count: usize, len: usize) -> Self {
         let count = count.clamp(1, MOST_BUFFERS);
+        // With one buffer nothing waits: what was opened is written at once.
+        let batches = if count == 1 { 1 } else { MOST_BATCHES };
         let batch = |_| Box::new(Batch::new());
         Opened {
             buffers: (0..count).map(|_| vec![0; len].into()).collect(),
             free: (0..count).collect(),
-            batches: VecDeque::with_capacity(MOST_BATCHES),
-            unused: (0..MOST_BATCHES).map(batch).collect(),
+            batches: VecDeque::with_capacity(batches),
+            unused: (0..batches).map(batch).collect(),
         }
     }
 

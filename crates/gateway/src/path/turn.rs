@@ -13,6 +13,7 @@ use super::sleepers::sleep_alone;
 use crate::counters::{Loss, add};
 use crate::packet::inner::Inner;
 use crate::service::Flow;
+use crate::sys::steering::SPREAD;
 
 /// How often a thread looks whether it is its turn before it sleeps.
 const LOOKS: usize = 8;
@@ -167,7 +168,7 @@ pub(super) fn flow(packet: &[u8]) -> u32 {
         .wrapping_mul(31)
         .wrapping_add(ports << 8 | u64::from(flow.protocol));
     // The upper bits of a product depend on all bits.
-    1 << (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59)
+    1 << (sum.wrapping_mul(SPREAD) >> 59)
 }
 
 fn fold(address: IpAddr) -> u64 {

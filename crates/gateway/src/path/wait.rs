@@ -34,12 +34,14 @@ impl Waiter {
         };
         waiter.add(wake, WAKE, EventFlags::IN)?;
         waiter.add_device(&io.tun)?;
-        // Errors come by these too.
-        for socket in &io.sockets {
-            waiter.add(socket, SOCKET, EventFlags::empty())?;
-        }
-        for socket in &io.raw {
-            waiter.add(socket, SOCKET, EventFlags::empty())?;
+        // Errors come by these too. Those of the first thread are the ones that all receive by.
+        if io.thread > 0 {
+            for socket in &io.sockets {
+                waiter.add(socket, SOCKET, EventFlags::empty())?;
+            }
+            for socket in &io.raw {
+                waiter.add(socket, SOCKET, EventFlags::empty())?;
+            }
         }
         let one_thread = EventFlags::IN | EventFlags::EXCLUSIVE;
         for socket in &io.inlets.sockets {

@@ -8,6 +8,8 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use crate::service::WITH_PORTS;
+
 /// A program that is loaded, for any number of devices.
 #[derive(Debug)]
 pub struct Steering {
@@ -88,10 +90,7 @@ struct Attributes {
 }
 
 /// Spreads the sum over all 64 bits: 2^64 divided by the golden ratio.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Protocols whose headers begin with two ports (IANA): TCP, UDP, DCCP, SCTP, UDP-Lite.
-const WITH_PORTS: [i32; 5] = [6, 17, 33, 132, 136];
+pub(crate) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Registers. A load from the packet writes to R0, uses R1 to R5, and reads the context in R6.
 const R0: u8 = 0;
@@ -154,7 +153,12 @@ fn program() -> Vec<u64> {
     // The ports, where there are any.
     let mut ports = Vec::new();
     for (place, protocol) in WITH_PORTS.into_iter().enumerate() {
-        ports.push(jump(BPF_JEQ, PROTOCOL, protocol, WITH_PORTS.len() - place));
+        ports.push(jump(
+            BPF_JEQ,
+            PROTOCOL,
+            protocol.into(),
+            WITH_PORTS.len() - place,
+        ));
     }
     let word = instruction(BPF_LD | BPF_IND | BPF_W, 0, BEHIND, 0, 0);
     ports.push(jump(BPF_JA, 0, 0, 1 + add.len()));
@@ -291,7 +295,7 @@ mod tests {
         assert_eq!(fragment, ask(v4(17, 185, [5, 6], 0)));
         assert_eq!(ask(v4(1, 0, [1, 2], 0)), ask(v4(1, 0, [3, 4], 0)));
         for protocol in WITH_PORTS {
-            let of = |ports| ask(v6(protocol as u8, 1, ports));
+            let of = |ports| ask(v6(protocol, 1, ports));
             assert_ne!(of([1, 2]), of([3, 2]), "{protocol}");
         }
         assert_ne!(ask(v6(58, 1, [1, 2])), ask(v6(58, 2, [1, 2])), "addresses");

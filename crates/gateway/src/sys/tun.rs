@@ -12,9 +12,6 @@ use rustix::fs::{Mode, OFlags};
 use super::steering::Steering;
 use crate::Error;
 
-/// linux/if_tun.h: _IOR('T', 224, int)
-const TUNSETSTEERINGEBPF: libc::Ioctl = 0x8004_54e0_u32 as libc::Ioctl;
-
 /// Offloads of the device, as TUNSETOFFLOAD has them (linux/if_tun.h).
 mod offload {
     pub(super) const CHECKSUM: libc::c_ulong = 0x01;
@@ -95,7 +92,7 @@ impl TunQueue {
         let done = unsafe {
             libc::ioctl(
                 self.file.as_raw_fd(),
-                TUNSETSTEERINGEBPF,
+                libc::TUNSETSTEERINGEBPF,
                 &raw const program,
             )
         };
