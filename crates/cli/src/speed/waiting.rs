@@ -56,7 +56,7 @@ impl<'s> Waiting<'s> {
     /// One call after a pause. Returns when it ended, and how long it took.
     fn call(&mut self) -> Result<(Instant, Duration), Failure> {
         let (pause, read_cost) = (self.pause, self.read_cost);
-        let (end, took) = self.with_requests(|session, work, requests, serial| {
+        let (end, took) = self.with_requests(1, |session, work, requests, serial| {
             let start = busy_elsewhere(pause);
             process(session, work, requests, serial)?;
             let end = Instant::now();
@@ -67,14 +67,15 @@ impl<'s> Waiting<'s> {
     }
 
     /// Lets `run` at the requests, which are made anew but use the same memory, and at the
-    /// number of the next one.
+    /// number of the next one, for that number of operations.
     fn with_requests<R>(
         &mut self,
+        operations: u64,
         run: impl FnOnce(&Session, Work, &mut [Request<'_>], &mut u64) -> R,
     ) -> R {
         let (session, work) = (self.session, self.work);
         let regions = &mut *self.regions.borrow_mut();
-        regions.move_on();
+        regions.move_on(operations);
         let (data, beside, tags, aad) = regions.parts();
         let mut data = data.chunks_exact_mut(work.size);
         let mut beside = beside.chunks_exact_mut(work.size);
@@ -137,7 +138,7 @@ impl Subject for Waiting<'_> {
         if !self.pause.is_zero() {
             return (0..operations).try_for_each(|_| self.call().map(|_| ()));
         }
-        self.with_requests(|session, work, requests, serial| {
+        self.with_requests(operations, |session, work, requests, serial| {
             (0..operations).try_for_each(|_| process(session, work, requests, serial))
         })
     }
@@ -148,7 +149,7 @@ impl Subject for Waiting<'_> {
             latency.record(took);
             return Ok(end);
         }
-        self.with_requests(|session, work, requests, serial| {
+        self.with_requests(1, |session, work, requests, serial| {
             let start = Instant::now();
             process(session, work, requests, serial)?;
             let end = Instant::now();

@@ -13,7 +13,9 @@ use super::sync::{AtomicU32, AtomicU64, Ordering};
 /// Most pieces of one task, and most slots of a pool: bits of a word.
 pub(super) const BITS: usize = 64;
 
-/// Which slots are taken: a bit each.
+/// Which slots are taken: a bit each. What is only read lies in other cache lines, which
+/// processors fetch in pairs.
+#[repr(align(128))]
 pub(super) struct Slots(AtomicU64);
 
 impl Slots {
@@ -56,14 +58,6 @@ impl Slots {
     }
 }
 
-/// From which end of a task to claim: the caller and the workers meet in the middle, so
-/// that each reads and writes memory in one direction.
-#[derive(Clone, Copy)]
-pub(super) enum End {
-    First,
-    Last,
-}
-
 /// The pieces of the task in one slot.
 pub(super) struct Pieces {
     /// A bit for each piece that nobody has claimed.
@@ -80,26 +74,30 @@ impl Pieces {
         }
     }
 
-    /// Publishes a task of 1 to 64 pieces. Only the owner of the slot may call it, when
-    /// all pieces of the task before are finished.
+    /// Publishes a task of 1 to 64 pieces, of which the first `claimed` are claimed already, by
+    /// the one who calls. Only the owner of the slot may call it, when all pieces of the task
+    /// before are finished.
     #[inline]
-    pub(super) fn open(&self, count: usize) {
-        debug_assert!((1..=BITS).contains(&count));
+    pub(super) fn open(&self, count: usize, claimed: usize) {
+        debug_assert!((1..=BITS).contains(&count) && claimed < BITS);
         // Release: a forked child that sees it sees the task.
         self.left.store(count as u32, Ordering::Release);
         // Release: whoever claims a piece sees the task.
-        self.unclaimed
-            .store(u64::MAX >> (BITS - count), Ordering::Release);
+        self.unclaimed.store(
+            u64::MAX >> (BITS - count) & u64::MAX << claimed,
+            Ordering::Release,
+        );
     }
 
-    /// Claims a piece, if there is one.
+    /// Claims a piece, if there is one: number `next` where it can be had, else one [far from
+    /// everybody](far).
     #[inline]
-    pub(super) fn claim(&self, end: End) -> Option<u32> {
+    pub(super) fn claim(&self, next: u32) -> Option<u32> {
         let mut unclaimed = self.unclaimed.load(Ordering::Relaxed);
         while unclaimed != 0 {
-            let piece = match end {
-                End::First => unclaimed.trailing_zeros(),
-                End::Last => 63 - unclaimed.leading_zeros(),
+            let piece = match unclaimed.checked_shr(next) {
+                Some(ahead) if ahead & 1 != 0 => next,
+                _ => far(unclaimed),
             };
             // Acquire: the task is seen. It was published by the store that heads the
             // release sequence of this word.
@@ -141,5 +139,63 @@ impl Pieces {
     #[inline]
     pub(super) fn unclaimed(&self) -> u32 {
         self.unclaimed.load(Ordering::Relaxed).count_ones()
+    }
+}
+
+/// The middle of the longest run of pieces that nobody has claimed, of one or more: whoever works
+/// before the run goes on in its first half, and the second half is for who begins there.
+fn far(mut unclaimed: u64) -> u32 {
+    let (mut longest, mut middle) = (0, 0);
+    while unclaimed != 0 {
+        let start = unclaimed.trailing_zeros();
+        let length = (unclaimed >> start).trailing_ones();
+        if length > longest {
+            (longest, middle) = (length, start + length / 2);
+        }
+        // Adding the lowest bit carries through the run, whose bits are then clear.
+        unclaimed &= unclaimed.wrapping_add(1 << start);
+    }
+    middle
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn far_is_the_middle_of_the_longest_run() {
+        for (unclaimed, expected) in [
+            (0b1, 0),
+            (0b10, 1),
+            (0b110, 2),
+            (0b1111_1110, 4),
+            (0b0111_0011, 5),
+            (0b1100_0011, 1),
+            (u64::MAX, 32),
+            (u64::MAX << 1, 32),
+            (1 << 63, 63),
+            (0b11 << 62 | 1, 63),
+        ] {
+            assert_eq!(far(unclaimed), expected, "{unclaimed:b}");
+        }
+    }
+
+    #[test]
+    fn threads_go_up_from_where_they_begin_and_share_what_is_left() {
+        let pieces = Pieces::new();
+        pieces.open(8, 0);
+        let (mut first, mut second) = (0, 4);
+        for expected in [(0, 4), (1, 5), (2, 6)] {
+            let claimed = (pieces.claim(first).unwrap(), pieces.claim(second).unwrap());
+            assert_eq!(claimed, expected);
+            (first, second) = (claimed.0 + 1, claimed.1 + 1);
+        }
+        // The second is slow: the first goes on to its own end, then to the other's.
+        assert_eq!(pieces.claim(first), Some(3));
+        assert_eq!(pieces.claim(4), Some(7));
+        assert_eq!(pieces.claim(8), None);
+        assert_eq!(pieces.claim(64), None);
+        pieces.open(2, 1);
+        assert_eq!((pieces.claim(0), pieces.claim(0)), (Some(1), None));
     }
 }

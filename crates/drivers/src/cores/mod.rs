@@ -5,9 +5,12 @@
 //! | `settings` | which cores, which priority, how long to spin |
 //! | `crew` | one pool a process, made at first use; a fork makes another |
 //! | `worker` | a pinned thread that does pieces, looks for more, and sleeps |
-//! | `pool` | slots with tasks; claiming, finishing, landing, and the death of a worker |
+//! | `pool` | slots with tasks: publishing, finishing, landing |
+//! | `held` | what a thread holds of a pool, and the death of a worker |
 //! | `wakes`, `calls` | which worker to wake, and when that pays |
-//! | `task` | requests cut into pieces |
+//! | `task`, `cutting` | requests in pieces, and how they are cut |
+//! | `course` | which piece a thread takes next, so that caches keep what they have |
+//! | `pace` | how fast one core is, learned from calls |
 //! | `contest` | a worker that does not have its core for itself rests |
 //! | `claim`, `sleep` | the words that threads agree by, modelled with loom |
 //!
@@ -15,9 +18,8 @@
 //! A call becomes a task of at most 64 pieces: ranges of a large request where the
 //! algorithm can be split, groups of consecutive requests otherwise. The task is
 //! published in one of 64 slots. A piece belongs to whoever clears its bit in the slot's
-//! word by compare-and-swap. A bit set, unlike a counter, lets the caller begin at the
-//! front and the workers at the back, and lets a dying worker put back what it had
-//! claimed; and as nothing of a task is read before a claim, no generation count is needed.
+//! word by compare-and-swap. A bit set, unlike a counter, lets each thread go through a
+//! range of its own, and lets a dying worker put back what it had claimed; and as nothing of a task is read before a claim, no generation count is needed.
 //!
 //! A caller that waits works too, so with all workers asleep or busy it does what it
 //! would have done anyway, and it leaves only when all pieces are finished, so its task
@@ -41,10 +43,14 @@
 mod calls;
 mod claim;
 mod contest;
+mod course;
 mod crew;
+mod cutting;
 mod fault;
+mod held;
 #[cfg(all(test, loom))]
 mod models;
+mod pace;
 mod pool;
 mod settings;
 mod sleep;
@@ -100,8 +106,16 @@ impl Cores {
         requests: &mut [Request<'_>],
         alone_ns: u64,
     ) {
-        let cost = (task::cost(requests), alone_ns);
-        transform::share(self.crew.pool(), kernel, direction, requests, cost);
+        let cost = (cutting::cost(requests), alone_ns);
+        let mut watch = pace::Watch::default();
+        transform::share(
+            self.crew.pool(),
+            kernel,
+            direction,
+            requests,
+            cost,
+            &mut watch,
+        );
     }
 
     /// How many workers have died and begun anew.

@@ -6,8 +6,12 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
-use super::claim::{End, Pieces, Slots};
+use super::claim::{Pieces, Slots};
 use super::sleep::Sleepers;
+
+/// Where the caller begins, and where a worker does.
+const FIRST: u32 = 0;
+const LAST: u32 = 1;
 
 /// One slot and the payload of its task: `input` is written before it opens and when it
 /// is taken down, `output` by whoever holds the piece.
@@ -28,21 +32,21 @@ impl Board {
         })
     }
 
-    fn publish(&self, input: u32) -> usize {
+    fn publish(&self, input: u32, claimed: usize) -> usize {
         let slot = self.slots.take(1).expect("the slot is free");
-        self.open(input);
+        self.open(input, claimed);
         slot
     }
 
-    fn open(&self, input: u32) {
+    fn open(&self, input: u32, claimed: usize) {
         // SAFETY: loom reports it if anybody else has access.
         self.input.with_mut(|p| unsafe { *p = input });
-        self.pieces.open(2);
+        self.pieces.open(2, claimed);
     }
 
     /// Does one piece, if there is one; whether it was the last.
-    fn work(&self, end: End) -> Option<bool> {
-        let piece = self.pieces.claim(end)?;
+    fn work(&self, next: u32) -> Option<bool> {
+        let piece = self.pieces.claim(next)?;
         self.do_piece(piece);
         Some(self.pieces.finish())
     }
@@ -64,11 +68,13 @@ impl Board {
         self.input.with_mut(|p| unsafe { *p = 0 });
     }
 
-    /// A caller that waits and works.
+    /// A caller that waits and works, and has the first piece from the beginning.
     fn run(&self, input: u32) {
-        let slot = self.publish(input);
+        let slot = self.publish(input, 1);
+        self.do_piece(0);
+        self.pieces.finish();
         while !self.pieces.are_finished() {
-            if self.work(End::First).is_none() {
+            if self.work(FIRST).is_none() {
                 thread::yield_now();
             }
         }
@@ -84,8 +90,8 @@ fn loom_a_slot_is_used_again_while_a_worker_is_slow() {
         let worker = {
             let board = board.clone();
             thread::spawn(move || {
-                board.work(End::Last);
-                board.work(End::Last);
+                board.work(LAST);
+                board.work(LAST);
             })
         };
         board.run(10);
@@ -100,7 +106,7 @@ fn loom_the_last_to_finish_takes_the_task_down_once() {
         let board = Board::new();
         let worker = |board: Arc<Board>| {
             let mut landed = 0;
-            while let Some(last) = board.work(End::Last) {
+            while let Some(last) = board.work(LAST) {
                 if last {
                     board.take_down(10);
                     board.slots.release(0);
@@ -109,7 +115,7 @@ fn loom_the_last_to_finish_takes_the_task_down_once() {
             }
             landed
         };
-        board.publish(10);
+        board.publish(10, 0);
         let other = {
             let board = board.clone();
             thread::spawn(move || worker(board))
@@ -127,7 +133,7 @@ fn loom_a_piece_given_back_is_done_by_another() {
         let dying = {
             let board = board.clone();
             thread::spawn(move || {
-                if let Some(piece) = board.pieces.claim(End::Last) {
+                if let Some(piece) = board.pieces.claim(LAST) {
                     board.pieces.give_back(piece);
                 }
             })
@@ -143,8 +149,8 @@ fn loom_one_slot_is_taken_by_one() {
         let board = Board::new();
         let taker = |board: Arc<Board>| {
             if let Some(slot) = board.slots.take(1) {
-                board.open(5);
-                while board.work(End::First).is_some() {}
+                board.open(5, 0);
+                while board.work(FIRST).is_some() {}
                 board.take_down(5);
                 board.slots.release(slot);
             }

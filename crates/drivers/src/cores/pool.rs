@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use cipherlane_core::Process;
 
-use super::claim::{BITS, End, Pieces, Slots};
+use super::claim::{BITS, Pieces, Slots};
+use super::course::{Course, Hint, Turn};
 use super::fault::Fault;
+use super::held::{Attempt, Published, pause};
+use super::pace::Watch;
 use super::task::Task;
 use super::wakes::Wakes;
 
@@ -17,12 +20,13 @@ use super::wakes::Wakes;
 const SUBMITTED: u32 = 32;
 /// Requests in one submitted task, at most.
 pub(super) const REQUESTS: usize = 1024;
+
 /// The workers of one process and the tasks they share with callers.
 pub(super) struct Pool {
     /// Of the process that made it; a forked child makes its own.
     pub(super) process: Process,
-    slots: Slots,
-    places: Box<[Place]>,
+    pub(super) slots: Slots,
+    pub(super) places: Box<[Place]>,
     pub(super) wakes: Wakes,
     pub(super) stop: AtomicBool,
     /// Workers that were started, less those that rest.
@@ -36,13 +40,14 @@ pub(super) struct Pool {
 
 /// One slot. Two cache lines, because processors fetch them in pairs.
 #[repr(align(128))]
-struct Place {
-    pieces: Pieces,
+pub(super) struct Place {
+    pub(super) pieces: Pieces,
     task: AtomicPtr<Task>,
     /// Whether whoever finishes the last piece lands the task.
     lands: AtomicBool,
     /// Mean bytes of a piece.
     piece_bytes: AtomicU64,
+    hint: Hint,
 }
 
 impl Pool {
@@ -53,6 +58,7 @@ impl Pool {
             task: AtomicPtr::default(),
             lands: AtomicBool::new(false),
             piece_bytes: AtomicU64::new(0),
+            hint: Hint::default(),
         };
         Pool {
             process,
@@ -79,7 +85,8 @@ impl Pool {
     }
 
     /// Runs a planned task of `count` pieces and `bytes` bytes with the workers' help;
-    /// false if there is no slot. `alone_ns` estimates the time without help.
+    /// false if there is no slot. `alone_ns` estimates the time without help. Of what this thread
+    /// itself does `watch` is told.
     ///
     /// # Safety
     /// As for [`Task::plan`]; on return (or unwinding) nobody uses the task any more.
@@ -90,22 +97,34 @@ impl Pool {
         count: usize,
         bytes: usize,
         alone_ns: u64,
+        watch: &mut Watch,
     ) -> bool {
         let Some(slot) = self.slots.take(BITS as u32) else {
             return false;
         };
         let pointer = std::ptr::from_ref(task).cast_mut();
         let published = self.publish(slot, pointer, false, count, bytes);
+        let first = self.attempt(slot, 0);
         self.wakes.help(count as u32 - 1, alone_ns);
+        first.work(&Fault::default());
+        watch.bytes = bytes / count;
         let pieces = &self.places[slot].pieces;
+        let mut course = Course::default();
         let mut turns = 0;
         while !pieces.are_finished() {
             // Also a piece that a dying worker gave back.
-            match self.work_on(slot, End::First, &Fault::default()) {
-                true => turns = 0,
-                false => pause(&mut turns),
+            match self.work_on(slot, &mut course, &Fault::default()) {
+                true => {
+                    watch.bytes += bytes / count;
+                    turns = 0;
+                }
+                false => {
+                    watch.stop();
+                    pause(&mut turns);
+                }
             }
         }
+        watch.stop();
         drop(published);
         true
     }
@@ -144,24 +163,37 @@ impl Pool {
         place
             .piece_bytes
             .store((bytes / count) as u64, Ordering::Relaxed);
-        place.pieces.open(count);
+        place.hint.set(slot, count, self.worker_count() + 1);
+        // A caller that waits begins with the first piece, and has no need to claim it.
+        place.pieces.open(count, usize::from(!lands));
         Published { pool: self, slot }
     }
 
     /// Does one piece of any task, looking from the slot whose turn it is. Whether there
     /// was one.
     #[inline]
-    pub(super) fn work(&self, turn: &mut Turn, end: End, fault: &Fault) -> bool {
+    pub(super) fn work(&self, turn: &mut Turn, fault: &Fault) -> bool {
+        if self.work_on(turn.slot, &mut turn.course, fault) {
+            turn.worked_on(turn.slot);
+            return true;
+        }
         let mut taken = self.slots.taken().rotate_right(turn.slot as u32);
         while taken != 0 {
             let slot = (turn.slot + taken.trailing_zeros() as usize) % BITS;
-            if self.work_on(slot, end, fault) {
+            if self.work_on(slot, &mut turn.course, fault) {
                 turn.worked_on(slot);
                 return true;
             }
             taken &= taken - 1;
         }
         false
+    }
+
+    /// Whether a piece waits to be claimed in the slot whose turn it is. A thread that asks for
+    /// nothing else leaves the word of all slots to those who take them and give them back.
+    #[inline]
+    pub(super) fn has_work_for(&self, turn: &Turn) -> bool {
+        self.places[turn.slot].pieces.unclaimed() > 0
     }
 
     /// Whether a piece waits to be claimed.
@@ -182,36 +214,34 @@ impl Pool {
     }
 
     #[inline]
-    fn work_on(&self, slot: usize, end: End, fault: &Fault) -> bool {
+    fn work_on(&self, slot: usize, course: &mut Course, fault: &Fault) -> bool {
         let place = &self.places[slot];
-        let Some(piece) = place.pieces.claim(end) else {
+        let Some(piece) = place.pieces.claim(course.next(&place.hint)) else {
             return false;
         };
-        let task = place.task.load(Ordering::Relaxed);
-        // Read before we finish: afterwards the slot may hold another task.
-        let lands = place.lands.load(Ordering::Relaxed);
-        let mut attempt = Attempt {
+        course.go_on(piece);
+        self.attempt(slot, piece).work(fault);
+        true
+    }
+
+    /// A piece that this thread has claimed.
+    #[inline]
+    fn attempt(&self, slot: usize, piece: u32) -> Attempt<'_> {
+        let place = &self.places[slot];
+        Attempt {
             pool: self,
             slot,
-            task,
+            task: place.task.load(Ordering::Relaxed),
             piece,
-            lands,
+            // Read before we finish: afterwards the slot may hold another task.
+            lands: place.lands.load(Ordering::Relaxed),
             begun: false,
-        };
-        fault.before_piece();
-        attempt.begun = true;
-        fault.inside_piece();
-        // SAFETY: the piece is claimed by us alone, and the slot keeps its task until we
-        // finish it.
-        unsafe { (*task).run_piece(piece) };
-        std::mem::forget(attempt);
-        self.finish(slot, task, lands);
-        true
+        }
     }
 
     /// A piece is finished; lands the task if it was the last and nobody waits for it.
     #[inline]
-    fn finish(&self, slot: usize, task: *mut Task, lands: bool) {
+    pub(super) fn finish(&self, slot: usize, task: *mut Task, lands: bool) {
         if self.places[slot].pieces.finish() && lands {
             self.land(slot, task);
         }
@@ -263,90 +293,6 @@ impl Pool {
     }
 }
 
-/// Whose turn it is with one worker: the task it is at, then the next slot. A slot that is
-/// filled again and again does not keep the worker from the others.
-#[derive(Default)]
-pub(super) struct Turn {
-    slot: usize,
-    pieces: usize,
-}
-
-impl Turn {
-    #[inline]
-    fn worked_on(&mut self, slot: usize) {
-        self.pieces = if slot == self.slot {
-            self.pieces + 1
-        } else {
-            1
-        };
-        self.slot = slot;
-        if self.pieces >= BITS {
-            // More would be another task.
-            *self = Turn {
-                slot: (slot + 1) % BITS,
-                pieces: 0,
-            };
-        }
-    }
-}
-
-/// A task in a slot of which the caller waits. Dropped when all is finished, or by a panic
-/// in the caller's own piece: then it takes the pieces that nobody has begun, and waits
-/// for the others, because the task dies with the caller's frame.
-struct Published<'a> {
-    pool: &'a Pool,
-    slot: usize,
-}
-
-impl Drop for Published<'_> {
-    fn drop(&mut self) {
-        let pieces = &self.pool.places[self.slot].pieces;
-        let mut turns = 0;
-        while !pieces.are_finished() {
-            match pieces.claim(End::First) {
-                Some(_) => drop(pieces.finish()),
-                None => pause(&mut turns),
-            }
-        }
-        self.pool.slots.release(self.slot);
-    }
-}
-
-/// A claimed piece. Forgotten when it ends well; dropped when its thread dies.
-struct Attempt<'a> {
-    pool: &'a Pool,
-    slot: usize,
-    task: *mut Task,
-    piece: u32,
-    lands: bool,
-    begun: bool,
-}
-
-impl Drop for Attempt<'_> {
-    #[cold]
-    fn drop(&mut self) {
-        let pieces = &self.pool.places[self.slot].pieces;
-        if self.begun {
-            // SAFETY: the piece is still ours, so the task is alive.
-            unsafe { (*self.task).fail(self.piece) };
-            self.pool.finish(self.slot, self.task, self.lands);
-        } else {
-            pieces.give_back(self.piece);
-        }
-    }
-}
-
-/// Waits for a piece that another thread has begun: it takes microseconds, unless that
-/// thread lost its core.
-fn pause(turns: &mut u32) {
-    *turns += 1;
-    match *turns {
-        0..2_000 => std::hint::spin_loop(),
-        2_000..4_000 => std::thread::yield_now(),
-        _ => std::thread::sleep(Duration::from_micros(50)),
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use std::panic::resume_unwind;
@@ -356,7 +302,7 @@ mod tests {
     use cipherlane_core::{Direction, Request, Status, Transform};
 
     use super::super::settings::Settings;
-    use super::super::{task, worker};
+    use super::super::{cutting, worker};
     use super::*;
 
     /// Panics on the thread of the caller, works on others.
@@ -390,12 +336,12 @@ mod tests {
             let mut requests: Vec<_> = data.iter_mut().map(|d| Request::in_place(d)).collect();
             let kernel = Bomb(std::thread::current().id());
             let mut task = Task::new(Direction::Encrypt, &kernel);
-            let total = task::cost(&requests);
+            let total = cutting::cost(&requests);
             // SAFETY: requests and kernel outlive the task and are not touched meanwhile.
             let count = unsafe { task.plan(&mut requests, total, 2, 4096) };
             assert!(count > 1);
             // SAFETY: as above.
-            let run = || unsafe { pool.run(&task, count, total, 1_000_000) };
+            let run = || unsafe { pool.run(&task, count, total, 1_000_000, &mut Watch::default()) };
             panics += u32::from(catch_unwind(AssertUnwindSafe(run)).is_err());
             assert_eq!(pool.slots.taken(), 0, "the slot is free again");
             assert!(!pool.has_work(), "no piece is left to claim");

@@ -2,19 +2,17 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
 
 use cipherlane_core::{Direction, Flight, Request, Transform};
 
-use super::claim::End;
+use super::course::Turn;
 use super::crew::Crew;
+use super::cutting::cost;
 use super::fault::Fault;
-use super::pool::{Pool, REQUESTS, Turn};
-use super::task::{Kernel, Task, cost};
+use super::pace::{Pace, Watch, sample};
+use super::pool::{Pool, REQUESTS};
+use super::task::{Kernel, Task};
 
-/// Picoseconds per byte before any was measured: 10 GB/s.
-const FIRST_PACE: u32 = 100;
 /// Work below this many bytes, requests counted as [`cost`] does, is never shared.
 const MIN_PIECE: usize = 4 << 10;
 /// Nanoseconds that a piece should take: less is not worth bringing its data to another
@@ -27,22 +25,22 @@ pub(super) const PIECE_NS: u64 = 2500;
 pub(super) const LEAST_SUBMITTED_NS: u64 = 2000;
 /// Nanoseconds of one core from which on the work of a caller that waits is shared.
 pub(super) const LEAST_NS: u64 = 2 * PIECE_NS;
-/// One in this number of calls of a thread is timed, to learn the pace of one core...
-const SAMPLE_EVERY: u32 = 64;
-/// ...unless it would take longer than this many nanoseconds alone.
+/// A call is timed with the caller alone if it takes that no longer than this many nanoseconds.
+/// Of a longer one the caller's own part is timed, while the workers do theirs: all of them
+/// would wait, and others that share caches and memory with the caller matter less there.
 const LONGEST_SAMPLE: u64 = 20_000;
 
 thread_local! {
-    /// Calls until one is timed.
-    static UNTIL_SAMPLE: Cell<u32> = const { Cell::new(0) };
+    /// The way of a thread that helps while it waits for what it has submitted.
+    static ASSISTING: Cell<Turn> = Cell::default();
 }
 
 /// A key whose work is shared with the workers.
 pub(super) struct Shared {
     crew: Arc<Crew>,
     kernel: Kernel,
-    /// Learned picoseconds per byte of one core, by direction.
-    pace: [AtomicU32; 2],
+    /// Of one core, by direction.
+    paces: [Pace; 2],
 }
 
 impl Shared {
@@ -50,57 +48,43 @@ impl Shared {
         Shared {
             crew,
             kernel,
-            pace: [AtomicU32::new(FIRST_PACE), AtomicU32::new(FIRST_PACE)],
+            paces: Default::default(),
         }
     }
 
     #[inline]
-    fn pace(&self, direction: Direction) -> &AtomicU32 {
-        &self.pace[direction as usize]
-    }
-
-    /// Estimated nanoseconds of one core.
-    #[inline]
-    fn alone_ns(&self, direction: Direction, bytes: usize) -> u64 {
-        let pace = self.pace(direction).load(Ordering::Relaxed);
-        (bytes as u64).saturating_mul(pace.into()) / 1000
+    fn pace(&self, direction: Direction) -> &Pace {
+        &self.paces[direction as usize]
     }
 
     /// Does work at once, with a clock beside it.
     #[cold]
     fn run_timed(&self, direction: Direction, requests: &mut [Request<'_>], total: usize) {
-        let started = Instant::now();
-        self.kernel.run(direction, requests);
-        let seen = started.elapsed().as_nanos() as u64 * 1000 / total.max(1) as u64;
-        let pace = self.pace(direction);
-        let old = u64::from(pace.load(Ordering::Relaxed));
-        // Faster is believed sooner: slower may be an interruption.
-        let new = match seen < old {
-            true => (old + seen) / 2,
-            false => old + 1 + (seen - old).min(old) / 8,
-        };
-        pace.store(new.clamp(1, 1_000_000) as u32, Ordering::Relaxed);
+        let mut watch = Watch::start();
+        alone(&**self.kernel, direction, requests, total, &mut watch);
+        self.pace(direction).learn(watch);
     }
 }
 
 /// The bytes that a piece should have at least, of work that takes `alone_ns` on one core.
 fn least(total: usize, alone_ns: u64) -> usize {
-    let pace = (alone_ns.saturating_mul(1000) / total.max(1) as u64).max(1);
-    ((PIECE_NS * 1000 / pace) as usize).max(MIN_PIECE)
+    let bytes = PIECE_NS.saturating_mul(total as u64) / alone_ns.max(1);
+    (bytes as usize).max(MIN_PIECE)
 }
 
 /// Does the work of a caller that waits, with the workers where they are any help. It costs
-/// `total`, and about `alone_ns` on one core.
+/// `total`, and about `alone_ns` on one core. `watch` is told of the caller's own part.
 pub(super) fn share(
     pool: &Pool,
     kernel: &dyn Transform,
     direction: Direction,
     requests: &mut [Request<'_>],
     (total, alone_ns): (usize, u64),
+    watch: &mut Watch,
 ) {
     let workers = pool.worker_count();
     if workers == 0 || pool.wakes.works_alone(workers, alone_ns) {
-        return kernel.run(direction, requests);
+        return alone(kernel, direction, requests, total, watch);
     }
     // SAFETY: only the lifetime changes; the task is gone when this returns or unwinds, and
     // nobody else keeps the kernel.
@@ -110,19 +94,25 @@ pub(super) fn share(
     // SAFETY: we do not touch the requests until `run` is over, nor does anybody else.
     let count = unsafe { task.plan(requests, total, workers + 1, least) };
     // SAFETY: requests and kernel outlive this call, and `run` waits for all pieces.
-    let shared = count > 1 && unsafe { pool.run(&task, count, total, alone_ns) };
+    let shared = count > 1 && unsafe { pool.run(&task, count, total, alone_ns, watch) };
     match shared {
         true => task.conclude(),
-        false => kernel.run(direction, requests),
+        false => alone(kernel, direction, requests, total, watch),
     }
 }
 
-/// Whether this thread should time the call.
+/// Does work that costs `total` without the workers.
 #[inline]
-fn sample() -> bool {
-    let left = UNTIL_SAMPLE.get();
-    UNTIL_SAMPLE.set(left.checked_sub(1).unwrap_or(SAMPLE_EVERY));
-    left == 0
+fn alone(
+    kernel: &dyn Transform,
+    direction: Direction,
+    requests: &mut [Request<'_>],
+    total: usize,
+    watch: &mut Watch,
+) {
+    kernel.run(direction, requests);
+    watch.stop();
+    watch.bytes = total;
 }
 
 impl Transform for Shared {
@@ -130,13 +120,23 @@ impl Transform for Shared {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         let total = cost(requests);
         if total >= MIN_PIECE {
-            let alone_ns = self.alone_ns(direction, total);
-            if alone_ns < LONGEST_SAMPLE && sample() {
+            let pace = self.pace(direction);
+            let alone_ns = pace.alone_ns(total);
+            let timed = sample();
+            if timed && alone_ns < LONGEST_SAMPLE {
                 return self.run_timed(direction, requests, total);
             }
             if alone_ns >= LEAST_NS {
                 let (pool, cost) = (self.crew.pool(), (total, alone_ns));
-                return share(pool, &**self.kernel, direction, requests, cost);
+                let mut watch = match timed {
+                    true => Watch::start(),
+                    false => Watch::default(),
+                };
+                share(pool, &**self.kernel, direction, requests, cost, &mut watch);
+                if watch.has_stopped() {
+                    pace.learn(watch);
+                }
+                return;
             }
         }
         self.kernel.run(direction, requests);
@@ -144,7 +144,7 @@ impl Transform for Shared {
 
     fn submit(&self, direction: Direction, mut flight: Flight) -> Result<(), Flight> {
         let total = flight.with_requests(|requests| cost(requests));
-        let alone_ns = self.alone_ns(direction, total);
+        let alone_ns = self.pace(direction).alone_ns(total);
         let pool = self.crew.pool();
         if alone_ns < PIECE_NS || pool.worker_count() == 0 {
             flight.with_requests(|requests| self.kernel.run(direction, requests));
@@ -176,8 +176,12 @@ impl Transform for Shared {
     }
 
     fn assist(&self) -> bool {
-        let mut turn = Turn::default();
-        let pool = self.crew.awaited();
-        pool.is_some_and(|pool| pool.work(&mut turn, End::First, &Fault::default()))
+        let Some(pool) = self.crew.awaited() else {
+            return false;
+        };
+        let mut turn = ASSISTING.get();
+        let worked = pool.work(&mut turn, &Fault::default());
+        ASSISTING.set(turn);
+        worked
     }
 }

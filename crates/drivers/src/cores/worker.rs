@@ -8,15 +8,16 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::claim::End;
 use super::contest::Contest;
-use super::pool::{Pool, Turn};
+use super::course::Turn;
+use super::pool::Pool;
 use super::settings::Settings;
 
 /// How soon a resting worker notices that the pool stops.
 const STOP_LOOK: Duration = Duration::from_millis(10);
-/// Looks for work between two looks at the clock.
-const LOOKS: u32 = 64;
+/// Looks for work in one slot between two looks at all slots, and those between two looks at the
+/// clock.
+const LOOKS: [u32; 2] = [16, 4];
 
 /// Starts a worker for each core. What cannot be had is noted; without any worker,
 /// callers do everything themselves.
@@ -66,22 +67,23 @@ fn main(pool: &Pool, settings: &Settings, worker: usize) {
 
 /// Works until the pool stops.
 fn serve(pool: &Pool, settings: &Settings, worker: usize) {
-    let mut turn = Turn::default();
+    let mut turn = Turn::of_worker(worker);
     let mut contest = Contest::new();
     let has_work = || pool.has_work() || pool.stop.load(Ordering::Relaxed);
     while !pool.stop.load(Ordering::Relaxed) {
         if let Some(time) = contest.look() {
             rest(pool, time);
         }
-        if pool.work(&mut turn, End::Last, &pool.fault) {
+        if pool.work(&mut turn, &pool.fault) {
             continue;
         }
         let idle = Instant::now();
         let found = loop {
-            if (0..LOOKS).any(|_| {
+            let look = |_| {
                 std::hint::spin_loop();
-                has_work()
-            }) {
+                pool.has_work_for(&turn)
+            };
+            if (0..LOOKS[1]).any(|_| (0..LOOKS[0]).any(look) || has_work()) {
                 break true;
             }
             if idle.elapsed() >= settings.spin {
