@@ -6,6 +6,7 @@
 //! | `system` | files of a machine, of this one or of a test |
 //! | `processor` | instructions that are hidden, the frequency, costly mitigations |
 //! | `cores` | dedicated cores, and what others take of the machine |
+//! | `distance` | how far dedicated cores are from the others |
 //! | `programs` | programs that encrypt by a slow libcrypto |
 //! | `kernel` | implementations that the kernel prefers |
 //! | `network`, `offloads` | socket buffers, TUN devices and others without offloads |
@@ -16,6 +17,7 @@
 
 mod associations;
 mod cores;
+mod distance;
 mod finding;
 mod kernel;
 mod libcrypto;
@@ -97,6 +99,10 @@ pub(crate) fn run(args: &DoctorArgs, config: &Config) -> Result<(), Failure> {
             (
                 "others on dedicated cores",
                 cores::others(&load, &dedicated),
+            ),
+            (
+                "distance of dedicated cores",
+                distance::dedicated(&dedicated),
             ),
             ("time taken by the host", cores::steal(&load)),
             (

@@ -142,7 +142,7 @@ impl Pieces {
     }
 }
 
-/// The middle of the longest run of pieces that nobody has claimed, of one or more: whoever works
+/// The middle of the longest run of pieces that nobody has claimed: whoever works
 /// before the run goes on in its first half, and the second half is for who begins there.
 fn far(mut unclaimed: u64) -> u32 {
     let (mut longest, mut middle) = (0, 0);
