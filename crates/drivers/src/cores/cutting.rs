@@ -3,7 +3,7 @@
 
 use std::cell::UnsafeCell;
 
-use cipherlane_core::{Request, Split};
+use cipherlane_core::{Direction, Request, Split, Transform};
 
 use super::claim::BITS;
 use super::task::{Cut, Piece, Task};
@@ -34,6 +34,24 @@ fn request_cost(request: &Request<'_>) -> usize {
     request.len() + request.aad_len() + PER_REQUEST
 }
 
+/// Whether requests stay one piece whatever they cost: only lanes help with them, and they are no
+/// more than a group.
+pub(super) fn is_whole(kernel: &dyn Transform, direction: Direction, requests: usize) -> bool {
+    let split = kernel.split();
+    match split.and_then(|split| split.granule(direction)) {
+        Some(_) => false,
+        None => requests <= lanes(split.is_some()),
+    }
+}
+
+/// How many requests a group is filled with where none can be cut.
+fn lanes(is_chain: bool) -> usize {
+    match is_chain {
+        true => CHAIN_LANES,
+        false => LANES,
+    }
+}
+
 impl Task {
     /// Cuts `requests`, which cost `total`, for `threads` threads, into pieces that cost
     /// `least` or more. Returns the number of pieces.
@@ -51,10 +69,7 @@ impl Task {
         // SAFETY: the caller keeps the kernel alive.
         let split = unsafe { &*self.kernel }.split();
         let granule = split.and_then(|s| Some((s, s.granule(self.direction)?)));
-        let lanes = match (split.is_some(), granule.is_some()) {
-            (true, false) => CHAIN_LANES,
-            _ => LANES,
-        };
+        let lanes = lanes(split.is_some() && granule.is_none());
         let target = piece_cost(total, threads, least, requests.len());
         let (mut first, mut group) = (0, 0);
         for (i, request) in requests.iter().enumerate() {
@@ -162,7 +177,7 @@ fn piece_cost(total: usize, threads: usize, least: usize, requests: usize) -> us
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use cipherlane_core::{Algorithm, Direction, Status};
+    use cipherlane_core::{Algorithm, Status};
 
     use super::*;
 
@@ -225,6 +240,36 @@ mod tests {
                         assert!(count > 1 || length < 2 * least, "{name} {length} {least}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn what_stays_whole_is_known_before_it_is_cut() {
+        for (name, direction, whole) in [
+            ("cbc(aes)", Direction::Encrypt, 16),
+            ("cbc(aes)", Direction::Decrypt, 0),
+            ("gcm(aes)", Direction::Encrypt, 0),
+            ("hmac(sha256)", Direction::Encrypt, 8),
+        ] {
+            let algorithm = Algorithm::find(name).unwrap();
+            let kernel = (algorithm.software)(&[1; 32]);
+            for count in [1, 2, 8, 9, 16, 17, 64] {
+                let is_whole = is_whole(&*kernel, direction, count);
+                assert_eq!(is_whole, count <= whole, "{name} {direction:?} {count}");
+                let mut data = vec![vec![0; 4096]; if is_whole { count } else { 0 }];
+                let mut requests: Vec<_> = data
+                    .iter_mut()
+                    .map(|data| match algorithm.iv_len {
+                        0 => Request::mac(data),
+                        n => Request::in_place(data).iv(&[9; 16][..n]),
+                    })
+                    .collect();
+                let mut task = Task::new(direction, &*kernel);
+                let total = cost(&requests);
+                // SAFETY: requests and kernel outlive the task, of which nothing is run.
+                let pieces = unsafe { task.plan(&mut requests, total, 4, 512) };
+                assert_eq!(pieces, usize::from(is_whole), "{name} {count}");
             }
         }
     }

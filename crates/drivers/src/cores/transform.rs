@@ -7,7 +7,7 @@ use cipherlane_core::{Direction, Flight, Request, Transform};
 
 use super::course::Turn;
 use super::crew::Crew;
-use super::cutting::cost;
+use super::cutting::{cost, is_whole};
 use super::fault::Fault;
 use super::pace::{Pace, Watch, sample};
 use super::pool::{Pool, REQUESTS};
@@ -84,7 +84,11 @@ pub(super) fn share(
     watch: &mut Watch,
 ) {
     let workers = pool.worker_count();
-    if workers == 0 || pool.wakes.works_alone(workers, alone_ns) {
+    // Nobody is called for what cannot be shared.
+    if workers == 0
+        || is_whole(kernel, direction, requests.len())
+        || pool.wakes.works_alone(workers, alone_ns)
+    {
         return alone(kernel, direction, requests, total, watch);
     }
     // SAFETY: only the lifetime changes; the task is gone when this returns or unwinds, and
