@@ -130,6 +130,12 @@ pub trait Transform: Send + Sync {
         usize::MAX
     }
 
+    /// Whether helpers could do part of a batch of that many requests while its caller waits, where
+    /// the driver has helpers. `auto` does not give it others, for which nobody need be awake.
+    fn shares(&self, _direction: Direction, _requests: usize) -> bool {
+        true
+    }
+
     /// A caller that waits for a ticket offers its core: does one piece of queued
     /// work, if there is any, and says whether it did.
     fn assist(&self) -> bool {

@@ -150,6 +150,78 @@ fn why_says_that_work_is_too_little_for_a_driver() {
     assert_eq!(why.candidates[1].not_used_because, Some(too_little));
 }
 
+/// Helps with batches alone, and says what it ran.
+struct Batches {
+    kernel: Box<dyn Transform>,
+    ran: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Transform for Batches {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        self.ran.lock().unwrap().push(requests.len());
+        self.kernel.run(direction, requests);
+    }
+
+    fn shares(&self, _: Direction, requests: usize) -> bool {
+        requests > 1
+    }
+}
+
+#[test]
+fn what_cannot_be_shared_is_not_given_to_helpers() {
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let ran_too = ran.clone();
+    let helping = TestDriver::new("helping").wrap(move |kernel| Batches {
+        kernel,
+        ran: ran_too.clone(),
+    });
+    let slow = TestDriver::new("slow").wrap(|kernel| Noting {
+        kernel,
+        ran: Arc::default(),
+        name: "slow",
+    });
+    let config = Config {
+        calibration_seconds: Some(0.05),
+        ..Config::default()
+    };
+    let framework = Framework::builder(Arc::new(slow))
+        .driver(Arc::new(helping))
+        .config(config)
+        .build()
+        .unwrap();
+    let what = [(Algorithm::find("ctr(aes)").unwrap(), 16)];
+    framework.calibrate(&what, &mut |_| ()).unwrap();
+    let batch = Question {
+        requests: 2,
+        ..question(16384)
+    };
+    assert_eq!(framework.explain(batch).unwrap().served_by, "helping");
+    let alone = framework.explain(question(16384)).unwrap();
+    assert_eq!(alone.served_by, "slow");
+    let reason = &alone.candidates[1].not_used_because;
+    assert_eq!(*reason, Some(NotUsedBecause::StaysWhole));
+
+    ran.lock().unwrap().clear();
+    let session = framework.session("ctr(aes)", &[1; 16]).unwrap();
+    let session = session.open().unwrap();
+    let mut data = [[0; 16384]; 2];
+    for _ in 0..40 {
+        let [first, second] = &mut data;
+        let mut requests = [Request::in_place(first), Request::in_place(second)];
+        requests
+            .iter_mut()
+            .for_each(|request| request.set_iv(&[7; 16]));
+        session.process(Direction::Encrypt, &mut requests).unwrap();
+        let mut alone = [Request::in_place(&mut data[0]).iv(&[7; 16])];
+        session.process(Direction::Encrypt, &mut alone).unwrap();
+    }
+    let ran = ran.lock().unwrap();
+    assert!(
+        !ran.is_empty() && ran.iter().all(|&requests| requests == 2),
+        "{ran:?}"
+    );
+}
+
 /// Says who ran each batch.
 struct Noting {
     kernel: Box<dyn Transform>,

@@ -138,16 +138,18 @@ impl Inner {
             && entry.driver.load().delay_ns != u32::MAX
     }
 
-    /// Whether a driver has the key and takes requests that large.
+    /// Whether a driver has the key, takes requests that large, and can share a batch whose caller
+    /// waits.
     pub(super) fn takes(&self, driver: usize, shape: &Shape) -> bool {
-        self.transforms[driver].is_some()
-            && shape.bytes <= self.max_len[driver].saturating_mul(shape.requests)
+        self.transforms[driver].as_ref().is_some_and(|transform| {
+            shape.mode == Mode::Submit || transform.shares(shape.direction, shape.requests)
+        }) && shape.bytes <= self.max_len[driver].saturating_mul(shape.requests)
     }
 
     /// The best driver that is no device. The queue of a driver on other cores counts.
     fn choose_home(&self, shape: &Shape, cell: &TableCell) -> usize {
         let (best, second) = (usize::from(cell.best), usize::from(cell.second));
-        if best == BASE || self.transforms[best].is_none() {
+        if best == BASE || !self.takes(best, shape) {
             return BASE;
         }
         let driver = &self.framework.shared.entries[best].driver;

@@ -272,6 +272,10 @@ impl Transform for Verified {
         self.transform.poll();
     }
 
+    fn shares(&self, direction: Direction, requests: usize) -> bool {
+        self.transform.shares(direction, requests)
+    }
+
     fn assist(&self) -> bool {
         self.transform.assist()
     }

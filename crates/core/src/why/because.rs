@@ -62,6 +62,8 @@ pub enum NotUsedBecause {
     NotListed(String),
     /// The request is larger than what the driver takes.
     TooLarge,
+    /// The caller waits for the batch, of which the driver's helpers could do no part.
+    StaysWhole,
     /// Software finishes the work in less than this many nanoseconds, and the driver is for longer
     /// work.
     TooLittleWork(u64),
@@ -143,6 +145,9 @@ impl fmt::Display for NotUsedBecause {
                 "not chosen by 'auto' unless the setting auto = [\"{name}\"] allows it"
             ),
             NotUsedBecause::TooLarge => f.write_str("it takes no requests that large"),
+            NotUsedBecause::StaysWhole => {
+                f.write_str("nothing to share: its helpers could do no part of the batch")
+            }
             NotUsedBecause::TooLittleWork(least) => write!(
                 f,
                 "too little work: it is for what takes software {least} ns or more"

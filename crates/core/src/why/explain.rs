@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Candidate, KeptOut, NotUsedBecause, Question, ServedBecause, Why};
 use crate::dispatch::{BASE, Dispatch, Shape, price};
-use crate::{Error, Framework};
+use crate::{Error, Framework, Mode, Transform};
 
 impl Framework {
     /// Who would serve a batch, what each driver is estimated to take, and why the others
@@ -56,7 +56,12 @@ impl<'a> Answer<'a> {
                 answer.serving = answer.chosen;
             }
             None => {
-                if !answer.is_too_large(cell.serving()) {
+                if answer.stays_whole(home) {
+                    answer.home = BASE;
+                    answer.chosen = BASE;
+                    answer.serving = BASE;
+                }
+                if !answer.is_too_large(cell.serving()) && !answer.stays_whole(cell.serving()) {
                     answer.chosen = cell.serving();
                 }
                 // A device that is kept out serves later.
@@ -122,10 +127,30 @@ impl<'a> Answer<'a> {
         if !dispatch.is_device(index) || !dispatch.is_eligible(index) {
             return false;
         }
+        self.transform(index)
+            .is_some_and(|transform| transform.max_len() < self.question.size)
+    }
+
+    /// Whether the caller waits for a batch of which a driver's helpers could do no part.
+    fn stays_whole(&self, index: usize) -> bool {
+        let Shape {
+            mode,
+            direction,
+            requests,
+            ..
+        } = self.shape;
+        mode == Mode::Wait
+            && index != BASE
+            && self.dispatch.is_eligible(index)
+            && (self.transform(index))
+                .is_some_and(|transform| !transform.shares(direction, requests))
+    }
+
+    /// What a driver makes of a key of that length, where it takes one.
+    fn transform(&self, index: usize) -> Option<Box<dyn Transform>> {
         let key = vec![0x5a; self.question.key_len];
         let driver = &self.framework.shared.entries[index].driver;
-        (driver.transform(self.question.algorithm, &key))
-            .is_ok_and(|transform| transform.max_len() < self.question.size)
+        driver.transform(self.question.algorithm, &key).ok()
     }
 
     /// The nanoseconds of software's work that a driver is for, where the batch is less work.
@@ -170,6 +195,7 @@ impl<'a> Answer<'a> {
         let serving = self.name(self.serving);
         let because = match (self.price(index), self.price(self.serving)) {
             _ if self.is_too_large(index) => NotUsedBecause::TooLarge,
+            _ if self.stays_whole(index) => NotUsedBecause::StaysWhole,
             (Some(_), Some(_)) if self.is_beside_home() && index == self.home => {
                 NotUsedBecause::ServesWhenBusy(serving)
             }

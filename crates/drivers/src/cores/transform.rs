@@ -180,6 +180,10 @@ impl Transform for Shared {
         }
     }
 
+    fn shares(&self, direction: Direction, requests: usize) -> bool {
+        !is_whole(&**self.kernel, direction, requests)
+    }
+
     fn assist(&self) -> bool {
         let Some(pool) = self.crew.awaited() else {
             return false;
