@@ -19,7 +19,8 @@
 //! algorithm can be split, groups of consecutive requests otherwise. The task is
 //! published in one of 64 slots. A piece belongs to whoever clears its bit in the slot's
 //! word by compare-and-swap. A bit set, unlike a counter, lets each thread go through a
-//! range of its own, and lets a dying worker put back what it had claimed; and as nothing of a task is read before a claim, no generation count is needed.
+//! range of its own, and lets a dying worker put back what it had claimed; and as nothing
+//! of a task is read before a claim, no generation count is needed.
 //!
 //! A caller that waits works too, so with all workers asleep or busy it does what it
 //! would have done anyway, and it leaves only when all pieces are finished, so its task

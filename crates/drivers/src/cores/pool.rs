@@ -115,7 +115,10 @@ impl Pool {
             // Also a piece that a dying worker gave back.
             match self.work_on(slot, &mut course, &Fault::default()) {
                 true => {
-                    watch.bytes += bytes / count;
+                    // One that came back does not count after the clock has stopped.
+                    if !watch.has_stopped() {
+                        watch.bytes += bytes / count;
+                    }
                     turns = 0;
                 }
                 false => {
