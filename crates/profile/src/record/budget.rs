@@ -6,6 +6,9 @@
 //! in them, and pauses a random one: else a program that does something at regular times would be
 //! seen always or never at it.
 //!
+//! Pauses become longer in the course of a recording: the more windows there are, the less another one
+//! tells. What can be recorded without a gap is.
+//!
 //! Nothing here knows the clock: the caller says what time it is.
 
 use cipherlane_measure::random::Random;
@@ -19,6 +22,10 @@ const SHORTEST: u64 = 5_000_000;
 const PAUSE: f64 = 5e8;
 /// Parts of the mean pause that a pause takes at least and at most.
 const PAUSES: (f64, f64) = (0.5, 1.5);
+/// Nanoseconds from the begin for which pauses earn the whole share, and the least part of it that they earn
+/// later: in between it is less in proportion to the time.
+const WHOLE: f64 = 8e9;
+const LEAST: f64 = 0.25;
 
 /// The budget of one kind of event.
 pub(super) struct Budget {
@@ -31,6 +38,7 @@ pub(super) struct Budget {
     /// What beginning a window costs, in nanoseconds.
     opening: f64,
     state: State,
+    began: u64,
     /// When it was asked last.
     asked: u64,
     random: Random,
@@ -66,6 +74,7 @@ impl Budget {
                 until: now + SHORTEST,
                 spent: 0.0,
             },
+            began: now,
             asked: now,
             random: Random::new(seed),
         }
@@ -79,7 +88,12 @@ impl Budget {
         // A program that waits most of the time is not slowed down by more than what this costs
         // one processor.
         let income = self.share * processor.max(passed) as f64;
-        self.credit = (self.credit + income).min(self.most) - price as f64;
+        let part = self.part(now);
+        let earned = match self.state {
+            State::Window { .. } => income,
+            State::Pause { .. } => part * income,
+        };
+        self.credit = (self.credit + earned).min(self.most) - price as f64;
         match &mut self.state {
             State::Window {
                 since,
@@ -97,7 +111,7 @@ impl Budget {
                     *until = now + if dearness <= income { CALM } else { window };
                     return Order::Nothing;
                 }
-                let pause = self.pause(dearness, income, window);
+                let pause = self.pause(dearness, part * income, window);
                 self.state = State::Pause {
                     until: now + pause,
                     next: window,
@@ -142,6 +156,12 @@ impl Budget {
         match self.state {
             State::Window { until, .. } | State::Pause { until, .. } => until,
         }
+    }
+
+    /// The part of the share that a pause at `now` earns.
+    fn part(&self, now: u64) -> f64 {
+        let recorded = now.saturating_sub(self.began) as f64;
+        (WHOLE / recorded.max(1.0)).clamp(LEAST, 1.0)
     }
 
     /// Nanoseconds until another window of that length can be paid, and the debt as far as it is not
@@ -226,7 +246,7 @@ mod tests {
                 let (windows, spent) = run(20, seed, |_| dearness);
                 let allowed = SHARE * 20e9 + IN_ADVANCE as f64;
                 assert!((spent as f64) < 1.25 * allowed, "{dearness}: {spent}");
-                assert!(spent as f64 > 0.5 * allowed, "{dearness}: {spent}");
+                assert!(spent as f64 > 0.4 * allowed, "{dearness}: {spent}");
                 assert!(windows.len() >= 10, "{dearness}: {}", windows.len());
                 // The begin is recorded as long as the advance lasts.
                 assert!(windows[0].1 as f64 * dearness >= IN_ADVANCE as f64);
@@ -241,6 +261,23 @@ mod tests {
         let (least, most) = (gaps.iter().min().unwrap(), gaps.iter().max().unwrap());
         assert!(*most > 2 * *least, "{gaps:?}");
         assert_eq!(run(30, 3, |_| 0.1).0, windows);
+    }
+
+    #[test]
+    fn less_is_spent_the_longer_a_recording_lasts() {
+        for seed in 0..10 {
+            let (windows, spent) = run(60, seed, |_| 0.05);
+            let between = |from: u64, to: u64| {
+                let begins = windows.iter().map(|of| of.0 / 1_000_000_000);
+                begins.filter(|begin| (from..to).contains(begin)).count()
+            };
+            let (early, late) = (between(0, 8), between(40, 60));
+            assert!(early >= 10 && late >= 6 && 2 * late < 3 * early, "{early} {late}");
+            // The windows stay as long as they were.
+            let longest = windows[1..].iter().map(|of| of.1 - of.0).max();
+            assert!(longest <= Some(120_000_000), "{longest:?}");
+            assert!((spent as f64) < 0.6 * SHARE * 60e9, "{spent}");
+        }
     }
 
     #[test]
@@ -260,8 +297,9 @@ mod tests {
             let pause = budget.next() - now;
             now = budget.next();
             assert_eq!(budget.look(now, 0, 0), Order::Open);
-            // A window of 5 ms is 4 ms of price, which 0.8 s earn.
-            assert!(pause < 2_400_000_000, "{pause}");
+            // A window of 5 ms is 4 ms of price, which 0.8 s earn, and four times that later on.
+            let most = if now < 8_000_000_000 { 2.4e9 } else { 9.6e9 };
+            assert!((pause as f64) < most, "{pause} at {now}");
             let window = budget.next() - now;
             now += window;
             match budget.look(now, window / 5 * 4, 0) {
