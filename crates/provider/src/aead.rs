@@ -63,7 +63,7 @@ impl Tag {
         match (self.len, right) {
             (0, _) => Err(Reason::InvalidTag),
             (_, true) => Ok(()),
-            (_, false) => Err(Reason::BadDecrypt),
+            (_, false) => Err(Reason::Unsaid),
         }
     }
 }

@@ -64,6 +64,22 @@ impl ChaCha {
         Ok((key, open))
     }
 
+    /// Ends a message: its tag is kept, or compared.
+    fn end(&mut self) -> Result<(), Reason> {
+        if self.direction == Direction::Decrypt && self.tag.len() == 0 {
+            return Err(Reason::InvalidTag);
+        }
+        let found = self.message()?.1.state.finish();
+        self.open = None;
+        match self.direction {
+            Direction::Encrypt => {
+                self.tag.computed(found);
+                Ok(())
+            }
+            Direction::Decrypt => self.tag.judge(found),
+        }
+    }
+
     /// A record of TLS 1.2: `data | tag`.
     fn tls_record(
         &mut self,
@@ -162,8 +178,9 @@ impl Context for ChaCha {
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
         if direction != self.direction {
-            // A message that was begun in one direction cannot go on in the other.
-            self.restart();
+            // A message that was begun in one direction cannot go on in the other. A record's header
+            // stays, as with the default provider.
+            self.open = None;
         }
         self.direction = direction;
         if let Some(iv) = iv {
@@ -183,7 +200,8 @@ impl Context for ChaCha {
             return Ok(0);
         }
         if let Some(aad) = self.tls_aad {
-            return self.tls_record(&aad, buffers);
+            let done = self.tls_record(&aad, buffers);
+            return done.map_err(|_| Reason::Unsaid);
         }
         let (key, open) = self.message()?;
         let len = buffers.len();
@@ -205,15 +223,10 @@ impl Context for ChaCha {
     }
 
     fn finish(&mut self, _: Buffers<'_>) -> Result<usize, Reason> {
-        if self.direction == Direction::Decrypt && self.tag.len() == 0 {
-            return Err(Reason::InvalidTag);
-        }
-        let found = self.message()?.1.state.finish();
-        self.open = None;
-        match self.direction {
-            Direction::Encrypt => self.tag.computed(found),
-            Direction::Decrypt => self.tag.judge(found)?,
-        }
+        let opens = self.direction == Direction::Decrypt;
+        let ended = self.end();
+        // What is opened is good or not, as OpenSSL's own provider has it.
+        ended.map_err(|reason| if opens { Reason::Unsaid } else { reason })?;
         Ok(0)
     }
 
@@ -229,6 +242,9 @@ impl Context for ChaCha {
             Name::KeyLength => param.give_usize(self.spec.key_len),
             Name::IvLength => param.give_usize(self.spec.iv_len),
             Name::TagLength => param.give_usize(self.tag_len),
+            Name::Tag if !param.is_octets() => Err(Reason::FailedToSetParameter),
+            Name::Tag if self.direction == Direction::Decrypt => Err(Reason::TagNotSet),
+            Name::Tag if !(1..=TAG).contains(&param.data_size) => Err(Reason::InvalidTagLength),
             Name::Tag => self.tag.get(self.direction, param),
             Name::TlsAadPad => param.give_usize(self.tls_aad_pad),
             _ => Ok(()),
@@ -247,10 +263,13 @@ impl Context for ChaCha {
                     return Err(Reason::FailedToGetParameter);
                 }
                 if !(1..=TAG).contains(&len) {
-                    return Err(Reason::InvalidTag);
+                    return Err(Reason::InvalidTagLength);
                 }
                 // Without data only the length of the tag is set.
                 if !param.data.is_null() {
+                    if self.direction == Direction::Encrypt {
+                        return Err(Reason::TagNotNeeded);
+                    }
                     self.tag.expect(self.direction, param)?;
                 }
                 self.tag_len = len;
@@ -261,14 +280,15 @@ impl Context for ChaCha {
                     Direction::Encrypt => 0,
                     Direction::Decrypt => TAG,
                 };
-                self.tls_aad = Some(aead::tls_header(param.octets(TLS_AAD)?, around)?);
+                let header = param.octets_or(TLS_AAD, Reason::InvalidData)?;
+                self.tls_aad = Some(aead::tls_header(header, around)?);
                 self.tls_aad_pad = TAG;
                 // Each record is a message, and the nonce of the first record is this one.
                 self.open = None;
                 self.used = true;
                 Ok(())
             }
-            Name::TlsIvFixed => self.set_nonce(param.octets(NONCE)?),
+            Name::TlsIvFixed => self.set_nonce(param.octets_or(NONCE, Reason::InvalidIvLength)?),
             _ => Ok(()),
         }
     }

@@ -23,6 +23,11 @@ pub(crate) trait Context: Clone {
     const GETTABLE: &'static [Param];
     /// Parameters that [`set`](Self::set) knows.
     const SETTABLE: &'static [Param];
+    /// What OpenSSL's own provider puts onto the error queue, whatever the reason, where it refuses an
+    /// update, the end of a message, and a call of `EVP_Cipher`; none where it says the reason.
+    const UPDATE_FAILS: Option<Reason> = None;
+    const FINISH_FAILS: Option<Reason> = None;
+    const CIPHER_FAILS: Option<Reason> = None;
     /// The functions of a pipeline, of those ciphers that have one.
     const PIPELINE: [Dispatch; 4] = [Dispatch::END; 4];
 
@@ -66,24 +71,29 @@ struct InUse<C> {
 }
 
 /// Runs `work` on the context behind a pointer of OpenSSL's and returns 1. After an error or a panic
-/// it returns 0, and OpenSSL's error queue has an entry.
+/// it returns 0, and OpenSSL's error queue has an entry: `instead` of the reason, if there is one.
 ///
 /// # Safety
 /// `context` is null or came from `newctx` or `dupctx` of the same cipher, and is used by
 /// one thread at a time.
 pub(crate) unsafe fn guarded<C>(
     context: *mut c_void,
+    instead: Option<Reason>,
     work: impl FnOnce(&mut C) -> Result<(), Reason>,
 ) -> c_int {
     // SAFETY: promised by the caller.
     let Some(used) = (unsafe { context.cast::<InUse<C>>().as_mut() }) else {
         return 0;
     };
-    used.run(work)
+    used.run(instead, work)
 }
 
 impl<C> InUse<C> {
-    fn run(&mut self, work: impl FnOnce(&mut C) -> Result<(), Reason>) -> c_int {
+    fn run(
+        &mut self,
+        instead: Option<Reason>,
+        work: impl FnOnce(&mut C) -> Result<(), Reason>,
+    ) -> c_int {
         let done = match self.broken {
             true => Err(Reason::InternalError),
             false => {
@@ -96,7 +106,7 @@ impl<C> InUse<C> {
         match done {
             Ok(()) => 1,
             Err(reason) => {
-                error::raise(self.core, reason);
+                error::raise(self.core, reason, instead);
                 0
             }
         }
@@ -185,7 +195,7 @@ macro_rules! inits {
             // SAFETY: OpenSSL's promises: the context is ours, key and IV are null or
             // as long as said, and the parameters are an array.
             unsafe {
-                guarded::<C>(context, |context| {
+                guarded::<C>(context, None, |context| {
                     let key = given(key, key_len, LONGEST_KEY).ok_or(Reason::InvalidKeyLength)?;
                     let iv = given(iv, iv_len, LONGEST_IV).ok_or(Reason::InvalidIvLength)?;
                     context.init($direction, key, iv)?;
@@ -211,7 +221,7 @@ type Update = unsafe extern "C" fn(
 ) -> c_int;
 
 macro_rules! updates {
-    ($($name:ident $method:ident;)*) => {$(
+    ($($name:ident $method:ident $fails:ident;)*) => {$(
         unsafe extern "C" fn $name<C: Context>(
             context: *mut c_void,
             output: *mut u8,
@@ -223,7 +233,7 @@ macro_rules! updates {
             // SAFETY: OpenSSL's promises: the context is ours, input and output are
             // null or as long as said, and the length has a place.
             unsafe {
-                guarded::<C>(context, |context| {
+                guarded::<C>(context, C::$fails, |context| {
                     let buffers = Buffers::new(input, len, output, room)?;
                     statistics::count(context.spec(), len);
                     let done = context.$method(buffers)?;
@@ -238,8 +248,8 @@ macro_rules! updates {
 }
 
 updates! {
-    update update;
-    cipher_once cipher;
+    update update UPDATE_FAILS;
+    cipher_once cipher CIPHER_FAILS;
 }
 
 type Final = unsafe extern "C" fn(
@@ -257,7 +267,7 @@ unsafe extern "C" fn finish<C: Context>(
 ) -> c_int {
     // SAFETY: OpenSSL's promises, as for an update.
     unsafe {
-        guarded::<C>(context, |context| {
+        guarded::<C>(context, C::FINISH_FAILS, |context| {
             let done = context.finish(Buffers::new(std::ptr::null(), 0, output, room)?)?;
             if let Some(written) = written.as_mut() {
                 *written = done;
@@ -273,7 +283,7 @@ type Set = unsafe extern "C" fn(context: *mut c_void, params: *const Param) -> c
 unsafe extern "C" fn get_ctx_params<C: Context>(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: OpenSSL's promises about contexts and parameters.
     unsafe {
-        guarded::<C>(context, |context| {
+        guarded::<C>(context, None, |context| {
             params::each_asked(params, |name, param| context.get(name, param))
         })
     }
@@ -285,7 +295,7 @@ unsafe extern "C" fn set_ctx_params<C: Context>(
 ) -> c_int {
     // SAFETY: OpenSSL's promises about contexts and parameters.
     unsafe {
-        guarded::<C>(context, |context| {
+        guarded::<C>(context, None, |context| {
             params::each_set(params, |name, param| context.set(name, param))
         })
     }
@@ -384,10 +394,10 @@ mod tests {
             *number += 1;
             Ok(())
         };
-        assert_eq!(used.run(add), 1);
-        assert_eq!(used.run(|_| Err(Reason::InvalidData)), 0);
-        assert_eq!(used.run(add), 1, "an error is no panic");
-        assert_eq!(used.run(|_| panic!("on purpose")), 0);
-        assert_eq!((used.run(add), used.context), (0, 2));
+        assert_eq!(used.run(None, add), 1);
+        assert_eq!(used.run(None, |_| Err(Reason::InvalidData)), 0);
+        assert_eq!(used.run(None, add), 1, "an error is no panic");
+        assert_eq!(used.run(None, |_| panic!("on purpose")), 0);
+        assert_eq!((used.run(None, add), used.context), (0, 2));
     }
 }

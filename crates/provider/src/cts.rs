@@ -113,6 +113,7 @@ impl Cts {
 }
 
 impl Context for Cts {
+    const UPDATE_FAILS: Option<Reason> = Some(Reason::Unsaid);
     const GETTABLE: &'static [Param] =
         &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv, CtsMode];
     const SETTABLE: &'static [Param] = &described![Padding, Number, CtsMode];

@@ -164,18 +164,27 @@ pub(crate) mod core {
 
     pub(crate) const GET_PARAMS: c_int = 2;
     pub(crate) const NEW_ERROR: c_int = 5;
+    pub(crate) const SET_ERROR_DEBUG: c_int = 6;
     pub(crate) const VSET_ERROR: c_int = 7;
 
     pub(crate) type GetParams =
         unsafe extern "C" fn(handle: *const c_void, params: *mut Param) -> c_int;
     pub(crate) type NewError = unsafe extern "C" fn(handle: *const c_void);
-    /// The last argument is a `va_list`. OpenSSL does not read it where there is no format.
+    /// File, line and function where it happened.
+    pub(crate) type SetErrorDebug = unsafe extern "C" fn(
+        handle: *const c_void,
+        file: *const c_char,
+        line: c_int,
+        function: *const c_char,
+    );
+    /// The last argument is a `va_list`, which has no arguments where the format asks for none. Some
+    /// processors hand it on by copying it.
     pub(crate) type SetError = unsafe extern "C" fn(
         handle: *const c_void,
         reason: c_uint,
         format: *const c_char,
         arguments: *mut c_void,
     );
-    pub(crate) const NO_FORMAT: *const c_char = std::ptr::null();
-    pub(crate) const NO_ARGUMENTS: *mut c_void = std::ptr::null_mut();
+    /// As long as any processor's `va_list`.
+    pub(crate) const NO_ARGUMENTS: [u64; 8] = [0; 8];
 }

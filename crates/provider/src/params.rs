@@ -162,11 +162,15 @@ impl Param {
 
     /// A string of at most `longest` octets.
     pub(crate) fn octets(&self, longest: usize) -> Result<&[u8], Reason> {
-        let octets = match self.data_type {
-            data_type::OCTET_STRING => self.bytes(longest),
-            _ => None,
-        };
-        octets.ok_or(Reason::FailedToGetParameter)
+        self.octets_or(longest, Reason::FailedToGetParameter)
+    }
+
+    /// The same, with the reason why a longer one is refused.
+    pub(crate) fn octets_or(&self, longest: usize, longer: Reason) -> Result<&[u8], Reason> {
+        match self.data_type {
+            data_type::OCTET_STRING => self.bytes(longest).ok_or(longer),
+            _ => Err(Reason::FailedToGetParameter),
+        }
     }
 
     /// A string of `all` octets. With a length of -1 a program says that it gives as many octets as

@@ -41,6 +41,8 @@ fn expand(direction: Direction, key: &[u8]) -> Result<XtsKey, Reason> {
 }
 
 impl Context for Xts {
+    const UPDATE_FAILS: Option<Reason> = Some(Reason::CipherOperationFailed);
+    const CIPHER_FAILS: Option<Reason> = Some(Reason::Unsaid);
     const GETTABLE: &'static [Param] =
         &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv, TlsMac];
     const SETTABLE: &'static [Param] = &described![KeyLength];
@@ -108,9 +110,7 @@ impl Context for Xts {
 
     fn set(&mut self, name: Name, param: &Param) -> Result<(), Reason> {
         match name {
-            Name::KeyLength if param.as_usize()? != self.keyed.spec.key_len => {
-                Err(Reason::InvalidKeyLength)
-            }
+            Name::KeyLength if param.as_usize()? != self.keyed.spec.key_len => Err(Reason::Unsaid),
             _ => Ok(()),
         }
     }

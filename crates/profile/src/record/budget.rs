@@ -272,7 +272,10 @@ mod tests {
                 begins.filter(|begin| (from..to).contains(begin)).count()
             };
             let (early, late) = (between(0, 8), between(40, 60));
-            assert!(early >= 10 && late >= 6 && 2 * late < 3 * early, "{early} {late}");
+            assert!(
+                early >= 10 && late >= 6 && 2 * late < 3 * early,
+                "{early} {late}"
+            );
             // The windows stay as long as they were.
             let longest = windows[1..].iter().map(|of| of.1 - of.0).max();
             assert!(longest <= Some(120_000_000), "{longest:?}");

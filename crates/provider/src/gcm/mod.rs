@@ -147,6 +147,9 @@ impl Gcm {
 }
 
 impl Context for Gcm {
+    const UPDATE_FAILS: Option<Reason> = Some(Reason::CipherOperationFailed);
+    const FINISH_FAILS: Option<Reason> = Some(Reason::Unsaid);
+    const CIPHER_FAILS: Option<Reason> = Some(Reason::Unsaid);
     const GETTABLE: &'static [Param] = &described![
         KeyLength,
         IvLength,
@@ -268,7 +271,7 @@ impl Context for Gcm {
                 0 => TAG,
                 len => len,
             }),
-            Name::Iv | Name::UpdatedIv if matches!(self.stage, Stage::Bare) => Err(Reason::NoIvSet),
+            Name::Iv | Name::UpdatedIv if matches!(self.stage, Stage::Bare) => Err(Reason::Unsaid),
             Name::Iv | Name::UpdatedIv if param.data_size < self.iv_len => {
                 Err(Reason::InvalidIvLength)
             }
@@ -284,9 +287,13 @@ impl Context for Gcm {
                     len => len.min(self.iv_len),
                 };
                 if !param.takes_octets() {
-                    return Err(Reason::FailedToSetParameter);
+                    return Err(Reason::Unsaid);
                 }
-                self.generated(&mut explicit[..len])?;
+                match self.generated(&mut explicit[..len]) {
+                    Ok(()) => {}
+                    Err(Reason::IvWasUsed) => return Err(Reason::IvWasUsed),
+                    Err(_) => return Err(Reason::Unsaid),
+                }
                 self.stage = Stage::Ready;
                 self.begin()?;
                 self.count_on();
@@ -314,7 +321,10 @@ impl Context for Gcm {
                 Ok(())
             }
             Name::Tag => self.tag.expect(self.direction, param),
-            Name::TlsAad => self.announce(param.octets(TLS_AAD)?),
+            Name::TlsAad => {
+                let header = param.octets_or(TLS_AAD, Reason::InvalidAad)?;
+                self.announce(header).map_err(|_| Reason::InvalidAad)
+            }
             Name::TlsIvFixed => {
                 if let Some(iv) = param.all_octets(self.iv_len) {
                     self.restore(iv);
@@ -324,7 +334,9 @@ impl Context for Gcm {
             }
             // The message begins here, so that it cannot go on under another key.
             Name::TlsIvInvocation => {
-                self.invert(param.octets(LONGEST_IV)?)?;
+                let explicit = param.octets_or(LONGEST_IV, Reason::Unsaid);
+                let inverted = explicit.and_then(|explicit| self.invert(explicit));
+                inverted.map_err(|_| Reason::Unsaid)?;
                 self.begin()
             }
             _ => Ok(()),

@@ -81,13 +81,13 @@ impl Gcm {
 
     /// The end of the IV for the next record.
     pub(super) fn generated(&self, explicit: &mut [u8]) -> Result<(), Reason> {
-        // Two messages under one IV would give away each other's data, and the hash key.
-        if self.used && self.direction == Direction::Encrypt {
-            return Err(Reason::NoIvSet);
-        }
         let fits = (1..=self.iv_len).contains(&explicit.len()) && self.iv_len >= EXPLICIT;
         if !self.counts || self.key.is_none() || !fits {
             return Err(Reason::NoIvSet);
+        }
+        // Two messages under one IV would give away each other's data, and the hash key.
+        if self.used && self.direction == Direction::Encrypt {
+            return Err(Reason::IvWasUsed);
         }
         explicit.copy_from_slice(&self.iv[self.iv_len - explicit.len()..self.iv_len]);
         Ok(())
@@ -126,7 +126,7 @@ impl Gcm {
     pub(super) fn fix(&mut self, fixed: &[u8]) -> Result<(), Reason> {
         let counter = self.iv_len.checked_sub(fixed.len());
         if fixed.len() < FIXED || counter.is_none_or(|counter| counter < EXPLICIT) {
-            return Err(Reason::InvalidIvLength);
+            return Err(Reason::FailedToGetParameter);
         }
         let (head, tail) = self.iv[..self.iv_len].split_at_mut(fixed.len());
         head.copy_from_slice(fixed);

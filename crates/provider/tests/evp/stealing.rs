@@ -78,8 +78,7 @@ fn what_is_encrypted_is_decrypted() {
 #[test]
 fn wrong_use_is_refused() {
     let mut context = Lib::ours().cipher(NAMES[0]).context();
-    let refused = context.update(&[0; 16]).unwrap_err().0;
-    assert!(refused.contains("no key set"), "{refused}");
+    assert!(context.update(&[0; 16]).is_err());
     for wrong in ["CS4", "CS", "", "CS11"] {
         assert!(context.set_text(c"cts_mode", wrong).is_err(), "{wrong:?}");
     }

@@ -99,6 +99,23 @@ fn a_fork_counts_what_it_did_itself() {
 }
 
 #[test]
+fn the_package_cryptography_finds_the_same_faults() {
+    if !has_cryptography("faults in the package cryptography") {
+        return;
+    }
+    let place = Place::new();
+    let tell = |from| {
+        let mut python = place.command(PYTHON, from);
+        let said = succeeded(python.arg(script("refusals.py"))).stdout;
+        String::from_utf8(said).unwrap()
+    };
+    let ours = tell(From::Cipherlane);
+    assert_eq!(ours, tell(From::Default));
+    assert_eq!(ours.matches(" InvalidTag").count(), 6, "{ours}");
+    assert!(place.used().contains_key("AES-256-GCM"));
+}
+
+#[test]
 fn the_package_cryptography_gets_the_same_bytes() {
     if !has_cryptography("the package cryptography") {
         return;

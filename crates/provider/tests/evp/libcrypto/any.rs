@@ -24,8 +24,8 @@ pub(crate) enum Placed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) returned: c_int,
-    /// Whether the error queue has something.
-    pub(crate) error: bool,
+    /// What the error queue has: OpenSSL's numbers of libraries and reasons, the first error first.
+    pub(crate) errors: Vec<(u64, u64)>,
     /// What was written, where the call succeeded.
     pub(crate) output: Vec<u8>,
     /// The length that was told.
@@ -41,7 +41,7 @@ impl Reply {
     pub(crate) fn of(numbers: &[c_int]) -> Reply {
         Reply {
             returned: 1,
-            error: false,
+            errors: Vec::new(),
             output: numbers.iter().flat_map(|n| n.to_ne_bytes()).collect(),
             told: 0,
         }
@@ -79,17 +79,28 @@ fn written(memory: &Memory) -> Vec<u8> {
     memory[..last.map_or(0, |last| last + 1)].to_vec()
 }
 
+/// Takes all of this thread's error queue.
+fn errors() -> Vec<(u64, u64)> {
+    // SAFETY: no preconditions.
+    let codes = std::iter::repeat_with(|| unsafe { (LIBCRYPTO.ERR_get_error)() });
+    let codes = codes.take_while(|&code| code != 0);
+    // err.h: ERR_LIB_OFFSET, ERR_LIB_MASK, ERR_REASON_MASK
+    codes
+        .map(|code| (code >> 23 & 0xff, code & 0x7f_ffff))
+        .collect()
+}
+
 impl Context {
     /// Runs a call with the error queue empty before it.
     fn reply(&mut self, work: impl FnOnce(*mut c_void) -> c_int) -> Reply {
         // SAFETY: no preconditions.
-        let (returned, error) = unsafe {
+        let (returned, errors) = unsafe {
             (LIBCRYPTO.ERR_clear_error)();
-            (work(self.raw), (LIBCRYPTO.ERR_peek_last_error)() != 0)
+            (work(self.raw), errors())
         };
         Reply {
             returned,
-            error,
+            errors,
             output: Vec::new(),
             told: 0,
         }

@@ -15,7 +15,7 @@ const SET_TLS_HEADER: c_int = 0x16;
 const NUMBER: c_uint = 2;
 const TEXT: c_uint = 4;
 
-/// What was refused, in the words of OpenSSL's error queue; empty if it has none.
+/// What was refused, in the words of OpenSSL's error queue, with those beside it; empty if it has none.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refused(pub(crate) String);
 
@@ -35,16 +35,19 @@ impl Context {
             1.. => Ok(()),
             _ => {
                 let mut text = [0u8; 256];
-                // SAFETY: there is room for the text, which ends with a zero.
-                unsafe {
-                    let error = (LIBCRYPTO.ERR_peek_last_error)();
+                // SAFETY: there is room for the text, which ends with a zero, as do the words beside it,
+                // which stay until the queue is emptied.
+                let words = unsafe {
+                    let (mut words, mut flags) = (null(), 0);
+                    let error = (LIBCRYPTO.ERR_peek_last_error_data)(&mut words, &mut flags);
                     if error == 0 {
                         return Err(Refused(String::new()));
                     }
                     (LIBCRYPTO.ERR_error_string_n)(error, text.as_mut_ptr().cast(), text.len());
-                }
+                    CStr::from_ptr(words).to_str().unwrap()
+                };
                 let text = CStr::from_bytes_until_nul(&text).unwrap();
-                Err(Refused(text.to_str().unwrap().to_owned()))
+                Err(Refused(format!("{}:{words}", text.to_str().unwrap())))
             }
         }
     }

@@ -71,7 +71,8 @@ functions! {
     EVP_CipherUpdate: fn(*mut c_void, *mut u8, *mut c_int, *const u8, c_int) -> c_int;
     EVP_CipherFinal_ex: fn(*mut c_void, *mut u8, *mut c_int) -> c_int;
     ERR_clear_error: fn();
-    ERR_peek_last_error: fn() -> u64;
+    ERR_get_error: fn() -> u64;
+    ERR_peek_last_error_data: fn(*mut *const c_char, *mut c_int) -> u64;
     ERR_error_string_n: fn(u64, *mut c_char, usize);
 }
 
