@@ -195,7 +195,7 @@ bench: build
 	bench/run
 
 soak:
-	scripts/needs build test fuzz foreign
+	scripts/needs build test programs fuzz foreign
 	CIPHERLANE_SOAK=1 PROPTEST_CASES=20000 cargo test --workspace --release
 	PROPTEST_CASES=20000 cargo test --release --manifest-path bench/rust-peers/Cargo.toml \
 		--target-dir target/rust-peers

@@ -108,7 +108,7 @@ pub(crate) fn lacks(test: &str, files: &[&str]) -> bool {
     if let Some(file) = absent {
         crate::place::skip(
             test,
-            &format!("{file} is not installed; scripts/needs test"),
+            &format!("{file} is not installed; scripts/needs test programs"),
         );
     }
     absent.is_some()

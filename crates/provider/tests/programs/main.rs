@@ -12,6 +12,7 @@
 //! | `ssh` | OpenSSH |
 //! | `pairs` | servers and clients that speak TLS |
 //! | `strongswan`, `vpn` (`openvpn`), `ntpsec`, `node` | what needs more than a row of `pairs` |
+//! | `languages`, `storage`, `tor` | programs of `make soak`: PHP, Ruby, Erlang; what keeps data encrypted |
 //! | `subcommands`, `enc`, `tls`, `large`, `evp_test` | `openssl` itself |
 //! | `curl` (`nginx`), `python` | every suite, every worker; both ends in one process |
 //! | `excluded` | programs whose ciphers come from elsewhere |
@@ -22,6 +23,7 @@ mod enc;
 mod ends;
 mod evp_test;
 mod excluded;
+mod languages;
 mod large;
 mod network;
 mod nginx;
@@ -34,7 +36,9 @@ mod place;
 mod python;
 mod running;
 mod ssh;
+mod storage;
 mod strongswan;
 mod subcommands;
 mod tls;
+mod tor;
 mod vpn;
