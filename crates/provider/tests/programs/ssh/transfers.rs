@@ -1,4 +1,4 @@
-//! Large files by scp, sftp and rsync.
+//! Large files by scp, sftp, rsync, and curl.
 
 use std::fs;
 use std::process::Command;
@@ -60,6 +60,30 @@ fn rsync(ends: &Ends, cipher: &str) -> Vec<Command> {
         .collect()
 }
 
+/// libssh2 gives libcrypto one block per call. It takes the cipher that it likes best, which is AES-128-CTR.
+fn curl(ends: &Ends, _: &str) -> Vec<Command> {
+    let place = ends.place;
+    let settings = fs::read_to_string(place.path().join("ssh_config")).unwrap();
+    let port = settings.lines().find_map(|line| line.strip_prefix("Port "));
+    let remote = format!(
+        "sftp://127.0.0.1:{}{}/there",
+        port.unwrap(),
+        place.path().display()
+    );
+    let user = succeeded(Command::new("id").arg("-un")).stdout;
+    let user = format!("{}:", String::from_utf8(user).unwrap().trim());
+    [["--upload-file", "data"], ["--output", "back"]]
+        .into_iter()
+        .map(|file| {
+            let mut curl = ends.client("curl");
+            curl.args(["--silent", "--show-error", "--insecure", "--user", &user]);
+            curl.args(["--key", "user", "--pubkey", "user.pub"]);
+            curl.args(file).arg(&remote);
+            curl
+        })
+        .collect()
+}
+
 fn carry(what: &str, carry: Carry, len: usize, ciphers: &[[&str; 2]]) {
     if absent(what) {
         return;
@@ -116,6 +140,18 @@ fn sftp_carries_100_mib() {
 #[test]
 fn scp_of_old_carries_files() {
     carry("scp -O", old_scp, MIDDLE, &some(CBC));
+}
+
+#[test]
+fn curl_carries_files_by_sftp() {
+    if !lacks("sftp by curl", &["/usr/lib/x86_64-linux-gnu/libssh2.so.1"]) {
+        carry(
+            "sftp by curl",
+            curl,
+            MIDDLE,
+            &[["aes128-ctr", "AES-128-CTR"]],
+        );
+    }
 }
 
 #[test]
