@@ -308,6 +308,26 @@ mod tests {
     }
 
     #[test]
+    fn waits_of_io_uring_are_known() {
+        let rules = Rules::built_in();
+        for (stack, expected) in [
+            (
+                "main;__do_sys_io_uring_enter@[kernel];io_cqring_wait@[kernel];schedule@[kernel]",
+                "device",
+            ),
+            (
+                "ret_from_fork@[kernel];io_wq_worker@[kernel];schedule_timeout@[kernel]",
+                "peer",
+            ),
+        ] {
+            let recording = recording(&[(stack, Kind::Wait, 1)]);
+            let number = recording.samples[0].stack;
+            let phase = rules.of(&recording).phase(Kind::Wait, number);
+            assert_eq!(rules.phases()[phase].name, expected, "{stack}");
+        }
+    }
+
+    #[test]
     fn rules_of_a_file_come_first() {
         let rules = Rules::built_in()
             .and(
