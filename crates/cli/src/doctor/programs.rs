@@ -39,6 +39,7 @@ pub(super) fn without_provider(system: &System, times_slower: Result<f64, String
     };
     let unseen = match hidden {
         0 => String::new(),
+        1 => "; one process of others could not be looked at".to_owned(),
         hidden => format!("; {hidden} processes of others could not be looked at"),
     };
     Outcome::of(&names, |names| Finding {
