@@ -12,6 +12,7 @@ use cipherlane_kernels::job::Direction;
 use crate::buffers::Buffers;
 use crate::error::{self, Core, Reason};
 use crate::ffi::{Dispatch, Function, Param, cipher};
+use crate::memory;
 use crate::offered::Offered;
 use crate::params::{self, Name};
 use crate::spec::{self, Spec};
@@ -113,8 +114,8 @@ impl<C> InUse<C> {
     }
 }
 
-fn boxed<C>(make: impl FnOnce() -> InUse<C>) -> *mut c_void {
-    match catch_unwind(AssertUnwindSafe(|| Box::into_raw(Box::new(make())))) {
+fn kept<C>(make: impl FnOnce() -> InUse<C>) -> *mut c_void {
+    match catch_unwind(AssertUnwindSafe(|| memory::keep(make()))) {
         Ok(context) => context.cast(),
         Err(_) => std::ptr::null_mut(),
     }
@@ -128,7 +129,7 @@ pub(crate) unsafe fn new<C: Context>(spec: &'static Spec, provider: *mut c_void)
     statistics::count_context(spec);
     // SAFETY: promised by the caller.
     let core = unsafe { Offered::of(provider) }.core;
-    boxed(|| InUse {
+    kept(|| InUse {
         core,
         broken: false,
         context: C::new(spec),
@@ -137,9 +138,9 @@ pub(crate) unsafe fn new<C: Context>(spec: &'static Spec, provider: *mut c_void)
 
 unsafe extern "C" fn freectx<C>(context: *mut c_void) {
     if !context.is_null() {
-        // SAFETY: the context came from `boxed`, and OpenSSL frees it once. Dropping wipes.
-        let context = unsafe { Box::from_raw(context.cast::<InUse<C>>()) };
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(context)));
+        // SAFETY: the context came from `kept`, and OpenSSL frees it once. Dropping wipes.
+        let free = || unsafe { memory::free(context.cast::<InUse<C>>()) };
+        let _ = catch_unwind(AssertUnwindSafe(free));
         cipherlane_kernels::wipe_stack();
     }
 }
@@ -147,7 +148,7 @@ unsafe extern "C" fn freectx<C>(context: *mut c_void) {
 unsafe extern "C" fn dupctx<C: Context>(context: *mut c_void) -> *mut c_void {
     // SAFETY: OpenSSL's promise about contexts.
     match unsafe { context.cast::<InUse<C>>().as_ref() } {
-        Some(used) if !used.broken => boxed(|| InUse {
+        Some(used) if !used.broken => kept(|| InUse {
             core: used.core,
             broken: false,
             context: used.context.clone(),

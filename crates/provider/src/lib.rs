@@ -12,6 +12,7 @@
 //! | `split` | large calls, shared with worker threads where the user dedicates cores |
 //! | `tls_record` | CBC records of TLS: padding and MAC, in constant time |
 //! | `buffers`, `params` | memory and parameters that a program hands over |
+//! | `memory` | where contexts live |
 //! | `error` | OpenSSL's error queue |
 //! | `statistics` | what a program has used, written when it ends |
 //! | `ffi` | the ABI |
@@ -74,6 +75,8 @@ mod error;
 mod ffi;
 mod gcm;
 mod keyed;
+#[allow(unsafe_code)]
+mod memory;
 #[allow(unsafe_code)]
 mod offered;
 #[allow(unsafe_code)]

@@ -18,7 +18,8 @@ use crate::spec::Spec;
 #[derive(Clone)]
 pub(crate) struct CbcPipes {
     spec: &'static Spec,
-    key: Option<AesKey>,
+    /// Apart, so that contexts without a pipeline are small.
+    key: Option<Box<AesKey>>,
     direction: Direction,
     pad: bool,
     pipes: Vec<Pipe>,
@@ -121,7 +122,7 @@ impl Pipes for CbcPipes {
         self.pipes.clear();
         if let Some(key) = key {
             self.spec.fits(key)?;
-            self.key = AesKey::new(key);
+            self.key = AesKey::new(key).map(Box::new);
         }
         if self.key.is_none() {
             return Err(Reason::NoKeySet);
@@ -143,7 +144,7 @@ impl Pipes for CbcPipes {
             *written = self.whole(pipe, piece.len());
             piece.need_room(*written)?;
         }
-        let (direction, key) = (self.direction, self.key.as_ref().ok_or(Reason::NoKeySet)?);
+        let (direction, key) = (self.direction, self.key.as_deref().ok_or(Reason::NoKeySet)?);
         // Input that will be held is read before anything is written: where a message is in place and
         // a part of its first block is held already, the output is ahead of the input.
         let mut tails = [Tail::default(); MAX_PIPES];
@@ -201,7 +202,7 @@ impl Pipes for CbcPipes {
     }
 
     fn finish(&mut self, pieces: &mut [Buffers<'_>], written: &mut [usize]) -> Result<(), Reason> {
-        let (direction, key) = (self.direction, self.key.as_ref().ok_or(Reason::NoKeySet)?);
+        let (direction, key) = (self.direction, self.key.as_deref().ok_or(Reason::NoKeySet)?);
         let (encrypts, pad) = (direction == Direction::Encrypt, self.pad);
         let held = |pipe: &Pipe| pipe.held_len;
         // The output is a whole block or nothing; only encryption adds padding.

@@ -16,7 +16,8 @@ use crate::spec::Spec;
 #[derive(Clone)]
 pub(crate) struct CtrPipes {
     spec: &'static Spec,
-    key: Option<AesKey>,
+    /// Apart, so that contexts without a pipeline are small.
+    key: Option<Box<AesKey>>,
     pipes: Vec<Pipe>,
 }
 
@@ -77,7 +78,7 @@ impl Pipes for CtrPipes {
         self.pipes.clear();
         if let Some(key) = key {
             self.spec.fits(key)?;
-            self.key = AesKey::new(key);
+            self.key = AesKey::new(key).map(Box::new);
         }
         if self.key.is_none() {
             return Err(Reason::NoKeySet);
@@ -93,7 +94,7 @@ impl Pipes for CtrPipes {
     }
 
     fn update(&mut self, pieces: &mut [Buffers<'_>], written: &mut [usize]) -> Result<(), Reason> {
-        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
+        let key = self.key.as_deref().ok_or(Reason::NoKeySet)?;
         for (piece, written) in pieces.iter().zip(written) {
             piece.need_room(piece.len())?;
             *written = piece.len();
