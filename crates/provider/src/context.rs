@@ -1,7 +1,7 @@
 //! A cipher in use, and the C functions by which OpenSSL uses it.
 //!
 //! Each function is generic over the cipher, catches every panic, and turns an error into
-//! an entry of OpenSSL's error queue and a return value of 0.
+//! what OpenSSL's own provider puts onto the error queue for it and a return value of 0.
 
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -72,7 +72,7 @@ struct InUse<C> {
 }
 
 /// Runs `work` on the context behind a pointer of OpenSSL's and returns 1. After an error or a panic
-/// it returns 0, and OpenSSL's error queue has an entry: `instead` of the reason, if there is one.
+/// it returns 0, and OpenSSL's error queue has the reason, or `instead` of it what is given so.
 ///
 /// # Safety
 /// `context` is null or came from `newctx` or `dupctx` of the same cipher, and is used by

@@ -61,8 +61,8 @@ reasons! {
     XtsDataUnitIsTooLarge = 148, c"xts data unit is too large";
     NoIvSet = 152, c"cipherlane: no iv set, or it was used up: give a new one";
     InternalError = 153, c"cipherlane: internal error, please report it";
-    IvWasUsed = 155, c"cipherlane: the iv was used up: give a new one";
     OtherPipes = 154, c"cipherlane: not the 1 to 32 pipes that the pipeline was begun with";
+    IvWasUsed = 155, c"cipherlane: the iv was used up: give a new one";
 }
 
 /// The core's handle of a provider in one library context, to which errors are reported.
@@ -104,10 +104,10 @@ pub(crate) unsafe fn listen(functions: *const Dispatch) {
 /// one for every failure of a call, and the words of the reason beside it.
 #[cold]
 pub(crate) fn raise(Core(handle): Core, reason: Reason, instead: Option<Reason>) {
+    // OpenSSL's own providers do not fail for these.
+    let is_own = matches!(reason, Reason::InternalError | Reason::IvWasUsed);
     let (said, beside) = match instead {
-        // OpenSSL's own providers do not fail for these.
-        _ if matches!(reason, Reason::InternalError | Reason::IvWasUsed) => (reason, null()),
-        Some(instead) => (instead, reason.words().as_ptr()),
+        Some(instead) if !is_own => (instead, reason.words().as_ptr()),
         _ => (reason, null()),
     };
     if said == Reason::Unsaid {

@@ -25,7 +25,7 @@
 //! # Where it differs from OpenSSL's default provider
 //!
 //! Calls of EVP, `ctrl` and `OSSL_PARAM` return what they return with the default provider,
-//! write the same, and have an error for the same calls: the test `evp` draws sequences of them
+//! write the same, and put the same errors onto the queue: the test `evp` draws sequences of them
 //! for both (`tests/evp/sequences`). These differ on purpose.
 //!
 //! | call | default provider | here |
@@ -53,7 +53,7 @@
 //! | A length below zero | read as nearly all memory by older releases of EVP | refused |
 //! | Numbers of more than 64 bytes, or a null pointer for what is set | read and written as said | refused |
 //! | `cts_mode` with a size that is shorter than the string | believes the string's end | believes the size |
-//! | A call that is refused | now and then has no entry on the error queue | always has one |
+//! | A parameter of a wrong type or size, OpenSSL 3.5 | the queue has entries of libcrypto's functions for parameters too | the provider's alone |
 
 #![deny(unsafe_code)]
 

@@ -68,6 +68,13 @@ fn the_ssl_module_speaks_through_the_provider() {
     }
 }
 
+/// What a script prints.
+fn told(place: &Place, name: &str, from: From) -> String {
+    let mut python = place.command(PYTHON, from);
+    let said = succeeded(python.arg(script(name))).stdout;
+    String::from_utf8(said).unwrap()
+}
+
 fn has_cryptography(test: &str) -> bool {
     let import = "import cryptography.hazmat.primitives.ciphers.aead as a; a.AESGCM";
     let there = has(import);
@@ -104,13 +111,8 @@ fn the_package_cryptography_finds_the_same_faults() {
         return;
     }
     let place = Place::new();
-    let tell = |from| {
-        let mut python = place.command(PYTHON, from);
-        let said = succeeded(python.arg(script("refusals.py"))).stdout;
-        String::from_utf8(said).unwrap()
-    };
-    let ours = tell(From::Cipherlane);
-    assert_eq!(ours, tell(From::Default));
+    let ours = told(&place, "refusals.py", From::Cipherlane);
+    assert_eq!(ours, told(&place, "refusals.py", From::Default));
     assert_eq!(ours.matches(" InvalidTag").count(), 6, "{ours}");
     assert!(place.used().contains_key("AES-256-GCM"));
 }
@@ -121,14 +123,9 @@ fn the_package_cryptography_gets_the_same_bytes() {
         return;
     }
     let place = Place::new();
-    let tell = |from| {
-        let mut python = place.command(PYTHON, from);
-        let said = succeeded(python.arg(script("cryptography_ciphers.py"))).stdout;
-        String::from_utf8(said).unwrap()
-    };
-    let ours = tell(From::Cipherlane);
+    let ours = told(&place, "cryptography_ciphers.py", From::Cipherlane);
     let used = place.used();
-    assert_eq!(ours, tell(From::Default));
+    assert_eq!(ours, told(&place, "cryptography_ciphers.py", From::Default));
     // Encrypted once and decrypted at least once, all of it by the provider.
     let mut told = Used::new();
     for line in ours.lines() {

@@ -91,6 +91,13 @@ pub(crate) fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
+/// Whether root may mount here: in a container it may not.
+#[allow(dead_code, reason = "benches/openssl does not ask")]
+pub(crate) fn may_mount() -> bool {
+    let tried = Command::new("unshare").args(["--mount", "true"]).output();
+    tried.is_ok_and(|output| output.status.success())
+}
+
 /// Whether root runs the test.
 #[allow(dead_code, reason = "benches/openssl does not ask")]
 pub(crate) fn root() -> bool {

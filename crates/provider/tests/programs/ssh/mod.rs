@@ -22,7 +22,7 @@ use std::thread::{self, JoinHandle};
 use crate::ends::{Ends, lacks};
 use crate::observer;
 use crate::place::{From, Place, skip, succeeded};
-use crate::running::{Running, free_port, root, wait_until};
+use crate::running::{Running, free_port, may_mount, root, wait_until};
 
 const SSHD: &str = "/usr/sbin/sshd";
 
@@ -37,8 +37,7 @@ fn absent(test: &str) -> bool {
     if lacks(test, &["/usr/bin/ssh", SSHD]) {
         return true;
     }
-    let private = || Command::new("unshare").args(["--mount", "true"]).output();
-    let absent = root() && !private().is_ok_and(|output| output.status.success());
+    let absent = root() && !may_mount();
     if absent {
         skip(test, "root may make no mount namespace here");
     }
