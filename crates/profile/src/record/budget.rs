@@ -38,6 +38,7 @@ pub(super) struct Budget {
     /// What beginning a window costs, in nanoseconds.
     opening: f64,
     state: State,
+    /// When the recording began.
     began: u64,
     /// When it was asked last.
     asked: u64,
