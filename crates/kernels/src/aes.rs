@@ -3,35 +3,59 @@
 pub(crate) mod key;
 pub(crate) mod schedule;
 
+use core::slice::from_mut;
+
 pub use self::key::AesKey;
+use self::key::{Block, EncryptionKey, rounds};
 use crate::choose::choose;
+use crate::job::Direction;
 use crate::portable;
+use crate::wipe::on_portable;
+
+impl EncryptionKey {
+    /// Makes the round keys, of a key of the length that has these rounds.
+    #[inline]
+    pub(crate) fn expand(&mut self, key: &[u8]) {
+        debug_assert_eq!(4 * (self.rounds() - 6), key.len());
+        choose! {
+            token: HaveAesNi => crate::x86_64::key::expand(token, key, &mut self.round_keys),
+            _ => portable::key::expand(key, &mut self.round_keys),
+        }
+    }
+
+    /// One block through the cipher, where it is.
+    #[inline]
+    pub(crate) fn encrypt(&self, block: &mut Block) {
+        choose! {
+            token: HaveVaes => crate::x86_64::block::vaes::encrypt(token, self, block),
+            token: HaveAesNi => crate::x86_64::block::aes_ni::encrypt(token, self, block),
+            _ => on_portable(|| self.portable().crypt(Direction::Encrypt, from_mut(block))),
+        }
+    }
+}
 
 impl AesKey {
     /// Expands a key of 16, 24 or 32 bytes; `None` for any other length.
     #[inline]
     pub fn new(key: &[u8]) -> Option<AesKey> {
-        let mut new = AesKey::unset(key.len())?;
-        new.expand(key);
-        new.invert();
+        let mut new = AesKey::none();
+        new.rekey(key)?;
         Some(new)
     }
 
-    /// Makes the round keys of encryption, of a key as long as it was said to be. A mode
-    /// that only encrypts, whichever way its data goes, needs no others.
-    #[inline]
-    pub(crate) fn expand(&mut self, key: &[u8]) {
-        debug_assert_eq!(4 * (self.rounds() - 6), key.len());
-        choose! {
-            token: HaveAesNi => crate::x86_64::key::expand(token, key, &mut self.enc),
-            _ => portable::key::expand(key, &mut self.enc),
-        }
+    /// Takes another key in place of this one, of 16, 24 or 32 bytes; `None` for any other
+    /// length, and then the old one stays.
+    pub fn rekey(&mut self, key: &[u8]) -> Option<()> {
+        self.fill(rounds(key.len())?, key);
+        Some(())
     }
 
-    /// Makes the round keys of decryption of those of encryption.
+    /// Makes both schedules, of a key of the length that has these rounds.
     #[inline]
-    fn invert(&mut self) {
-        let (rounds, enc, dec) = (self.rounds(), &self.enc, &mut self.dec);
+    pub(crate) fn fill(&mut self, rounds: usize, key: &[u8]) {
+        self.reset(rounds);
+        self.encryption.expand(key);
+        let (enc, dec) = (&self.encryption.round_keys, &mut self.dec);
         choose! {
             token: HaveAesNi => crate::x86_64::key::inverse(token, rounds, enc, dec),
             _ => portable::key::inverse(rounds, enc, dec),
@@ -42,6 +66,7 @@ impl AesKey {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::naive;
 
     /// FIPS 197 appendix A: the key, and the last round key.
     const FIPS_197: [(&str, &str); 3] = [
@@ -83,8 +108,40 @@ mod tests {
 
     #[test]
     fn other_lengths_are_refused() {
+        let mut key = AesKey::new(&[7; 24]).unwrap();
+        let before = (*key.enc(), *key.dec());
         for len in (0..100).filter(|len| ![16, 24, 32].contains(len)) {
             assert!(AesKey::new(&vec![0; len]).is_none());
+            assert!(key.rekey(&vec![0; len]).is_none());
+        }
+        assert_eq!((*key.enc(), *key.dec()), before);
+    }
+
+    #[test]
+    fn a_replaced_key_is_as_good_as_new() {
+        let mut key = AesKey::none();
+        for (len, seed) in [(32, 1), (24, 2), (16, 3), (16, 4), (32, 5), (16, 6)] {
+            let bytes: Vec<u8> = (0..len).map(|i| i * 3 + seed).collect();
+            key.rekey(&bytes).unwrap();
+            let new = AesKey::new(&bytes).unwrap();
+            // Nothing of a longer one is left behind a shorter one.
+            assert_eq!((key.enc(), key.dec()), (new.enc(), new.dec()));
+            // The form of the portable implementation is that of this key, too.
+            let mut blocks = [[[0x33; 16]; 2]; 2];
+            key.portable().crypt(Direction::Decrypt, &mut blocks[0]);
+            new.portable().crypt(Direction::Decrypt, &mut blocks[1]);
+            assert_eq!(blocks[0], blocks[1]);
+        }
+    }
+
+    #[test]
+    fn a_block_is_that_of_ecb() {
+        for len in [16, 24, 32] {
+            let bytes = vec![0x42; len];
+            let key = AesKey::new(&bytes).unwrap();
+            let mut block = [0x17; 16];
+            key.encryption.encrypt(&mut block);
+            assert_eq!(block[..], naive::ecb_encrypt(&bytes, &[0x17; 16]));
         }
     }
 }

@@ -3,7 +3,7 @@
 use inout::InOutBuf;
 
 use crate::aes::key::{AesKey, Block};
-use crate::choose::{block, by_tier, part};
+use crate::choose::{alone, block, by_tier, part};
 use crate::job::CipherJob;
 use crate::portable;
 use crate::wipe::on_portable;
@@ -48,6 +48,9 @@ pub fn decrypt_one(key: &AesKey, iv: &mut Block, data: InOutBuf<'_, '_, u8>) {
 /// If the length of a job's data is not a multiple of 16.
 pub fn decrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
     check(jobs);
+    if let [job] = jobs {
+        alone!(cbc_decrypt_one(job));
+    }
     by_tier!(cbc_decrypt(jobs), _ => portable::cbc::decrypt(jobs))
 }
 

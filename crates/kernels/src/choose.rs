@@ -36,6 +36,20 @@ macro_rules! by_tier {
 }
 pub(crate) use by_tier;
 
+/// Returns from the function around with one message done that has no other to be packed with,
+/// where this processor has one of the x86-64 tiers.
+macro_rules! alone {
+    ($entry:ident($($arg:expr),*)) => {
+        $crate::choose::choose! {
+            token: HaveVaes512 => return $crate::x86_64::vaes512::$entry(token, $($arg),*),
+            token: HaveVaes => return $crate::x86_64::vaes::$entry(token, $($arg),*),
+            token: HaveAesNi => return $crate::x86_64::aes_ni::$entry(token, $($arg),*),
+            _ => (),
+        }
+    };
+}
+pub(crate) use alone;
+
 /// Returns from the function around with the next part of a message done, where this
 /// processor has an entry for that among the x86-64 ones. With a length, only where it is one
 /// of the short parts that the entry takes.

@@ -6,13 +6,18 @@ use inout::InOutBuf;
 
 pub use self::counter::counter_add;
 use crate::aes::key::{AesKey, Block};
-use crate::choose::{by_tier, part};
+use crate::choose::{alone, by_tier, part};
 use crate::job::CipherJob;
 use crate::portable;
 
 /// Encrypts or decrypts, which is the same, every job, of any length. The IV is
 /// left at the first counter not used: a part of a block uses one up.
 pub fn apply(jobs: &mut [CipherJob<'_, AesKey>]) {
+    if let [job] = jobs
+        && !wraps(&job.iv, job.data.len())
+    {
+        alone!(ctr_one(job));
+    }
     by_tier!(ctr(jobs), _ => portable::ctr::apply(jobs))
 }
 
@@ -20,9 +25,7 @@ pub fn apply(jobs: &mut [CipherJob<'_, AesKey>]) {
 /// used. The counter stays where it is from part to part: short parts wait for little else.
 #[inline(always)]
 pub fn apply_one(key: &AesKey, counter: &mut Block, data: InOutBuf<'_, '_, u8>) {
-    // Vectors count in the lower half alone.
-    let lower = u128::from_be_bytes(*counter) as u64;
-    if lower.checked_add(data.len() as u64 / 16).is_some() {
+    if !wraps(counter, data.len()) {
         part!(data.len(), ctr(key, counter, data));
     }
     let mut jobs = [CipherJob {
@@ -32,6 +35,14 @@ pub fn apply_one(key: &AesKey, counter: &mut Block, data: InOutBuf<'_, '_, u8>) 
     }];
     apply(&mut jobs);
     *counter = jobs[0].iv;
+}
+
+/// Whether the lower half of the counter wraps within `len` bytes or behind them. Vectors count
+/// in that half alone.
+#[inline(always)]
+fn wraps(counter: &Block, len: usize) -> bool {
+    let lower = u128::from_be_bytes(*counter) as u64;
+    lower.checked_add(len.div_ceil(16) as u64).is_none()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use inout::InOutBuf;
 
 use crate::aes::key::AesKey;
-use crate::choose::{block, by_tier, part};
+use crate::choose::{alone, block, by_tier, part};
 use crate::job::{CipherJob, Direction};
 use crate::portable;
 
@@ -14,6 +14,9 @@ use crate::portable;
 pub fn crypt(dir: Direction, jobs: &mut [CipherJob<'_, AesKey>]) {
     for job in jobs.iter() {
         assert!(job.data.len().is_multiple_of(16), "ECB takes whole blocks");
+    }
+    if let [job] = jobs {
+        alone!(ecb_one(dir, job));
     }
     by_tier!(ecb(dir, jobs), _ => portable::ecb::crypt(dir, jobs))
 }

@@ -56,6 +56,7 @@ pub mod mgm;
 pub mod naive;
 pub mod sha2;
 pub mod soundness;
+pub mod stack;
 pub mod streebog;
 mod stretch;
 mod wipe;
@@ -70,4 +71,4 @@ mod testing;
 #[allow(unsafe_code)]
 mod x86_64;
 
-pub use wipe::wipe_stack;
+pub use stack::wipe_stack;

@@ -1,5 +1,7 @@
 //! Overwriting what is secret.
 
+use core::mem::MaybeUninit;
+
 use zeroize::optimization_barrier;
 
 /// Overwrites `secret` with `zeros`, in stores as wide as the compiler likes, which it
@@ -37,23 +39,25 @@ pub(crate) fn on_portable<R>(run: impl FnOnce() -> R) -> R {
     and_stack::<{ 12 << 10 }, R>(run)
 }
 
-/// Bytes below their caller to which kernels use the stack.
-const DEPTH: usize = 24 << 10;
-
-/// Overwrites what kernels have left on the calling thread's stack: round keys, powers of H and
-/// parts of keys for which the compiler had no registers.
-///
-/// For whoever lets go of a key, or will not use the kernels for a while. Kernels do not do it
-/// themselves after each call, since that would take longer than to encrypt a short message. The
-/// other threads that have used the key keep such remains until their stacks are used again.
-pub fn wipe_stack() {
-    dead_stack::<DEPTH>();
-}
-
 /// Overwrites `BYTES` of stack below the caller, where a function that has returned kept what
 /// it had no registers for.
 #[inline(never)]
 pub(crate) fn dead_stack<const BYTES: usize>() {
     let dead = [0u8; BYTES];
     optimization_barrier(&dead);
+}
+
+/// Overwrites `len` bytes of stack below the caller, at most `ROOM`. Registers of the caller that
+/// this function saves on the stack stay there.
+// Each piece is too short for `rep stosb`, which takes some ten nanoseconds to begin.
+#[inline(never)]
+pub(crate) fn dead_part<const ROOM: usize>(len: usize) {
+    let mut dead = [MaybeUninit::<u8>::uninit(); ROOM];
+    // The end of it is next to the caller.
+    for piece in dead[ROOM - len.min(ROOM)..].rchunks_mut(1 << 10) {
+        for byte in &mut *piece {
+            byte.write(0);
+        }
+        optimization_barrier(piece);
+    }
 }

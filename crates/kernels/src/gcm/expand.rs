@@ -4,7 +4,7 @@ use super::by_key::by_key;
 use super::key::{GcmKey, Implementation};
 #[cfg(target_arch = "x86_64")]
 use super::powers::Table;
-use crate::aes::AesKey;
+use crate::aes::key::{EncryptionKey, rounds};
 use crate::choose::choose;
 use crate::portable;
 
@@ -15,22 +15,30 @@ impl GcmKey {
     }
 
     pub(super) fn on(implementation: Implementation, key: &[u8]) -> Option<GcmKey> {
-        let mut new = GcmKey {
-            aes: AesKey::unset(key.len())?,
+        let mut new = GcmKey::none();
+        new.implementation = implementation;
+        new.aes.reset(rounds(key.len())?);
+        new.fill(key);
+        Some(new)
+    }
+
+    /// No key yet: round keys of zeros. For those who have a place for a key before there is one.
+    #[inline(always)]
+    pub fn none() -> GcmKey {
+        GcmKey {
+            aes: EncryptionKey::none(),
             #[cfg(target_arch = "x86_64")]
             table: Table::new(),
             hash_key: [0; 16],
-            implementation,
-        };
-        new.fill(key);
-        Some(new)
+            implementation: Implementation::best(),
+        }
     }
 
     /// Takes another key in place of this one, of 16, 24 or 32 bytes; `None` for any
     /// other length, and then the old one stays. It costs half of a new one, for which
     /// memory is cleared, moved and wiped: for those who change keys with every message.
     pub fn rekey(&mut self, key: &[u8]) -> Option<()> {
-        self.aes.reset(key.len())?;
+        self.aes.reset(rounds(key.len())?);
         self.fill(key);
         Some(())
     }

@@ -1,6 +1,6 @@
 //! The expanded key, and the implementation that it was expanded for.
 
-use crate::aes::key::{AesKey, Block};
+use crate::aes::key::{Block, EncryptionKey};
 use crate::wipe::wipe;
 
 #[cfg(target_arch = "x86_64")]
@@ -12,7 +12,7 @@ use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub struct GcmKey {
-    pub(crate) aes: AesKey,
+    pub(crate) aes: EncryptionKey,
     #[cfg(target_arch = "x86_64")]
     pub(crate) table: Table,
     pub(super) hash_key: Block,
@@ -34,7 +34,7 @@ impl GcmKey {
 
 impl Drop for GcmKey {
     fn drop(&mut self) {
-        // AesKey wipes itself.
+        // EncryptionKey wipes itself.
         #[cfg(target_arch = "x86_64")]
         wipe(&mut self.table, Table::new());
         wipe(&mut self.hash_key, [0; 16]);

@@ -4,7 +4,7 @@ use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
 use inout::InOutBuf;
 
-use crate::aes::key::{AesKey, Block};
+use crate::aes::key::{Block, EncryptionKey};
 use crate::gcm::block::xor;
 use crate::gcm::counter::{counter_from, first_counter};
 use crate::gcm::key::GcmKey;
@@ -15,12 +15,12 @@ use crate::job::{AeadJob, Direction};
 const STREAM: usize = 16;
 
 /// E(0), the key of GHASH.
-pub(crate) fn hash_key(aes: &AesKey) -> Block {
+pub(crate) fn hash_key(aes: &EncryptionKey) -> Block {
     encrypt(aes, &[0; 16])
 }
 
 /// The block cipher alone.
-pub(crate) fn encrypt(key: &AesKey, block: &Block) -> Block {
+pub(crate) fn encrypt(key: &EncryptionKey, block: &Block) -> Block {
     let mut block = *block;
     key.portable()
         .crypt(Direction::Encrypt, std::slice::from_mut(&mut block));
@@ -105,7 +105,7 @@ pub(crate) fn crypt(
 }
 
 /// Counter mode with the 32-bit counter of GCM.
-fn apply(key: &AesKey, counter: &Block, mut data: InOutBuf<'_, '_, u8>) {
+fn apply(key: &EncryptionKey, counter: &Block, mut data: InOutBuf<'_, '_, u8>) {
     let mut done = 0u32;
     while !data.is_empty() {
         let len = data.len().min(16 * STREAM);

@@ -9,7 +9,7 @@ use inout::InOutBuf;
 use super::rounds::{Keys, Schedule, middle};
 use super::wide::Wide;
 use super::wipe;
-use crate::aes::key::{AesKey, Block};
+use crate::aes::key::{AesKey, Block, EncryptionKey};
 use crate::cpu::{HaveAesNi, HaveVaes};
 use crate::job::Direction;
 
@@ -26,11 +26,10 @@ pub(crate) fn takes(len: usize) -> bool {
 /// AES-NI is there, and both are valid for `N` blocks.
 #[inline(always)]
 unsafe fn crypt<const N: usize, const DECRYPT: bool>(
-    key: &AesKey,
+    key: Schedule,
     (from, to): (*const u8, *mut u8),
     chain: impl FnOnce([__m128i; N]) -> [__m128i; N],
 ) {
-    let key = Schedule::new::<DECRYPT>(key);
     // SAFETY: as for this function; all is read before any is written.
     unsafe {
         let input: [__m128i; N] = core::array::from_fn(|i| __m128i::load(from.add(16 * i)));
@@ -49,7 +48,10 @@ unsafe fn crypt<const N: usize, const DECRYPT: bool>(
 #[inline(always)]
 unsafe fn ecb<const N: usize, const DECRYPT: bool>(key: &AesKey, data: (*const u8, *mut u8)) {
     // SAFETY: as for this function.
-    unsafe { crypt::<N, DECRYPT>(key, data, |_| [__m128i::zero(); N]) }
+    unsafe {
+        let key = Schedule::new::<DECRYPT>(key);
+        crypt::<N, DECRYPT>(key, data, |_| [__m128i::zero(); N]);
+    }
 }
 
 /// # Safety
@@ -58,7 +60,7 @@ unsafe fn ecb<const N: usize, const DECRYPT: bool>(key: &AesKey, data: (*const u
 unsafe fn cbc_decrypt<const N: usize>(key: &AesKey, iv: &mut Block, data: (*const u8, *mut u8)) {
     // SAFETY: as for this function.
     unsafe {
-        crypt::<N, true>(key, data, |input| {
+        crypt::<N, true>(Schedule::new::<true>(key), data, |input| {
             let mut before = __m128i::load(iv.as_ptr());
             let chain = input.map(|block| core::mem::replace(&mut before, block));
             before.store(iv.as_mut_ptr());
@@ -72,6 +74,23 @@ macro_rules! blocks {
         $(#[$doc])*
         pub(crate) mod $module {
             use super::*;
+
+            /// One block, where it is.
+            #[inline(always)]
+            pub(crate) fn encrypt(_: $token, key: &EncryptionKey, block: &mut Block) {
+                #[target_feature(enable = $features)]
+                fn inner(key: &EncryptionKey, block: &mut Block) {
+                    const N: usize = 1;
+                    let at = block.as_mut_ptr();
+                    // SAFETY: the features are there, and the data is a block.
+                    unsafe {
+                        crypt::<N, false>(Schedule::of(key), (at, at), |_| [__m128i::zero()]);
+                        $wipe;
+                    }
+                }
+                // SAFETY: the token proves the features.
+                unsafe { inner(key, block) }
+            }
 
             #[inline(always)]
             pub(crate) fn ecb(

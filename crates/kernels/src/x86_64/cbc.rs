@@ -21,15 +21,6 @@ pub(super) unsafe fn decrypt<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
     let mut slots = Slots::new(&mut store);
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
     unsafe {
-        if let [job] = jobs
-            && short::takes(job.data.len())
-        {
-            let key = Schedule::new::<true>(job.key);
-            let mut chain = Chain(T::V::broadcast(__m128i::load(job.iv.as_ptr())));
-            short::crypt::<T::V, _, true>(&mut Cursor::new(&mut job.data), key, &mut chain);
-            chain.0.last().store(job.iv.as_mut_ptr());
-            return;
-        }
         for job in jobs {
             let key = Schedule::new::<true>(job.key);
             let mut at = Cursor::new(&mut job.data);
@@ -44,6 +35,23 @@ pub(super) unsafe fn decrypt<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
         }
         slots.flush::<T, true>();
         slots.wipe::<T>();
+    }
+}
+
+/// One request, with no other to be packed with.
+///
+/// # Safety
+/// The instructions of `T` are there.
+#[inline(always)]
+pub(super) unsafe fn one<T: Tier>(job: &mut CipherJob<'_, AesKey>) {
+    let key = Schedule::new::<true>(job.key);
+    let mut at = Cursor::new(&mut job.data);
+    // SAFETY: the cursor stays within the data of the job.
+    unsafe {
+        bulk::<T::V, 8>(&mut at, key, &mut job.iv);
+        let mut chain = Chain(T::V::broadcast(__m128i::load(job.iv.as_ptr())));
+        short::crypt::<T::V, _, true>(&mut at, key, &mut chain);
+        chain.0.last().store(job.iv.as_mut_ptr());
     }
 }
 

@@ -19,7 +19,6 @@ use crate::job::CipherJob;
 pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
     let mut store = MaybeUninit::uninit();
     let mut slots = Slots::new(&mut store);
-    let alone = jobs.len() == 1;
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
     unsafe {
         for job in jobs {
@@ -40,9 +39,6 @@ pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
             } else {
                 job.iv = next.to_be_bytes();
             }
-            if alone && !wraps {
-                return one::<T::V>(at, key, first);
-            }
             slots.begin::<T, false>(key);
             if wraps {
                 let len = at.len;
@@ -60,20 +56,27 @@ pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
     }
 }
 
-/// All of `at`, with no other request to be packed with, from a counter whose lower half
-/// does not wrap on the way.
+/// One request, with no other to be packed with, from a counter whose lower half does not wrap on
+/// the way.
 ///
 /// # Safety
-/// The instructions of `V` are there and the data behind `at` is valid.
+/// The instructions of `T` are there.
 #[inline(always)]
-unsafe fn one<V: Wide>(mut at: Cursor, key: Schedule, counter: __m128i) {
-    // SAFETY: as for this function; a tail is the last of the data.
+pub(super) unsafe fn one<T: Tier>(job: &mut CipherJob<'_, AesKey>) {
+    let key = Schedule::new::<false>(job.key);
+    let mut at = Cursor::new(&mut job.data);
+    // SAFETY: the cursor stays within the data of the job; a tail is the last of the data.
     unsafe {
-        let mut counters = Counters(V::broadcast(counter).add_halves(places()));
-        bulk::<V, 8>(&mut at, key, &mut counters);
+        // Kept with its bytes reversed, as the processor counts, and left in one store, which the
+        // next part of a message may be waiting to load.
+        let first = __m128i::load(job.iv.as_ptr()).reverse();
+        let by = _mm_cvtsi64_si128(at.len.div_ceil(16) as i64);
+        first.add_halves(by).reverse().store(job.iv.as_mut_ptr());
+        let mut counters = Counters(T::V::broadcast(first).add_halves(places()));
+        bulk::<T::V, 8>(&mut at, key, &mut counters);
         let tail = at.len % 16;
         at.len -= tail;
-        short::crypt::<V, _, false>(&mut at, key, &mut counters);
+        short::crypt::<T::V, _, false>(&mut at, key, &mut counters);
         if tail > 0 {
             let mut state = [counters.0.first().reverse().xor(key.at(0, 0))];
             let key = middle::<__m128i, _, 1, false>(&mut state, key);

@@ -20,13 +20,6 @@ pub(super) unsafe fn crypt<T: Tier, const DECRYPT: bool>(jobs: &mut [CipherJob<'
     let mut slots = Slots::new(&mut store);
     // SAFETY: cursors stay within the data of jobs that are borrowed throughout.
     unsafe {
-        if let [job] = jobs
-            && short::takes(job.data.len())
-        {
-            let key = Schedule::new::<DECRYPT>(job.key);
-            let mut at = Cursor::new(&mut job.data);
-            return short::crypt::<T::V, _, DECRYPT>(&mut at, key, &mut Plain);
-        }
         for job in jobs {
             let key = Schedule::new::<DECRYPT>(job.key);
             let mut at = Cursor::new(&mut job.data);
@@ -39,6 +32,21 @@ pub(super) unsafe fn crypt<T: Tier, const DECRYPT: bool>(jobs: &mut [CipherJob<'
         }
         slots.flush::<T, DECRYPT>();
         slots.wipe::<T>();
+    }
+}
+
+/// One request, with no other to be packed with.
+///
+/// # Safety
+/// The instructions of `T` are there.
+#[inline(always)]
+pub(super) unsafe fn one<T: Tier, const DECRYPT: bool>(job: &mut CipherJob<'_, AesKey>) {
+    let key = Schedule::new::<DECRYPT>(job.key);
+    let mut at = Cursor::new(&mut job.data);
+    // SAFETY: the cursor stays within the data of the job.
+    unsafe {
+        bulk::<T::V, 8, DECRYPT>(&mut at, key);
+        short::crypt::<T::V, _, DECRYPT>(&mut at, key, &mut Plain);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::order::after;
 use super::wide::Wide;
-use crate::aes::key::{AesKey, Block};
+use crate::aes::key::{AesKey, Block, EncryptionKey};
 
 /// The schedule of a key for one direction. A raw pointer, so that the compiler
 /// loads round keys where they are used instead of keeping copies of them all,
@@ -19,6 +19,14 @@ impl Schedule {
         let keys = if DECRYPT { key.dec() } else { key.enc() };
         Schedule {
             keys: keys.as_ptr(),
+            rounds: key.rounds(),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn of(key: &EncryptionKey) -> Schedule {
+        Schedule {
+            keys: key.enc().as_ptr(),
             rounds: key.rounds(),
         }
     }

@@ -89,6 +89,14 @@ macro_rules! tier {
                 }
             );
             tier!(@entry $token, $features, $wipe;
+                fn ecb_one(dir: Direction, job: &mut CipherJob<'_, AesKey>) {
+                    match dir {
+                        Direction::Encrypt => ecb::one::<$name, false>(job),
+                        Direction::Decrypt => ecb::one::<$name, true>(job),
+                    }
+                }
+            );
+            tier!(@entry $token, $features, $wipe;
                 fn cbc_encrypt(jobs: &mut [CipherJob<'_, AesKey>]) {
                     cbc_lanes::encrypt::<$name>(jobs)
                 }
@@ -99,8 +107,18 @@ macro_rules! tier {
                 }
             );
             tier!(@entry $token, $features, $wipe;
+                fn cbc_decrypt_one(job: &mut CipherJob<'_, AesKey>) {
+                    cbc::one::<$name>(job)
+                }
+            );
+            tier!(@entry $token, $features, $wipe;
                 fn ctr(jobs: &mut [CipherJob<'_, AesKey>]) {
                     ctr::apply::<$name>(jobs)
+                }
+            );
+            tier!(@entry $token, $features, $wipe;
+                fn ctr_one(job: &mut CipherJob<'_, AesKey>) {
+                    ctr::one::<$name>(job)
                 }
             );
             tier!(@entry $token, $features, $wipe;
@@ -108,6 +126,14 @@ macro_rules! tier {
                     match dir {
                         Direction::Encrypt => xts::crypt::<$name, false>(jobs),
                         Direction::Decrypt => xts::crypt::<$name, true>(jobs),
+                    }
+                }
+            );
+            tier!(@entry $token, $features, $wipe;
+                fn xts_one(dir: Direction, job: &mut CipherJob<'_, XtsKey>) {
+                    match dir {
+                        Direction::Encrypt => xts::one::<$name, false>(job),
+                        Direction::Decrypt => xts::one::<$name, true>(job),
                     }
                 }
             );

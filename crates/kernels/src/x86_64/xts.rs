@@ -23,14 +23,6 @@ const GROUP: usize = 32;
 /// The instructions of `T` are there; every job has 16 bytes or more.
 #[inline(always)]
 pub(super) unsafe fn crypt<T: Tier, const DECRYPT: bool>(jobs: &mut [CipherJob<'_, XtsKey>]) {
-    if let [job] = jobs {
-        // SAFETY: as for this function.
-        unsafe {
-            let key = Schedule::new::<false>(job.key.tweak());
-            let tweak = single::<false>(key, __m128i::load(job.iv.as_ptr()), __m128i::zero());
-            return alone::<T, DECRYPT>(job, tweak);
-        }
-    }
     let mut store = MaybeUninit::uninit();
     let mut slots = Slots::new(&mut store);
     let group = jobs.len().min(GROUP);
@@ -46,19 +38,33 @@ pub(super) unsafe fn crypt<T: Tier, const DECRYPT: bool>(jobs: &mut [CipherJob<'
                     to: first.add(16 * i),
                     len: 16,
                 };
-                slots.begin::<T, false>(Schedule::new::<false>(job.key.tweak()));
+                slots.begin::<T, false>(Schedule::of(job.key.tweak()));
                 slots.stage::<T, false>(&mut at, &mut Plain);
             }
             slots.flush::<T, false>();
             for (i, job) in jobs.iter_mut().enumerate() {
                 let tweak = T::V::splat(first.add(16 * i).cast());
                 let mut at = Cursor::new(&mut job.data);
-                one::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), tweak);
+                packed::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), tweak);
             }
             slots.flush::<T, DECRYPT>();
         }
         slots.wipe::<T>();
         wipe::blocks::<T::V>(first.cast(), group);
+    }
+}
+
+/// A data unit, with no other to be packed with.
+///
+/// # Safety
+/// The instructions of `T` are there; the job has 16 bytes or more.
+#[inline(always)]
+pub(super) unsafe fn one<T: Tier, const DECRYPT: bool>(job: &mut CipherJob<'_, XtsKey>) {
+    let key = Schedule::of(job.key.tweak());
+    // SAFETY: as for this function.
+    unsafe {
+        let tweak = single::<false>(key, __m128i::load(job.iv.as_ptr()), __m128i::zero());
+        alone::<T, DECRYPT>(job, tweak);
     }
 }
 
@@ -79,19 +85,42 @@ pub(super) unsafe fn crypt_from<T: Tier, const DECRYPT: bool>(
 /// As for [`crypt_from`].
 #[inline(always)]
 unsafe fn alone<T: Tier, const DECRYPT: bool>(job: &mut CipherJob<'_, XtsKey>, tweak: __m128i) {
-    let mut store = MaybeUninit::uninit();
-    let mut slots = Slots::new(&mut store);
+    let key = Schedule::new::<DECRYPT>(job.key.data());
+    let mut at = Cursor::new(&mut job.data);
     // SAFETY: the cursor stays within the data of the job.
     unsafe {
-        let mut at = Cursor::new(&mut job.data);
-        if short::takes(at.len) {
-            let key = Schedule::new::<DECRYPT>(job.key.data());
-            let mut feed = Spread { tweak, by: 0 };
-            return short::crypt::<T::V, _, DECRYPT>(&mut at, key, &mut feed);
+        let few = if T::V::BLOCKS == 4 { 4 } else { 8 };
+        if at.len < few * 16 * T::V::BLOCKS {
+            return rest::<T, DECRYPT>(&mut at, key, tweak);
         }
-        one::<T, DECRYPT>(&mut slots, &mut at, job.key.data(), T::V::broadcast(tweak));
-        slots.flush::<T, DECRYPT>();
-        slots.wipe::<T>();
+        let mut tweaks = Tweaks(T::V::broadcast(tweak).spread_tweaks());
+        let len = at.len;
+        leave_odd::<DECRYPT>(&mut at);
+        let left = len - at.len;
+        bulk::<T::V, 8, DECRYPT>(&mut at, key, &mut tweaks);
+        if T::V::BLOCKS == 4 {
+            bulk::<T::V, 4, DECRYPT>(&mut at, key, &mut tweaks);
+        }
+        at.len += left;
+        rest::<T, DECRYPT>(&mut at, key, tweaks.0.first());
+    }
+}
+
+/// What is less than the registers of `bulk`, and a block or more, from the tweak of its first block; or
+/// less than a block behind one that is done.
+///
+/// # Safety
+/// As for [`crypt_from`], and the data behind `at` is valid.
+#[inline(always)]
+unsafe fn rest<T: Tier, const DECRYPT: bool>(at: &mut Cursor, key: Schedule, tweak: __m128i) {
+    let odd = leave_odd::<DECRYPT>(at);
+    let mut feed = Spread { tweak, by: 0 };
+    // SAFETY: as for this function.
+    unsafe {
+        short::crypt::<T::V, _, DECRYPT>(at, key, &mut feed);
+        if odd > 0 {
+            steal_last::<DECRYPT>(key, at, odd, tweak.shift_tweaks(feed.by));
+        }
     }
 }
 
@@ -155,22 +184,15 @@ impl<V: Wide> Feed<V> for Spread {
 /// The instructions of `T` are there and the data behind `at`, 16 bytes or more, is
 /// valid until the slots are flushed.
 #[inline(always)]
-unsafe fn one<T: Tier, const DECRYPT: bool>(
+unsafe fn packed<T: Tier, const DECRYPT: bool>(
     slots: &mut Slots,
     at: &mut Cursor,
     key: &AesKey,
     tweak: T::V,
 ) {
     let key = Schedule::new::<DECRYPT>(key);
-    let odd = at.len % 16;
-    // Stealing takes the last whole block of a ciphertext out of its turn.
-    at.len -= match (odd, DECRYPT) {
-        (0, _) => 0,
-        (_, false) => odd,
-        (_, true) => odd + 16,
-    };
-    // SAFETY: as for this function. With an odd length a whole block and a part
-    // stand behind the block before `at`, or at `at`: see each direction.
+    let odd = leave_odd::<DECRYPT>(at);
+    // SAFETY: as for this function.
     unsafe {
         let mut tweaks = Tweaks(tweak.spread_tweaks());
         bulk::<T::V, 8, DECRYPT>(at, key, &mut tweaks);
@@ -180,17 +202,50 @@ unsafe fn one<T: Tier, const DECRYPT: bool>(
         slots.begin::<T, DECRYPT>(key);
         slots.stage::<T, DECRYPT>(at, &mut tweaks);
         if odd > 0 {
-            let this = tweaks.0.first();
-            if DECRYPT {
-                let next = this.shift_tweaks(1);
-                let whole = single::<true>(key, __m128i::load(at.from), next);
-                steal::<true>(key, whole, at, odd, this);
-            } else {
+            if !DECRYPT {
                 slots.flush::<T, false>();
-                at.from = at.from.sub(16);
-                at.to = at.to.sub(16);
-                steal::<false>(key, __m128i::load(at.to), at, odd, this);
             }
+            steal_last::<DECRYPT>(key, at, odd, tweaks.0.first());
+        }
+    }
+}
+
+/// Leaves to [`steal_last`] what is not done in its turn, and says how many bytes are less than a
+/// block: stealing takes the last whole block of a ciphertext out of its turn.
+#[inline(always)]
+fn leave_odd<const DECRYPT: bool>(at: &mut Cursor) -> usize {
+    let odd = at.len % 16;
+    at.len -= match (odd, DECRYPT) {
+        (0, _) => 0,
+        (_, false) => odd,
+        (_, true) => odd + 16,
+    };
+    odd
+}
+
+/// The end of a data unit of an odd length, whose other blocks are done. `tweak` is that of the
+/// block that comes next.
+///
+/// # Safety
+/// AES-NI is there. Behind `at` a whole block and `odd` bytes are valid, or to be encrypted, `odd`
+/// bytes behind a block that is done.
+#[inline(always)]
+unsafe fn steal_last<const DECRYPT: bool>(
+    key: Schedule,
+    at: &mut Cursor,
+    odd: usize,
+    tweak: __m128i,
+) {
+    // SAFETY: as for this function.
+    unsafe {
+        if DECRYPT {
+            let next = tweak.shift_tweaks(1);
+            let whole = single::<true>(key, __m128i::load(at.from), next);
+            steal::<true>(key, whole, at, odd, tweak);
+        } else {
+            at.from = at.from.sub(16);
+            at.to = at.to.sub(16);
+            steal::<false>(key, __m128i::load(at.to), at, odd, tweak);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The expanded keys.
 
-use crate::aes::key::AesKey;
+use crate::aes::key::{AesKey, EncryptionKey};
 
 /// The two expanded keys of XTS-AES.
 #[derive(Clone)]
 pub struct XtsKey {
     pub(super) data: AesKey,
-    pub(super) tweak: AesKey,
+    pub(super) tweak: EncryptionKey,
 }
 
 impl XtsKey {
@@ -16,7 +16,7 @@ impl XtsKey {
     }
 
     #[inline(always)]
-    pub(crate) fn tweak(&self) -> &AesKey {
+    pub(crate) fn tweak(&self) -> &EncryptionKey {
         &self.tweak
     }
 }

@@ -4,15 +4,14 @@ mod expand;
 pub(crate) mod key;
 pub(crate) mod tweak;
 
-use inout::InOutBuf;
 use zeroize::Zeroize;
 
 pub use self::key::XtsKey;
 use self::tweak::times_power;
 use crate::aes::key::Block;
-use crate::choose::by_tier;
+use crate::choose::{alone, by_tier};
 use crate::job::{CipherJob, Direction};
-use crate::{ecb, portable};
+use crate::portable;
 
 /// Every job as a whole data unit.
 ///
@@ -21,6 +20,9 @@ use crate::{ecb, portable};
 pub fn crypt(dir: Direction, jobs: &mut [CipherJob<'_, XtsKey>]) {
     for job in jobs.iter() {
         assert!(job.data.len() >= 16, "XTS takes a block or more");
+    }
+    if let [job] = jobs {
+        alone!(xts_one(dir, job));
     }
     by_tier!(xts(dir, jobs), _ => portable::xts::crypt(dir, jobs))
 }
@@ -43,8 +45,8 @@ pub fn crypt_from(dir: Direction, job: &mut CipherJob<'_, XtsKey>, first_block: 
 /// be made before the data is there.
 #[inline]
 pub fn first_tweak(key: &XtsKey, iv: &Block, tweak: &mut Block) {
-    let data = InOutBuf::new(iv, tweak).expect("both are a block");
-    ecb::crypt_one(Direction::Encrypt, key.tweak(), data);
+    *tweak = *iv;
+    key.tweak().encrypt(tweak);
 }
 
 /// A data unit from its [`first_tweak`]; the IV of the job is not looked at.

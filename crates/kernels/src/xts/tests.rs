@@ -77,6 +77,24 @@ fn less_than_a_block_is_refused() {
 }
 
 #[test]
+fn a_replaced_key_is_as_good_as_new() {
+    let mut key = XtsKey::none();
+    for (len, seed) in [(64, 1), (32, 2), (48, 3), (32, 4)] {
+        let bytes: Vec<u8> = (0..len).map(|i| i * 3 + seed).collect();
+        key.rekey(&bytes).unwrap();
+        assert!(key.rekey(&[0; 31]).is_none() && key.rekey(&[0; 40]).is_none());
+        let mut data = [0x33; 300];
+        let job = CipherJob {
+            key: &key,
+            iv: [9; 16],
+            data: (&mut data[..]).into(),
+        };
+        crypt(Direction::Encrypt, &mut [job]);
+        assert_eq!(data[..], naive::xts_encrypt(&bytes, &[9; 16], &[0x33; 300]));
+    }
+}
+
+#[test]
 fn keys_of_other_lengths_are_refused() {
     for len in (0..100).filter(|len| ![32, 48, 64].contains(len)) {
         assert!(XtsKey::new(&vec![0; len]).is_none());

@@ -31,6 +31,11 @@ pub(crate) fn kernel<R>(run: impl FnOnce() -> R) -> R {
     run()
 }
 
+/// Runs a kernel over a piece of a message.
+pub(crate) fn piece<R>(_: usize, run: impl FnOnce() -> R) -> R {
+    run()
+}
+
 /// Whether this process runs under valgrind.
 pub(crate) fn is_watching() -> bool {
     const RUNNING_ON_VALGRIND: usize = 0x1001;

@@ -8,7 +8,7 @@ use cipherlane_kernels::{cbc, ctr, ecb, naive};
 use inout::InOutBuf;
 
 use super::harness::{Hidden, Reference, any, blocks, check, jobs, messages};
-use crate::watch::kernel;
+use crate::watch::{kernel, piece};
 
 pub(super) fn run() {
     block_modes();
@@ -69,7 +69,7 @@ fn next_parts() {
                     let len = data.len().min(48);
                     let (first, second) = data.split_at(len);
                     for data in [first, second] {
-                        kernel(|| part(key, &mut iv, data));
+                        piece(data.len(), || part(key, &mut iv, data));
                     }
                 }
                 Vec::new()

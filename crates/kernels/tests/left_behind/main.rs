@@ -11,6 +11,7 @@ mod every_kernel;
 #[path = "../feature_sets/mod.rs"]
 mod feature_sets;
 mod registers;
+mod search;
 mod watch;
 
 use std::process::Command;
@@ -42,7 +43,7 @@ fn no_kernel_leaves_a_key_on_the_stack() {
 fn every_kernel_here() {
     registers::check();
     every_kernel::run();
-    let found = watch::found();
+    let found = search::found();
     for (kernel, depth) in &found {
         println!("left: {kernel}, {depth} bytes deep at most");
     }
@@ -58,5 +59,5 @@ fn a_key_that_is_spilt_is_found() {
         let spilt = std::hint::black_box([7, key[0], key[1]]);
         std::hint::black_box(&spilt);
     });
-    assert_eq!(watch::found().len(), 1);
+    assert_eq!(search::found().len(), 1);
 }

@@ -1,80 +1,42 @@
-//! Looks for words of keys in the stack that a call has used and left.
+//! What happens around each kernel that `every_kernel` calls: the stack is wiped as by those who let
+//! go of a key, and looked at.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::hint::black_box;
-use std::os::unix::fs::FileExt;
 use std::panic::Location;
 
-/// Deeper than any kernel goes.
-const DEPTH: usize = 96 << 10;
+use cipherlane_kernels::stack::CLEAN;
 
-/// The part of it that is not looked at, since the search itself runs there.
-const OWN: usize = 12 << 10;
-
-/// A word that no key has.
-const PAINT: u64 = 0xa5a5_a5a5_a5a5_a5a5;
-
-thread_local! {
-    static WATCH: RefCell<Watch> = RefCell::default();
-}
-
-/// What is looked for, and what was found.
-#[derive(Default)]
-struct Watch {
-    /// Addresses and lengths of the expanded keys.
-    keys: Vec<(usize, usize)>,
-    /// Who gave them, and the lengths of the messages under them.
-    batch: String,
-    /// The deepest place of a key, in each batch that left one.
-    found: BTreeMap<String, usize>,
-}
+use super::search;
 
 /// The keys of the kernels that run next. They stay where they are until those have run.
 #[track_caller]
 pub(crate) fn keys<K>(keys: &[&K], lengths: impl Iterator<Item = usize>) {
-    let line = Location::caller().line();
+    let line = Location::caller();
+    let file = line.file().rsplit('/').next().unwrap_or_default();
     let lengths: Vec<_> = lengths.collect();
-    // The key of GCM, the only large one, ends with 31 bytes of padding, which have any content.
-    let padding = if size_of::<K>() > 1024 { 31 } else { 0 };
-    WATCH.with_borrow_mut(|watch| {
-        watch.keys = keys
-            .iter()
-            .map(|&key| ((&raw const *key).addr(), size_of::<K>() - padding))
-            .collect();
-        watch.batch = format!("line {line}, messages of {lengths:?} bytes");
-    });
+    let calls = format!("{file} line {}, messages of {lengths:?} bytes", line.line());
+    search::keys(keys, calls);
 }
 
 /// Overwrites the stack below with what is no word of a key.
 pub(crate) fn clean() {
-    paint();
+    search::paint();
 }
 
-/// Runs a kernel, wipes the stack as those do who let go of a key, and looks at it.
-#[inline(never)]
+/// Runs a kernel, and looks at the stack after it was wiped.
 pub(crate) fn kernel<R>(run: impl FnOnce() -> R) -> R {
-    let (mut run, mut result) = (Some(run), None);
-    let mut below = vec![0; DEPTH - OWN];
-    let memory = File::open("/proc/self/mem").expect("/proc is mounted");
-    let here = 0u64;
-    let from = (&raw const here).addr() - DEPTH + 1024;
-    paint();
-    deeper(&mut || {
-        result = run.take().map(|run| run());
+    search::after(|| {
+        let result = run();
         cipherlane_kernels::wipe_stack();
-    });
-    memory
-        .read_exact_at(&mut below, from as u64)
-        .expect("the stack is mapped");
-    WATCH.with_borrow_mut(|watch| watch.search(&below));
-    result.expect("it ran")
+        result
+    })
 }
 
-/// The kernels that left a key, and how many bytes below their caller.
-pub(crate) fn found() -> BTreeMap<String, usize> {
-    WATCH.with_borrow_mut(|watch| std::mem::take(&mut watch.found))
+/// The same for a piece of a message in ECB, CBC or CTR, of which short ones leave nothing to be wiped.
+pub(crate) fn piece<R>(bytes: usize, run: impl FnOnce() -> R) -> R {
+    match bytes <= CLEAN && bytes.is_multiple_of(16) {
+        true => search::after(run),
+        false => kernel(run),
+    }
 }
 
 /// Data is not looked for.
@@ -84,84 +46,3 @@ pub(crate) fn secret(bytes: &[u8]) -> Vec<u8> {
 
 /// Nothing has to be made known again.
 pub(crate) fn publish(_: &mut [u8]) {}
-
-#[inline(never)]
-fn paint() {
-    let below = [PAINT; DEPTH / 8];
-    black_box(&below);
-}
-
-/// Calls from below the room that the search needs.
-#[inline(never)]
-fn deeper(call: &mut dyn FnMut()) {
-    let own = [0u8; OWN];
-    black_box(&own);
-    call();
-    black_box(&own);
-}
-
-impl Watch {
-    fn search(&mut self, below: &[u8]) {
-        let wanted = self.wanted();
-        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("8 bytes"));
-        // Twelve bytes in a row: eight may stand in the padding of a key by chance.
-        let found = below.windows(12).step_by(4).position(|bytes| {
-            let words = [word(&bytes[..8]), word(&bytes[4..])];
-            words
-                .iter()
-                .all(|word| *word != PAINT && wanted.contains(word))
-        });
-        if let Some(place) = found {
-            let deepest = self.found.entry(self.batch.clone()).or_default();
-            *deepest = (*deepest).max(DEPTH - 1024 - OWN - 4 * place);
-        }
-    }
-
-    /// The words of the keys, and what a register has that repeats half of one.
-    fn wanted(&self) -> HashSet<u64> {
-        let memory = File::open("/proc/self/mem").expect("/proc is mounted");
-        let mut wanted = HashSet::new();
-        let mut places: Vec<_> = self.keys.iter().map(|&key| (key, true)).collect();
-        while let Some(((address, len), is_key)) = places.pop() {
-            let mut bytes = vec![0; len];
-            if memory.read_exact_at(&mut bytes, address as u64).is_err() {
-                continue;
-            }
-            for word in bytes.windows(8).step_by(4) {
-                let word = u64::from_ne_bytes(word.try_into().expect("8 bytes"));
-                if is_key {
-                    places.extend(allocation(&memory, word).map(|inner| (inner, false)));
-                }
-                let halves = [word as u32, (word >> 32) as u32];
-                if !is_address(word) && halves.iter().all(|half| is_secret(*half)) {
-                    wanted.insert(word);
-                    wanted.extend(halves.map(|half| u64::from(half) << 32 | u64::from(half)));
-                }
-            }
-        }
-        wanted
-    }
-}
-
-/// The allocation that starts at an address, if there is one: a key may own it. Its length
-/// stands before it.
-fn allocation(memory: &File, address: u64) -> Option<(usize, usize)> {
-    if !address.is_multiple_of(16) || !is_address(address) {
-        return None;
-    }
-    let mut len = [0; 8];
-    memory.read_exact_at(&mut len, address - 8).ok()?;
-    let len = usize::from_ne_bytes(len) & !7;
-    (32..4096)
-        .contains(&len)
-        .then(|| (address as usize, len - 8))
-}
-
-/// Neither a small number nor paint, which padding has.
-fn is_secret(half: u32) -> bool {
-    half.count_ones() > 3 && half != PAINT as u32
-}
-
-fn is_address(word: u64) -> bool {
-    (0x5000..0x8000).contains(&(word >> 32))
-}

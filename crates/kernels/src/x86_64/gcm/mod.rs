@@ -22,7 +22,7 @@ use self::rounds::{FIRST, chunk_blocks, encrypt_block};
 use self::short::{is_short, vectors};
 use super::ghash::{fill, product};
 use super::wipe;
-use crate::aes::key::{AesKey, Block};
+use crate::aes::key::{Block, EncryptionKey};
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
 use crate::gcm::key::GcmKey;
 use crate::gcm::powers::Table;
@@ -194,9 +194,9 @@ macro_rules! kernels {
 
             /// E(0), and the powers of it that the kernels here need.
             #[inline]
-            pub(crate) fn fill_table(_: $token, aes: &AesKey, table: &mut Table) -> Block {
+            pub(crate) fn fill_table(_: $token, aes: &EncryptionKey, table: &mut Table) -> Block {
                 #[target_feature(enable = $features)]
-                fn inner(aes: &AesKey, table: &mut Table) -> Block {
+                fn inner(aes: &EncryptionKey, table: &mut Table) -> Block {
                     // SAFETY: the instructions are enabled here.
                     unsafe {
                         let h = encrypt_block(aes, &[0; 16]);
@@ -292,9 +292,9 @@ macro_rules! kernels {
 
             /// The block cipher alone.
             #[inline]
-            pub(crate) fn encrypt(_: $token, key: &AesKey, block: &Block) -> Block {
+            pub(crate) fn encrypt(_: $token, key: &EncryptionKey, block: &Block) -> Block {
                 #[target_feature(enable = $features)]
-                fn inner(key: &AesKey, block: &Block) -> Block {
+                fn inner(key: &EncryptionKey, block: &Block) -> Block {
                     // SAFETY: the instructions are enabled here.
                     unsafe {
                         let out = encrypt_block(key, block);

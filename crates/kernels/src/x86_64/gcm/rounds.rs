@@ -4,7 +4,7 @@
 use core::arch::x86_64::*;
 
 use super::lane::Lane;
-use crate::aes::key::{AesKey, Block};
+use crate::aes::key::{Block, EncryptionKey};
 
 /// Vectors in a chunk: with a latency of four cycles and two units, AES needs eight.
 pub(super) const WIDTH: usize = 8;
@@ -31,13 +31,13 @@ pub(super) unsafe fn counters<V: Lane>(base: V) -> V {
 /// The round keys of one pass through AES. The compiler loads none before its turn has
 /// come: what a load waits for is named by [`wait_for`](Self::wait_for).
 pub(super) struct RoundKeys<'k> {
-    key: &'k AesKey,
+    key: &'k EncryptionKey,
     start: *const Block,
 }
 
 impl<'k> RoundKeys<'k> {
     #[inline(always)]
-    pub(super) fn of(key: &'k AesKey) -> Self {
+    pub(super) fn of(key: &'k EncryptionKey) -> Self {
         let start = key.enc().as_ptr();
         RoundKeys { key, start }
     }
@@ -277,7 +277,7 @@ pub(super) fn nonce(iv: &[u8; 16]) -> __m128i {
 }
 
 #[inline(always)]
-pub(super) unsafe fn encrypt_block(key: &AesKey, block: &Block) -> Block {
+pub(super) unsafe fn encrypt_block(key: &EncryptionKey, block: &Block) -> Block {
     // SAFETY: the caller enables the instructions of `__m128i`.
     unsafe {
         let mut keys = RoundKeys::of(key);
