@@ -68,14 +68,15 @@ impl Tag {
     }
 }
 
-/// Whether two tags of the same length are the same, in constant time. The usual length is compared as
-/// one number: byte by byte the comparison takes longer than a block of the cipher.
+/// Whether two tags or keys of the same length are the same, in constant time. Blocks of 16 bytes are
+/// compared as numbers: byte by byte the comparison takes longer than a block of the cipher.
 pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let number = |tag: &[u8]| tag.try_into().map(u128::from_ne_bytes);
-    match (number(one), number(other)) {
-        (Ok(one), Ok(other)) => one.ct_eq(&other).into(),
-        _ => one.ct_eq(other).into(),
-    }
+    let (blocks, rest) = one.as_chunks();
+    let (other_blocks, other_rest) = other.as_chunks();
+    let number = |block: &[u8; 16]| u128::from_ne_bytes(*block);
+    let pairs = blocks.iter().zip(other_blocks);
+    let differences = pairs.fold(0, |all, (one, other)| all | (number(one) ^ number(other)));
+    bool::from(differences.ct_eq(&0) & rest.ct_eq(other_rest))
 }
 
 /// A record's header as it is authenticated: its length is that of the data alone, without the

@@ -4,6 +4,7 @@
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ecb;
 use cipherlane_kernels::job::Direction;
+use cipherlane_kernels::stack::{CLEAN, depth};
 use subtle::{ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater};
 use zeroize::{Zeroize, ZeroizeOnDrop, optimization_barrier};
 
@@ -11,6 +12,7 @@ use crate::buffers::{Buffers, Piece};
 use crate::context::Context;
 use crate::error::Reason;
 use crate::ffi::Param;
+use crate::hint::rarely;
 use crate::keyed::{BLOCK, Keyed, expand};
 use crate::params::{Name, described};
 use crate::spec::{Mode, Spec};
@@ -166,14 +168,17 @@ impl Block {
 }
 
 impl Context for Block {
+    const DEPTH: usize = depth::BLOCKS;
+    const CLEAN: usize = CLEAN;
     const GETTABLE: &'static [Param] =
         &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv, TlsMac];
     const SETTABLE: &'static [Param] =
         &described![Padding, Number, UseBits, TlsVersion, TlsMacSize];
 
+    #[inline(always)]
     fn new(spec: &'static Spec) -> Self {
         Block {
-            keyed: Keyed::new(spec),
+            keyed: Keyed::new(spec, AesKey::none()),
             held: Held::default(),
             tls_mac: tls_record::Mac::default(),
         }
@@ -198,7 +203,7 @@ impl Context for Block {
     fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         let len = buffers.len();
         let held = self.held.len > 0 || self.may_be_last();
-        if held || !len.is_multiple_of(BLOCK) || self.keyed.tls_version > 0 {
+        if rarely(held || !len.is_multiple_of(BLOCK) || self.keyed.tls_version > 0) {
             return self.pieces(buffers);
         }
         self.crypt(buffers.work(len)?)?;

@@ -7,6 +7,7 @@ use std::slice;
 use inout::InOutBuf;
 
 use crate::error::Reason;
+use crate::hint::rarely;
 
 /// Bytes of the largest object in memory.
 const LONGEST: usize = isize::MAX as usize;
@@ -173,7 +174,7 @@ impl Buffers<'_> {
         let (mut from, mut to) = (self.input, self.output);
         self.skip_input(len);
         self.skip_output(len);
-        if len == 0 {
+        if rarely(len == 0) {
             (from, to) = (NonNull::dangling().as_ptr(), NonNull::dangling().as_ptr());
         } else if from.addr().abs_diff(to.addr()) < len {
             if !std::ptr::eq(from, to) {

@@ -3,6 +3,7 @@
 
 use cipherlane_kernels::chacha::{self, ChaChaKey, ChaChaState};
 use cipherlane_kernels::job::{AeadJob, Direction};
+use cipherlane_kernels::stack::depth;
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
@@ -147,6 +148,7 @@ impl ChaCha {
 }
 
 impl Context for ChaCha {
+    const DEPTH: usize = depth::ONE;
     const GETTABLE: &'static [Param] =
         &described![KeyLength, IvLength, TagLength, Tag, PipelineTag, TlsAadPad];
     const SETTABLE: &'static [Param] =

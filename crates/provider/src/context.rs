@@ -8,14 +8,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
 
 use cipherlane_kernels::job::Direction;
+use cipherlane_kernels::stack::{StackUse, depth};
 
 use crate::buffers::Buffers;
 use crate::error::{self, Core, Reason};
 use crate::ffi::{Dispatch, Function, Param, cipher};
+use crate::hint::rarely;
 use crate::memory;
 use crate::offered::Offered;
 use crate::params::{self, Name};
 use crate::spec::{self, Spec};
+use crate::split;
 use crate::statistics;
 
 /// A cipher's context, in the order of OpenSSL's calls.
@@ -29,6 +32,10 @@ pub(crate) trait Context: Clone {
     const UPDATE_FAILS: Option<Reason> = None;
     const FINISH_FAILS: Option<Reason> = None;
     const CIPHER_FAILS: Option<Reason> = None;
+    /// To how many bytes of the stack kernels may leave its key.
+    const DEPTH: usize;
+    /// Bytes of a piece with which they leave nothing.
+    const CLEAN: usize = 0;
     /// The functions of a pipeline, of those ciphers that have one.
     const PIPELINE: [Dispatch; 4] = [Dispatch::END; 4];
 
@@ -62,23 +69,31 @@ pub(crate) trait Context: Clone {
 pub(crate) const LONGEST_KEY: usize = 64;
 pub(crate) const LONGEST_IV: usize = 128;
 
+/// Bytes of the provider's own functions between the one that OpenSSL calls and a kernel.
+const OWN_DEPTH: usize = 512;
+
 /// What OpenSSL holds a pointer to: a cipher's context, and where its errors go.
 struct InUse<C> {
     core: Core,
+    /// How much of the stack is to be wiped with the context.
+    stack: StackUse,
     /// A panic has left the context half changed. Every further call but the one that frees it is
     /// refused.
     broken: bool,
     context: C,
 }
 
-/// Runs `work` on the context behind a pointer of OpenSSL's and returns 1. After an error or a panic
-/// it returns 0, and OpenSSL's error queue has the reason, or `instead` of it what is given so.
+/// Runs `work`, whose kernels may leave the key to `depth` bytes of the stack if at all, on the context
+/// behind a pointer of OpenSSL's and returns 1. After an error or a panic it returns 0, and OpenSSL's error
+/// queue has the reason, or `instead` of it what is given so.
 ///
 /// # Safety
 /// `context` is null or came from `newctx` or `dupctx` of the same cipher, and is used by
 /// one thread at a time.
+#[inline(always)]
 pub(crate) unsafe fn guarded<C>(
     context: *mut c_void,
+    depth: Option<usize>,
     instead: Option<Reason>,
     work: impl FnOnce(&mut C) -> Result<(), Reason>,
 ) -> c_int {
@@ -86,6 +101,9 @@ pub(crate) unsafe fn guarded<C>(
     let Some(used) = (unsafe { context.cast::<InUse<C>>().as_mut() }) else {
         return 0;
     };
+    if let Some(depth) = depth {
+        used.stack.note(depth + OWN_DEPTH);
+    }
     used.run(instead, work)
 }
 
@@ -95,7 +113,7 @@ impl<C> InUse<C> {
         instead: Option<Reason>,
         work: impl FnOnce(&mut C) -> Result<(), Reason>,
     ) -> c_int {
-        let done = match self.broken {
+        let done = match rarely(self.broken) {
             true => Err(Reason::InternalError),
             false => {
                 catch_unwind(AssertUnwindSafe(|| work(&mut self.context))).unwrap_or_else(|_| {
@@ -115,7 +133,7 @@ impl<C> InUse<C> {
 }
 
 fn kept<C>(make: impl FnOnce() -> InUse<C>) -> *mut c_void {
-    match catch_unwind(AssertUnwindSafe(|| memory::keep(make()))) {
+    match catch_unwind(AssertUnwindSafe(|| memory::keep(make))) {
         Ok(context) => context.cast(),
         Err(_) => std::ptr::null_mut(),
     }
@@ -131,6 +149,7 @@ pub(crate) unsafe fn new<C: Context>(spec: &'static Spec, provider: *mut c_void)
     let core = unsafe { Offered::of(provider) }.core;
     kept(|| InUse {
         core,
+        stack: StackUse::NONE,
         broken: false,
         context: C::new(spec),
     })
@@ -138,10 +157,13 @@ pub(crate) unsafe fn new<C: Context>(spec: &'static Spec, provider: *mut c_void)
 
 unsafe extern "C" fn freectx<C>(context: *mut c_void) {
     if !context.is_null() {
-        // SAFETY: the context came from `kept`, and OpenSSL frees it once. Dropping wipes.
-        let free = || unsafe { memory::free(context.cast::<InUse<C>>()) };
+        let context = context.cast::<InUse<C>>();
+        // SAFETY: the context came from `kept`.
+        let stack = unsafe { (*context).stack };
+        // SAFETY: OpenSSL frees it once. Dropping wipes.
+        let free = || unsafe { memory::free(context) };
         let _ = catch_unwind(AssertUnwindSafe(free));
-        cipherlane_kernels::wipe_stack();
+        stack.wipe();
     }
 }
 
@@ -150,6 +172,7 @@ unsafe extern "C" fn dupctx<C: Context>(context: *mut c_void) -> *mut c_void {
     match unsafe { context.cast::<InUse<C>>().as_ref() } {
         Some(used) if !used.broken => kept(|| InUse {
             core: used.core,
+            stack: StackUse::NONE,
             broken: false,
             context: used.context.clone(),
         }),
@@ -196,7 +219,7 @@ macro_rules! inits {
             // SAFETY: OpenSSL's promises: the context is ours, key and IV are null or
             // as long as said, and the parameters are an array.
             unsafe {
-                guarded::<C>(context, None, |context| {
+                guarded::<C>(context, Some(C::DEPTH), None, |context| {
                     let key = given(key, key_len, LONGEST_KEY).ok_or(Reason::InvalidKeyLength)?;
                     let iv = given(iv, iv_len, LONGEST_IV).ok_or(Reason::InvalidIvLength)?;
                     context.init($direction, key, iv)?;
@@ -221,6 +244,16 @@ type Update = unsafe extern "C" fn(
     len: usize,
 ) -> c_int;
 
+/// To how many bytes of the stack kernels may leave the key, for a piece of `len` bytes.
+#[inline(always)]
+fn depth_of<C: Context>(len: usize) -> Option<usize> {
+    let leaves = C::CLEAN == 0 || rarely(len > C::CLEAN);
+    leaves.then(|| match split::takes(len) {
+        true => depth::ANY,
+        false => C::DEPTH,
+    })
+}
+
 macro_rules! updates {
     ($($name:ident $method:ident $fails:ident;)*) => {$(
         unsafe extern "C" fn $name<C: Context>(
@@ -234,7 +267,7 @@ macro_rules! updates {
             // SAFETY: OpenSSL's promises: the context is ours, input and output are
             // null or as long as said, and the length has a place.
             unsafe {
-                guarded::<C>(context, C::$fails, |context| {
+                guarded::<C>(context, depth_of::<C>(len), C::$fails, |context| {
                     let buffers = Buffers::new(input, len, output, room)?;
                     statistics::count(context.spec(), len);
                     let done = context.$method(buffers)?;
@@ -268,7 +301,7 @@ unsafe extern "C" fn finish<C: Context>(
 ) -> c_int {
     // SAFETY: OpenSSL's promises, as for an update.
     unsafe {
-        guarded::<C>(context, C::FINISH_FAILS, |context| {
+        guarded::<C>(context, Some(C::DEPTH), C::FINISH_FAILS, |context| {
             let done = context.finish(Buffers::new(std::ptr::null(), 0, output, room)?)?;
             if let Some(written) = written.as_mut() {
                 *written = done;
@@ -284,7 +317,7 @@ type Set = unsafe extern "C" fn(context: *mut c_void, params: *const Param) -> c
 unsafe extern "C" fn get_ctx_params<C: Context>(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: OpenSSL's promises about contexts and parameters.
     unsafe {
-        guarded::<C>(context, None, |context| {
+        guarded::<C>(context, Some(C::DEPTH), None, |context| {
             params::each_asked(params, |name, param| context.get(name, param))
         })
     }
@@ -296,7 +329,7 @@ unsafe extern "C" fn set_ctx_params<C: Context>(
 ) -> c_int {
     // SAFETY: OpenSSL's promises about contexts and parameters.
     unsafe {
-        guarded::<C>(context, None, |context| {
+        guarded::<C>(context, Some(C::DEPTH), None, |context| {
             params::each_set(params, |name, param| context.set(name, param))
         })
     }
@@ -388,6 +421,7 @@ mod tests {
     fn a_context_that_panicked_is_refused_from_then_on() {
         let mut used = InUse {
             core: Core(std::ptr::null()),
+            stack: StackUse::NONE,
             broken: false,
             context: 0,
         };

@@ -3,6 +3,7 @@
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ctr;
 use cipherlane_kernels::job::Direction;
+use cipherlane_kernels::stack::{CLEAN, depth};
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
@@ -10,6 +11,7 @@ use crate::buffers::{Buffers, Piece};
 use crate::context::Context;
 use crate::error::Reason;
 use crate::ffi::Param;
+use crate::hint::rarely;
 use crate::keyed::{BLOCK, Keyed, expand};
 use crate::params::{Name, described};
 use crate::spec::Spec;
@@ -77,14 +79,17 @@ impl Drop for Ctr {
 }
 
 impl Context for Ctr {
+    const DEPTH: usize = depth::BLOCKS;
+    const CLEAN: usize = CLEAN;
     const GETTABLE: &'static [Param] =
         &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv, TlsMac];
     const SETTABLE: &'static [Param] =
         &described![Padding, Number, UseBits, TlsVersion, TlsMacSize];
 
+    #[inline(always)]
     fn new(spec: &'static Spec) -> Self {
         Ctr {
-            keyed: Keyed::new(spec),
+            keyed: Keyed::new(spec, AesKey::none()),
             keystream: [0; BLOCK],
             used: 0,
         }
@@ -107,7 +112,7 @@ impl Context for Ctr {
     #[inline(always)]
     fn update(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         let len = buffers.len();
-        if self.used > 0 || !len.is_multiple_of(BLOCK) {
+        if rarely(self.used > 0 || !len.is_multiple_of(BLOCK)) {
             return self.pieces(buffers);
         }
         self.apply(buffers.work(len)?)?;

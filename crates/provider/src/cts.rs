@@ -3,6 +3,7 @@
 
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::job::Direction;
+use cipherlane_kernels::stack::{CLEAN, depth};
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
@@ -114,13 +115,16 @@ impl Cts {
 
 impl Context for Cts {
     const UPDATE_FAILS: Option<Reason> = Some(Reason::Unsaid);
+    const DEPTH: usize = depth::BLOCKS;
+    const CLEAN: usize = CLEAN;
     const GETTABLE: &'static [Param] =
         &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv, CtsMode];
     const SETTABLE: &'static [Param] = &described![Padding, Number, CtsMode];
 
+    #[inline(always)]
     fn new(spec: &'static Spec) -> Self {
         Cts {
-            keyed: Keyed::new(spec),
+            keyed: Keyed::new(spec, AesKey::none()),
             variant: Variant::Cs1,
             done: false,
         }

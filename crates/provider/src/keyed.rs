@@ -19,42 +19,55 @@ use crate::split::{self, Work};
 pub(crate) const BLOCK: usize = 16;
 
 /// A cipher with its expanded key `K`, its direction, and its IV.
+// The key has its place from the beginning: to expand one elsewhere and move it takes longer.
 #[derive(Clone)]
 pub(crate) struct Keyed<K> {
     pub(crate) spec: &'static Spec,
-    pub(crate) direction: Direction,
-    key: Option<K>,
+    pub(crate) tls_mac_size: usize,
     /// The IV as the program gave it, and the IV for the next block.
     given_iv: [u8; BLOCK],
     pub(crate) iv: [u8; BLOCK],
-    iv_set: bool,
-    /// The parameter `padding`, which only ECB and CBC obey.
-    pub(crate) pad: bool,
     /// The parameter `num`, which most modes keep and do not use.
     number: u32,
     /// The version of the TLS records that CBC is given; 0 where it is given no records.
     pub(crate) tls_version: u32,
-    pub(crate) tls_mac_size: usize,
+    pub(crate) direction: Direction,
+    /// The parameter `padding`, which only ECB and CBC obey.
+    pub(crate) pad: bool,
+    iv_set: bool,
+    key_set: bool,
+    key: K,
+}
+
+/// A key that has its place, if it is there.
+#[inline(always)]
+pub(crate) fn known<K>(is_set: bool, key: &K) -> Result<&K, Reason> {
+    match is_set {
+        true => Ok(key),
+        false => Err(Reason::NoKeySet),
+    }
 }
 
 /// Expands a single key of AES.
-pub(crate) fn expand(key: &[u8]) -> Result<AesKey, Reason> {
-    AesKey::new(key).ok_or(Reason::InvalidKeyLength)
+pub(crate) fn expand(place: &mut AesKey, key: &[u8]) -> Result<(), Reason> {
+    place.rekey(key).ok_or(Reason::InvalidKeyLength)
 }
 
 impl<K> Keyed<K> {
-    pub(crate) fn new(spec: &'static Spec) -> Self {
+    #[inline(always)]
+    pub(crate) fn new(spec: &'static Spec, none: K) -> Self {
         Keyed {
             spec,
-            direction: Direction::Encrypt,
-            key: None,
+            tls_mac_size: 0,
             given_iv: [0; BLOCK],
             iv: [0; BLOCK],
-            iv_set: false,
-            pad: true,
             number: 0,
             tls_version: 0,
-            tls_mac_size: 0,
+            direction: Direction::Encrypt,
+            pad: true,
+            iv_set: false,
+            key_set: false,
+            key: none,
         }
     }
 
@@ -64,7 +77,7 @@ impl<K> Keyed<K> {
         direction: Direction,
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
-        expand: impl FnOnce(&[u8]) -> Result<K, Reason>,
+        expand: impl FnOnce(&mut K, &[u8]) -> Result<(), Reason>,
     ) -> Result<(), Reason> {
         self.direction = direction;
         self.number = 0;
@@ -75,7 +88,8 @@ impl<K> Keyed<K> {
         }
         if let Some(key) = key {
             self.spec.fits(key)?;
-            self.key = Some(expand(key)?);
+            expand(&mut self.key, key)?;
+            self.key_set = true;
         }
         Ok(())
     }
@@ -88,13 +102,12 @@ impl<K> Keyed<K> {
     }
 
     pub(crate) fn key(&self) -> Result<&K, Reason> {
-        self.key.as_ref().ok_or(Reason::NoKeySet)
+        known(self.key_set, &self.key)
     }
 
     /// The key, and the IV for the next block.
     pub(crate) fn key_and_iv(&mut self) -> Result<(&K, &mut [u8; BLOCK]), Reason> {
-        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
-        Ok((key, &mut self.iv))
+        Ok((known(self.key_set, &self.key)?, &mut self.iv))
     }
 
     /// The key, and the IV that the program gave.

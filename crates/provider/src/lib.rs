@@ -13,6 +13,7 @@
 //! | `tls_record` | CBC records of TLS: padding and MAC, in constant time |
 //! | `buffers`, `params` | memory and parameters that a program hands over |
 //! | `memory` | where contexts live |
+//! | `hint` | which way is the usual one |
 //! | `error` | OpenSSL's error queue |
 //! | `statistics` | what a program has used, written when it ends |
 //! | `ffi` | the ABI |
@@ -74,6 +75,7 @@ mod error;
 #[allow(unsafe_code)]
 mod ffi;
 mod gcm;
+mod hint;
 mod keyed;
 #[allow(unsafe_code)]
 mod memory;

@@ -21,8 +21,10 @@ const fn layout<T>() -> Layout {
     }
 }
 
-/// Moves a value to where it stays until it is [`free`]d.
-pub(crate) fn keep<T>(value: T) -> *mut T {
+/// Makes a value where it stays until it is [`free`]d: a context that is made elsewhere and moved
+/// costs as much as a block of AES.
+#[inline(always)]
+pub(crate) fn keep<T>(make: impl FnOnce() -> T) -> *mut T {
     let layout = layout::<T>();
     // SAFETY: the layout has at least the room for an alignment.
     let base = unsafe { alloc(layout) };
@@ -38,7 +40,7 @@ pub(crate) fn keep<T>(value: T) -> *mut T {
         let place = base.add(offset);
         place.sub(1).write(offset as u8);
         let place = place.cast::<T>();
-        place.write(value);
+        place.write(make());
         place
     }
 }
@@ -66,8 +68,8 @@ mod tests {
 
     #[test]
     fn values_stay_what_they_are() {
-        let wide: Vec<_> = (0..100).map(|i| keep(Wide([i; 100]))).collect();
-        let narrow: Vec<_> = (0..100).map(|i| keep(vec![i; 3])).collect();
+        let wide: Vec<_> = (0..100).map(|i| keep(|| Wide([i; 100]))).collect();
+        let narrow: Vec<_> = (0..100).map(|i| keep(|| vec![i; 3])).collect();
         for (i, (wide, narrow)) in (0..).zip(wide.into_iter().zip(narrow)) {
             assert!(wide.is_aligned() && narrow.is_aligned());
             // SAFETY: both were kept, and are freed once.

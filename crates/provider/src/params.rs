@@ -23,12 +23,22 @@ macro_rules! names {
         }
 
         impl Name {
+            /// # Safety
+            /// `name` is a string.
+            // No two names begin with the same eight bytes: the compiler would warn.
             #[allow(non_upper_case_globals)]
-            fn of(name: &[u8]) -> Name {
-                $(const $id: &[u8] = ($name as &CStr).to_bytes();)*
-                match name {
-                    $($id => Name::$id,)*
-                    _ => Name::Other,
+            unsafe fn of(name: *const c_char) -> Name {
+                $(const $id: u64 = first_bytes(($name as &CStr).to_bytes());)*
+                // SAFETY: promised by the caller.
+                let (first, all) = unsafe { begin(name) };
+                let (found, whole): (Name, &CStr) = match first {
+                    $($id => (Name::$id, $name),)*
+                    _ => return Name::Other,
+                };
+                // SAFETY: promised by the caller.
+                match all || unsafe { CStr::from_ptr(name) } == whole {
+                    true => found,
+                    false => Name::Other,
                 }
             }
 
@@ -77,6 +87,39 @@ names! {
     HasRandomKey c"has-randkey" INTEGER;
 }
 
+/// Bytes by which a name is looked up. EVP asks by names for most of what programs do, and to look for
+/// their end and compare them with all others takes as long as a block of AES.
+const FIRST: usize = size_of::<u64>();
+
+/// The first bytes of a name as a number, with zeros behind its end.
+const fn first_bytes(name: &[u8]) -> u64 {
+    let mut first = 0;
+    let mut i = 0;
+    while i < FIRST && i < name.len() {
+        first |= (name[i] as u64) << (8 * i);
+        i += 1;
+    }
+    first
+}
+
+/// The [`first_bytes`] of a string, and whether these are all of it.
+///
+/// # Safety
+/// `name` is a string.
+#[inline(always)]
+unsafe fn begin(name: *const c_char) -> (u64, bool) {
+    let mut first = 0;
+    for i in 0..FIRST {
+        // SAFETY: no byte before this one is the end of the string.
+        let byte = unsafe { name.add(i).read() } as u8;
+        if byte == 0 {
+            return (first, true);
+        }
+        first |= u64::from(byte) << (8 * i);
+    }
+    (first, false)
+}
+
 /// A list for OpenSSL of parameters by their [`Name`]s.
 macro_rules! described {
     ($($name:ident),*) => {
@@ -97,8 +140,7 @@ pub(crate) unsafe fn each_set(
     // SAFETY: the array goes on until a parameter without a name, and is only read.
     while let Some(param) = unsafe { params.as_ref() }.filter(|param| !param.key.is_null()) {
         // SAFETY: names are strings.
-        let name = unsafe { CStr::from_ptr(param.key) };
-        visit(Name::of(name.to_bytes()), param)?;
+        visit(unsafe { Name::of(param.key) }, param)?;
         // SAFETY: this was not the last.
         params = unsafe { params.add(1) };
     }
@@ -116,8 +158,7 @@ pub(crate) unsafe fn each_asked(
     // SAFETY: the array goes on until a parameter without a name.
     while let Some(param) = unsafe { params.as_mut() }.filter(|param| !param.key.is_null()) {
         // SAFETY: names are strings.
-        let name = unsafe { CStr::from_ptr(param.key) };
-        visit(Name::of(name.to_bytes()), param)?;
+        visit(unsafe { Name::of(param.key) }, param)?;
         // SAFETY: this was not the last.
         params = unsafe { params.add(1) };
     }
@@ -269,12 +310,19 @@ impl Param {
         if !fits {
             return Err(Reason::FailedToSetParameter);
         }
-        let mut bytes = [0; LONGEST_NUMBER];
         let number = if is_real {
             (number as f64).to_bits()
         } else {
             number
         };
+        self.return_size = room;
+        // The usual size, without a call for the copy.
+        if room == size_of::<u64>() {
+            // SAFETY: there is as much room as said.
+            unsafe { self.data.cast::<u64>().write_unaligned(number) };
+            return Ok(());
+        }
+        let mut bytes = [0; LONGEST_NUMBER];
         bytes[..8].copy_from_slice(&number.to_le_bytes());
         if cfg!(target_endian = "big") {
             bytes[..room].reverse();
@@ -285,7 +333,6 @@ impl Param {
                 .as_ptr()
                 .copy_to_nonoverlapping(self.data.cast(), room)
         };
-        self.return_size = room;
         Ok(())
     }
 

@@ -50,12 +50,13 @@ static CIPHERS_PROBLEM: OnceLock<String> = OnceLock::new();
 
 /// Begins to count where the environment says so.
 pub(crate) fn start() {
-    WANTED.get_or_init(|| {
+    let wanted = WANTED.get_or_init(|| {
         Some(Wanted {
             destination: environment::text(VARIABLE)?,
             counters: counters()?,
         })
     });
+    COUNTS.store(wanted.is_some(), Relaxed);
 }
 
 /// Counters in memory that is zero again in a forked child, so that the child writes what it has
@@ -74,9 +75,20 @@ fn counters() -> Option<&'static [Counters]> {
     }
 }
 
+/// Whether anything is counted.
+static COUNTS: AtomicBool = AtomicBool::new(false);
+
 /// The counters of a cipher, if the user asked for them. It costs one load per call.
-#[inline]
+#[inline(always)]
 fn wanted(spec: &Spec) -> Option<&'static Counters> {
+    match COUNTS.load(Relaxed) {
+        true => counters_of(spec),
+        false => None,
+    }
+}
+
+#[cold]
+fn counters_of(spec: &Spec) -> Option<&'static Counters> {
     WANTED.get()?.as_ref()?.counters.get(spec.number)
 }
 

@@ -1,10 +1,11 @@
 //! AES in XTS mode. Every call is a whole data unit.
 
 use cipherlane_kernels::job::{CipherJob, Direction};
+use cipherlane_kernels::stack::depth;
 use cipherlane_kernels::xts::{self, XtsKey};
-use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
+use crate::aead::is_same;
 use crate::buffers::Buffers;
 use crate::context::Context;
 use crate::error::Reason;
@@ -31,25 +32,27 @@ impl Drop for Xts {
     }
 }
 
-fn expand(direction: Direction, key: &[u8]) -> Result<XtsKey, Reason> {
+fn expand(direction: Direction, place: &mut XtsKey, key: &[u8]) -> Result<(), Reason> {
     let (data, tweak) = key.split_at(key.len() / 2);
     // FIPS 140-2 IG A.9: data that was encrypted so can still be decrypted.
-    if direction == Direction::Encrypt && bool::from(data.ct_eq(tweak)) {
+    if direction == Direction::Encrypt && is_same(data, tweak) {
         return Err(Reason::XtsDuplicatedKeys);
     }
-    XtsKey::new(key).ok_or(Reason::InvalidKeyLength)
+    place.rekey(key).ok_or(Reason::InvalidKeyLength)
 }
 
 impl Context for Xts {
+    const DEPTH: usize = depth::XTS;
     const UPDATE_FAILS: Option<Reason> = Some(Reason::CipherOperationFailed);
     const CIPHER_FAILS: Option<Reason> = Some(Reason::Unsaid);
     const GETTABLE: &'static [Param] =
         &described![KeyLength, IvLength, Padding, Number, Iv, UpdatedIv, TlsMac];
     const SETTABLE: &'static [Param] = &described![KeyLength];
 
+    #[inline(always)]
     fn new(spec: &'static Spec) -> Self {
         Xts {
-            keyed: Keyed::new(spec),
+            keyed: Keyed::new(spec, XtsKey::none()),
             tweak: [0; BLOCK],
         }
     }
@@ -64,8 +67,9 @@ impl Context for Xts {
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
-        self.keyed
-            .init(direction, key, iv, |key| expand(direction, key))?;
+        self.keyed.init(direction, key, iv, |place, key| {
+            expand(direction, place, key)
+        })?;
         if let Ok((key, iv)) = self.keyed.key_and_given_iv() {
             xts::first_tweak(key, iv, &mut self.tweak);
         }

@@ -5,6 +5,7 @@ mod records;
 
 use cipherlane_kernels::gcm::{GcmKey, GcmState};
 use cipherlane_kernels::job::Direction;
+use cipherlane_kernels::stack::depth;
 use inout::InOutBuf;
 
 use crate::aead::{TAG, TLS_AAD, Tag};
@@ -12,6 +13,7 @@ use crate::buffers::Buffers;
 use crate::context::{Context, LONGEST_IV};
 use crate::error::Reason;
 use crate::ffi::Param;
+use crate::keyed::known;
 use crate::params::{Name, described};
 use crate::spec::Spec;
 use crate::split;
@@ -22,7 +24,8 @@ pub(crate) const LONGEST: u64 = (1 << 36) - 32;
 #[derive(Clone)]
 pub(crate) struct Gcm {
     spec: &'static Spec,
-    key: Option<GcmKey>,
+    key_set: bool,
+    key: GcmKey,
     direction: Direction,
     iv: [u8; LONGEST_IV],
     iv_len: usize,
@@ -82,7 +85,7 @@ impl Gcm {
         if matches!(self.stage, Stage::Open { .. }) {
             return Ok(());
         }
-        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
+        let key = known(self.key_set, &self.key)?;
         match self.stage {
             // A program that encrypts without an IV gets a random one, and asks for it
             // later (SP 800-38D section 8.2.2).
@@ -106,7 +109,8 @@ impl Gcm {
     fn piece(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
         self.begin()?;
         let len = buffers.len();
-        let (Some(key), Stage::Open { in_data }) = (&self.key, &mut self.stage) else {
+        let (Ok(key), Stage::Open { in_data }) = (known(self.key_set, &self.key), &mut self.stage)
+        else {
             return Err(Reason::NoKeySet);
         };
         if !buffers.has_output() {
@@ -138,7 +142,7 @@ impl Gcm {
     #[cold]
     fn shared(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
         self.stage = Stage::Ended;
-        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
+        let key = known(self.key_set, &self.key)?;
         let state = std::mem::replace(&mut self.state, GcmState::idle());
         self.state = split::gcm(self.spec, self.direction, key, state, self.data, data)?;
         self.stage = Stage::Open { in_data: true };
@@ -147,6 +151,7 @@ impl Gcm {
 }
 
 impl Context for Gcm {
+    const DEPTH: usize = depth::GCM;
     const UPDATE_FAILS: Option<Reason> = Some(Reason::CipherOperationFailed);
     const FINISH_FAILS: Option<Reason> = Some(Reason::Unsaid);
     const CIPHER_FAILS: Option<Reason> = Some(Reason::Unsaid);
@@ -174,7 +179,8 @@ impl Context for Gcm {
     fn new(spec: &'static Spec) -> Self {
         Gcm {
             spec,
-            key: None,
+            key_set: false,
+            key: GcmKey::none(),
             direction: Direction::Encrypt,
             iv: [0; LONGEST_IV],
             iv_len: spec.iv_len,
@@ -207,10 +213,8 @@ impl Context for Gcm {
         }
         if let Some(key) = key {
             self.spec.fits(key)?;
-            match &mut self.key {
-                Some(old) => old.rekey(key).ok_or(Reason::InvalidKeyLength)?,
-                None => self.key = GcmKey::new(key),
-            }
+            self.key.rekey(key).ok_or(Reason::InvalidKeyLength)?;
+            self.key_set = true;
         }
         // A message that was begun under another key or in the other direction cannot go on.
         if (turned || key.is_some()) && matches!(self.stage, Stage::Open { .. }) {
@@ -240,9 +244,7 @@ impl Context for Gcm {
         }
         self.begin()?;
         self.stage = Stage::Ended;
-        let found = self
-            .state
-            .finish(self.key.as_ref().ok_or(Reason::NoKeySet)?);
+        let found = self.state.finish(known(self.key_set, &self.key)?);
         match self.direction {
             Direction::Encrypt => self.tag.computed(found),
             Direction::Decrypt => self.tag.judge(found)?,

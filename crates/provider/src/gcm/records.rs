@@ -10,6 +10,7 @@ use super::{Gcm, Stage};
 use crate::aead::{self, TAG, TLS_AAD, is_same};
 use crate::buffers::Buffers;
 use crate::error::Reason;
+use crate::keyed::known;
 
 /// The part of the IV that a record of TLS 1.2 carries.
 const EXPLICIT: usize = 8;
@@ -55,7 +56,7 @@ impl Gcm {
 
     /// Does a whole message under the present IV, and returns its tag.
     fn whole(&self, aad: &[u8], data: InOutBuf<'_, '_, u8>) -> Result<[u8; TAG], Reason> {
-        let key = self.key.as_ref().ok_or(Reason::NoKeySet)?;
+        let key = known(self.key_set, &self.key)?;
         let Ok(nonce) = <[u8; 12]>::try_from(self.nonce()) else {
             let mut state = GcmState::new(self.direction, key, self.nonce());
             state.aad(key, aad);
@@ -82,7 +83,7 @@ impl Gcm {
     /// The end of the IV for the next record.
     pub(super) fn generated(&self, explicit: &mut [u8]) -> Result<(), Reason> {
         let fits = (1..=self.iv_len).contains(&explicit.len()) && self.iv_len >= EXPLICIT;
-        if !self.counts || self.key.is_none() || !fits {
+        if !self.counts || !self.key_set || !fits {
             return Err(Reason::NoIvSet);
         }
         // Two messages under one IV would give away each other's data, and the hash key.
@@ -107,7 +108,7 @@ impl Gcm {
     /// Takes over the end of the IV that a record carries.
     pub(super) fn invert(&mut self, explicit: &[u8]) -> Result<(), Reason> {
         let start = self.iv_len.checked_sub(explicit.len());
-        let counts = self.counts && self.key.is_some() && self.direction == Direction::Decrypt;
+        let counts = self.counts && self.key_set && self.direction == Direction::Decrypt;
         let start = start.filter(|_| counts).ok_or(Reason::NoIvSet)?;
         self.iv[start..self.iv_len].copy_from_slice(explicit);
         self.ready();

@@ -18,6 +18,7 @@ use std::slice;
 
 use arrayvec::ArrayVec;
 use cipherlane_kernels::job::Direction;
+use cipherlane_kernels::stack::depth;
 
 pub(crate) use self::cbc::CbcPipes;
 pub(crate) use self::ctr::CtrPipes;
@@ -86,10 +87,13 @@ impl<C: Context, P: Pipes> Context for Pipelined<C, P> {
     const UPDATE_FAILS: Option<Reason> = C::UPDATE_FAILS;
     const FINISH_FAILS: Option<Reason> = C::FINISH_FAILS;
     const CIPHER_FAILS: Option<Reason> = C::CIPHER_FAILS;
+    const DEPTH: usize = C::DEPTH;
+    const CLEAN: usize = C::CLEAN;
     const GETTABLE: &'static [Param] = C::GETTABLE;
     const SETTABLE: &'static [Param] = C::SETTABLE;
     const PIPELINE: [Dispatch; 4] = functions::<C, P>();
 
+    #[inline(always)]
     fn new(spec: &'static Spec) -> Self {
         Pipelined {
             single: C::new(spec),
@@ -160,7 +164,7 @@ macro_rules! inits {
             // SAFETY: OpenSSL's promises: the context is ours, the key is null or as long
             // as said, there are as many IVs as pipes, and the parameters are an array.
             unsafe {
-                guarded::<Pipelined<C, P>>(context, None, |context| {
+                guarded::<Pipelined<C, P>>(context, Some(depth::ANY), None, |context| {
                     let key = given(key, key_len, LONGEST_KEY).ok_or(Reason::InvalidKeyLength)?;
                     let mut all = ArrayVec::new();
                     collect_ivs(pipes, ivs, iv_len, &mut all)?;
@@ -224,7 +228,7 @@ unsafe extern "C" fn update<C: Context, P: Pipes>(
     // for each pipe; inputs and outputs are null or as long as said, and each pipe's are
     // apart from the other pipes'.
     unsafe {
-        guarded::<Pipelined<C, P>>(context, None, |context| {
+        guarded::<Pipelined<C, P>>(context, Some(depth::ANY), None, |context| {
             let mut call = Call::new(&context.pipes, pipes, written)?;
             for i in 0..pipes {
                 let len = element(lens, i).unwrap_or(0);
@@ -255,7 +259,7 @@ unsafe extern "C" fn finish<C: Context, P: Pipes>(
 ) -> c_int {
     // SAFETY: OpenSSL's promises, as for an update.
     unsafe {
-        guarded::<Pipelined<C, P>>(context, None, |context| {
+        guarded::<Pipelined<C, P>>(context, Some(depth::ANY), None, |context| {
             let mut call = Call::new(&context.pipes, pipes, written)?;
             for i in 0..pipes {
                 call.add(i, std::ptr::null(), 0, outputs, rooms)?;

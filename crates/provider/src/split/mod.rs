@@ -29,6 +29,7 @@ pub(crate) use self::ledger::Ledger;
 use self::ledger::Way;
 pub(crate) use self::work::Work;
 use crate::error::Reason;
+use crate::hint::rarely;
 use crate::spec::Spec;
 use crate::statistics;
 
@@ -94,7 +95,7 @@ pub(crate) fn takes(len: usize) -> bool {
     if fault::FAILS.get() {
         return true;
     }
-    len >= MIN_CALL && cores().is_some()
+    rarely(len >= MIN_CALL) && cores().is_some()
 }
 
 /// Does a call alone or with the workers, as the cipher's ledger decides. `iv` is the IV of the
