@@ -33,6 +33,15 @@ pub struct Rivals {
     names: Vec<String>,
 }
 
+/// How programs keep contexts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contexts {
+    /// One for all messages, as a connection has it.
+    Kept,
+    /// One for each message, with its key, as functions have it that take a key and a message.
+    New,
+}
+
 /// Whose cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -116,13 +125,14 @@ impl Rivals {
     }
 
     /// Messages of `len` bytes, of which ciphers of whole blocks take as many as fit, by both
-    /// providers. `Ok(None)`: the default provider does not have the cipher. `Err`: a provider
+    /// providers, in contexts that are kept or new ones. `Ok(None)`: the default provider does not have the cipher. `Err`: a provider
     /// refuses the cipher, or both do not come to the same.
     pub fn race(
         &self,
         name: &str,
         direction: Direction,
         len: usize,
+        contexts: Contexts,
     ) -> Result<Option<Race>, String> {
         let other = self.library.cipher_of(name, Some(OTHER))?;
         let Ok(default) = self.library.cipher_of(name, Some(DEFAULT)) else {
@@ -130,10 +140,11 @@ impl Rivals {
         };
         let refused = |Refused| format!("{name}: a message is refused");
         let (other, default) = (Arc::new(other), Arc::new(default));
-        let mut sealed = Message::new(&default, Direction::Encrypt, len).map_err(refused)?;
+        let mut sealed =
+            Message::new(&default, Direction::Encrypt, len, contexts).map_err(refused)?;
         sealed.run().map_err(refused)?;
         let message = |cipher| {
-            let mut message = Message::new(cipher, direction, len)?;
+            let mut message = Message::new(cipher, direction, len, contexts)?;
             if direction == Direction::Decrypt {
                 message.input.copy_from_slice(&sealed.output);
                 message.tag = sealed.tag;
@@ -195,9 +206,12 @@ enum Shape {
     Sealed,
 }
 
-/// A context with a key, and the memory of a message.
+/// A cipher and a key, and the memory of a message.
 struct Message {
-    context: CipherContext,
+    cipher: Arc<Cipher>,
+    key: Vec<u8>,
+    /// The context, where it is kept.
+    kept: Option<CipherContext>,
     shape: Shape,
     direction: Direction,
     input: Vec<u8>,
@@ -206,7 +220,12 @@ struct Message {
 }
 
 impl Message {
-    fn new(cipher: &Arc<Cipher>, direction: Direction, len: usize) -> Result<Message, Refused> {
+    fn new(
+        cipher: &Arc<Cipher>,
+        direction: Direction,
+        len: usize,
+        contexts: Contexts,
+    ) -> Result<Message, Refused> {
         let functions = &cipher.library.functions;
         // SAFETY: a fetched cipher.
         let (flags, mode) = unsafe {
@@ -226,10 +245,18 @@ impl Message {
         };
         // XTS wants two keys that differ.
         let key: Vec<u8> = (0..cipher.key_len as u8).collect();
-        let mut context = CipherContext::new(cipher, direction, &key)?;
-        context.start(&IV)?;
+        let kept = match contexts {
+            Contexts::Kept => {
+                let mut context = CipherContext::new(cipher, direction, &key)?;
+                context.start(&IV)?;
+                Some(context)
+            }
+            Contexts::New => None,
+        };
         Ok(Message {
-            context,
+            cipher: cipher.clone(),
+            key,
+            kept,
             shape,
             direction,
             input: (0..len).map(|i| i as u8).collect(),
@@ -240,8 +267,15 @@ impl Message {
 
     #[inline]
     fn run(&mut self) -> Result<(), Refused> {
-        let context = &mut self.context;
-        if self.shape != Shape::Stream {
+        let mut new = None;
+        let (context, is_new) = match &mut self.kept {
+            Some(context) => (context, false),
+            None => {
+                let context = CipherContext::new(&self.cipher, self.direction, &self.key)?;
+                (new.insert(context), true)
+            }
+        };
+        if is_new || self.shape != Shape::Stream {
             context.start(&IV)?;
         }
         if self.shape == Shape::Sealed {
@@ -250,8 +284,8 @@ impl Message {
         let data = InOutBuf::new(&self.input, &mut self.output).map_err(|_| Refused)?;
         context.update(data)?;
         match (self.shape, self.direction) {
-            (Shape::Stream, _) => Ok(()),
-            (Shape::Whole, _) => context.last(),
+            (Shape::Stream, _) if !is_new => Ok(()),
+            (Shape::Stream | Shape::Whole, _) => context.last(),
             (Shape::Sealed, Direction::Encrypt) => context.tag().map(|tag| self.tag = tag),
             (Shape::Sealed, Direction::Decrypt) => match context.verify(&mut self.tag)? {
                 true => Ok(()),

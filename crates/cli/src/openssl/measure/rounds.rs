@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cipherlane_core::Direction;
-use cipherlane_drivers::openssl::rivals::{Race, Rivals, Side};
+use cipherlane_drivers::openssl::rivals::{self, Race, Rivals, Side};
 use cipherlane_measure::clock;
 use cipherlane_measure::stats::paired_ratio;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::rule::{Cipher, Figure, SIZES, Way};
+use super::rule::{Cipher, Contexts, Figure, NEW_SIZES, SIZES, Way};
 use crate::failure::Failure;
 
 /// One turn of a provider.
@@ -72,11 +72,12 @@ fn tell(line: &Line) -> Result<(), Failure> {
     writeln!(stdout(), "{text}").map_err(|error| Failure::io("write", "to standard output", &error))
 }
 
-/// One cipher, direction and size.
+/// One cipher, direction, use of contexts, and size.
 struct Cell {
     /// Its cipher's place.
     cipher: usize,
     way: Way,
+    contexts: Contexts,
     bytes: usize,
     race: Race,
     /// Messages of a turn.
@@ -108,6 +109,7 @@ impl Cell {
         let ratio = paired_ratio(&self.default, &self.other)?;
         Some(Figure {
             way: self.way,
+            contexts: self.contexts,
             bytes: self.bytes,
             ratio: ratio.median,
             low: ratio.low,
@@ -194,13 +196,16 @@ fn begin(rivals: &Rivals, cipher: usize, name: &str) -> Result<Vec<Cell>, String
             Way::Encrypt => Direction::Encrypt,
             Way::Decrypt => Direction::Decrypt,
         };
-        for bytes in SIZES {
-            let Some(mut race) = rivals.race(name, direction, bytes)? else {
+        let kept = SIZES.map(|bytes| (bytes, Contexts::Kept, rivals::Contexts::Kept));
+        let new = NEW_SIZES.map(|bytes| (bytes, Contexts::New, rivals::Contexts::New));
+        for (bytes, contexts, raced) in kept.into_iter().chain(new) {
+            let Some(mut race) = rivals.race(name, direction, bytes, raced)? else {
                 return Ok(Vec::new());
             };
             cells.push(Cell {
                 cipher,
                 way,
+                contexts,
                 bytes,
                 count: count(&mut race)?,
                 race,

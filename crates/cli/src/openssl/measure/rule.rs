@@ -14,6 +14,9 @@ use crate::units;
 /// Bytes of the messages that are measured.
 pub(super) const SIZES: [usize; 6] = [16, 64, 256, 1400, 8192, 16384];
 
+/// Bytes of those that have a context of their own.
+pub(super) const NEW_SIZES: [usize; 2] = [64, 1400];
+
 /// Where programs spend their bytes: packets, and the records of TLS.
 const SPENT: [usize; 2] = [1400, 16384];
 
@@ -41,10 +44,23 @@ impl Way {
     }
 }
 
+/// How a program keeps contexts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Contexts {
+    /// One for all messages.
+    #[default]
+    Kept,
+    /// One for each message, with its key.
+    New,
+}
+
 /// How fast the provider is with messages of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figure {
     pub(super) way: Way,
+    #[serde(default)]
+    pub(super) contexts: Contexts,
     pub(super) bytes: usize,
     /// The median of its speed over the default provider's, and the interval of that median.
     pub(super) ratio: f64,
@@ -89,7 +105,11 @@ impl fmt::Display for Left<'_> {
             Left::Problem(problem) => f.write_str(problem),
             Left::Behind(figure) => {
                 let size = units::size(figure.bytes as u64);
-                write!(f, "{:.2} at {size}", figure.ratio)
+                write!(f, "{:.2} at {size}", figure.ratio)?;
+                match figure.contexts {
+                    Contexts::Kept => Ok(()),
+                    Contexts::New => f.write_str(" in new contexts"),
+                }
             }
             Left::NoGain => write!(f, "even from {} B", SPENT[0]),
         }
@@ -108,6 +128,12 @@ pub(crate) struct Cipher {
 }
 
 impl Cipher {
+    pub(super) fn figure(&self, way: Way, contexts: Contexts, bytes: usize) -> Option<&Figure> {
+        self.figures.iter().find(|figure| {
+            figure.way == way && figure.contexts == contexts && figure.bytes == bytes
+        })
+    }
+
     /// `Err` has the reason why it is left to the default provider.
     pub(crate) fn judge(&self) -> Result<(), Left<'_>> {
         if let Some(problem) = &self.problem {
@@ -120,10 +146,7 @@ impl Cipher {
         // One way may be even: a chain of CBC cannot be faster than its blocks one by one.
         let gains = |way| {
             SPENT.iter().all(|&bytes| {
-                let figure = |figure: &&Figure| figure.way == way && figure.bytes == bytes;
-                self.figures
-                    .iter()
-                    .find(figure)
+                self.figure(way, Contexts::Kept, bytes)
                     .is_some_and(Figure::is_ahead)
             })
         };
@@ -146,6 +169,7 @@ mod tests {
                 .zip(ratios)
                 .map(move |(bytes, ratio)| Figure {
                     way,
+                    contexts: Contexts::Kept,
                     bytes,
                     ratio,
                     low: ratio - 0.005,
@@ -183,6 +207,13 @@ mod tests {
         let slow = cipher(fast, [1.1, 0.94, 0.96, 2.0, 3.0, 4.0]);
         assert_eq!(slow.judge(), Err(Left::Behind(&slow.figures[7])));
         assert_eq!(slow.judge().unwrap_err().to_string(), "0.94 at 64 B");
+        let mut new = cipher(fast, fast);
+        new.figures.push(Figure {
+            contexts: Contexts::New,
+            ..slow.figures[7]
+        });
+        let reason = new.judge().unwrap_err().to_string();
+        assert_eq!(reason, "0.94 at 64 B in new contexts");
         let mut noisy = cipher(fast, [1.1, 0.94, 1.5, 2.0, 3.0, 4.0]);
         noisy.figures[7].high = 1.02;
         assert_eq!(noisy.judge(), Ok(()), "the noise explains it");

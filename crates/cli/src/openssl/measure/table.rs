@@ -1,18 +1,27 @@
 //! The figures for `openssl status`.
 
 use super::record::Measured;
-use super::rule::{Cipher, Left, SIZES, Way};
+use super::rule::{Cipher, Contexts, Left, NEW_SIZES, SIZES, Way};
 use crate::output;
 use crate::units;
 
 /// A cipher, how many times as fast it is, and whether the configuration offers it. `offered`
 /// has the names that the configuration lists; `None`: it lists none, and all are offered.
 pub(crate) fn text(measured: &Measured, offered: Option<&[String]>) -> String {
-    let sizes: Vec<String> = SIZES.iter().map(|&size| units::size(size as u64)).collect();
+    let columns: Vec<_> = SIZES
+        .iter()
+        .map(|&bytes| (Contexts::Kept, bytes))
+        .chain(NEW_SIZES.iter().map(|&bytes| (Contexts::New, bytes)))
+        .collect();
+    let names: Vec<String> = columns
+        .iter()
+        .map(|&(contexts, bytes)| name(contexts, bytes))
+        .collect();
     let mut header = vec!["cipher", ""];
-    header.extend(sizes.iter().map(String::as_str));
+    header.extend(names.iter().map(String::as_str));
     header.push("taken");
-    let mut table = output::table(&header, &[2, 3, 4, 5, 6, 7]);
+    let figures: Vec<usize> = (2..2 + columns.len()).collect();
+    let mut table = output::table(&header, &figures);
     for cipher in &measured.ciphers {
         let taken = taken(cipher, offered);
         // The reason stands beside the figure that it is about.
@@ -22,13 +31,17 @@ pub(crate) fn text(measured: &Measured, offered: Option<&[String]>) -> String {
         };
         for way in Way::BOTH {
             let mut row = vec![String::new(), way.name().to_owned()];
-            row.extend(SIZES.iter().map(|&bytes| ratio(cipher, way, bytes)));
+            row.extend(
+                columns
+                    .iter()
+                    .map(|&(contexts, bytes)| ratio(cipher, way, contexts, bytes)),
+            );
             row.push(String::new());
             if way == Way::Encrypt {
                 row[0].clone_from(&cipher.name);
             }
             if way == of {
-                row[2 + SIZES.len()].clone_from(&taken);
+                row[2 + columns.len()].clone_from(&taken);
             }
             table.add_row(row);
         }
@@ -36,15 +49,22 @@ pub(crate) fn text(measured: &Measured, offered: Option<&[String]>) -> String {
     let held_for = &measured.held_for;
     let what = format!(
         "Measured {} with {} on {}: how many times as fast as OpenSSL's default provider (=: \
-         within the noise).",
+         within the noise). New: each message has a context of its own.",
         measured.date, held_for.libcrypto, held_for.processor
     );
     format!("{}{}\n", output::wrap("", &what), table.trim_fmt())
 }
 
-fn ratio(cipher: &Cipher, way: Way, bytes: usize) -> String {
-    let mut figures = cipher.figures.iter();
-    match figures.find(|figure| figure.way == way && figure.bytes == bytes) {
+fn name(contexts: Contexts, bytes: usize) -> String {
+    let size = units::size(bytes as u64);
+    match contexts {
+        Contexts::Kept => size,
+        Contexts::New => format!("new {size}"),
+    }
+}
+
+fn ratio(cipher: &Cipher, way: Way, contexts: Contexts, bytes: usize) -> String {
+    match cipher.figure(way, contexts, bytes) {
         Some(figure) if figure.is_open() => format!("= {:.2}", figure.ratio),
         Some(figure) => format!("{:.2}", figure.ratio),
         None => "-".to_owned(),
