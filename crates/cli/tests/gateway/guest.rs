@@ -21,6 +21,8 @@ use crate::rig::{Host, Rig};
 
 /// How long a guest may take to start: the kernel may have to be downloaded first.
 const PATIENCE: Duration = Duration::from_secs(240);
+/// How long it may take to end, and its script to tidy up.
+const ENDS: Duration = Duration::from_secs(20);
 
 /// How long a guest that runs may take to accept a connection: a path that loses packets may lose
 /// the first ones, which TCP repeats after 1, 3, 7 and 15 seconds (RFC 6298, section 2.1).
@@ -170,9 +172,16 @@ impl Guest {
 impl Drop for Guest {
     fn drop(&mut self) {
         if let Ok(None) = self.process.try_wait() {
+            // Asked to end, the script removes what it has made, which is some 30 MB.
             let group = Pid::from_raw(self.process.id() as i32).unwrap();
-            let _ = kill_process_group(group, Signal::KILL);
-            let _ = self.process.wait();
+            let _ = kill_process_group(group, Signal::TERM);
+            let begin = Instant::now();
+            while let Ok(None) = self.process.try_wait() {
+                if begin.elapsed() > ENDS {
+                    let _ = kill_process_group(group, Signal::KILL);
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
         }
     }
 }

@@ -57,8 +57,8 @@ fn what_is_measured_is_kept_offered_and_told() {
     let all = parsed["ciphers"].as_array().unwrap();
     assert_eq!(all.len(), 18);
     for cipher in all {
-        // Both ways at six sizes, each with a ratio and its interval.
-        assert_eq!(cipher["figures"].as_array().unwrap().len(), 12, "{cipher}");
+        // Both ways at six sizes, and in new contexts at two, each with a ratio and its interval.
+        assert_eq!(cipher["figures"].as_array().unwrap().len(), 16, "{cipher}");
         assert!(cipher["problem"].is_null(), "{cipher}");
     }
 
@@ -67,7 +67,7 @@ fn what_is_measured_is_kept_offered_and_told() {
         "Measured 20",
         "with OpenSSL 3",
         "ChaCha20-Poly1305 enc",
-        "16 KiB taken",
+        "16 KiB new 64 B new 1400 B taken",
     ] {
         assert!(said.contains(part), "'{part}' is not in: {said}");
     }
