@@ -13,9 +13,9 @@ pub mod depth {
     /// Any kernel.
     pub const ANY: usize = 24 << 10;
     /// A key or one message in ECB, CBC or CTR.
-    pub const BLOCKS: usize = 2 << 10;
+    pub const BLOCKS: usize = 1 << 10;
     /// A key or one message in XTS.
-    pub const XTS: usize = 3 << 10;
+    pub const XTS: usize = 2 << 10;
     /// A key or one message in GCM.
     pub const GCM: usize = 4 << 10;
     /// A key or one message in any mode.
