@@ -25,18 +25,20 @@ const PIECE: usize = 8192;
 /// One message of ChaCha20-Poly1305 in pieces of any length: the additional data first,
 /// then the data, then the tag. It is without its key: every call must be given the key of
 /// the first. Wiped on drop.
+// The key stream made ahead, which is first, is read and written by vectors: it begins a cache line.
 #[derive(Clone)]
+#[repr(C, align(64))]
 pub struct ChaChaState {
+    /// Key stream, and how much of it is used.
+    ahead: [u8; AHEAD],
+    mac: Mac,
+    used: usize,
     implementation: Implementation,
     dir: Direction,
     nonce: [u8; 12],
-    /// Key stream, and how much of it is used.
-    ahead: [u8; AHEAD],
-    used: usize,
     /// The number of the block behind it, and how much of that is used.
     next: u32,
     next_used: usize,
-    mac: Mac,
     aad_len: u64,
     data_len: u64,
     in_data: bool,

@@ -134,7 +134,9 @@ impl GcmState {
             self.hash_block(key);
         }
         let (blocks, rest) = aad.split_at(aad.len() & !15);
-        hash(key, &mut self.y, blocks);
+        if !blocks.is_empty() {
+            hash(key, &mut self.y, blocks);
+        }
         if !rest.is_empty() {
             self.block = padded(rest);
         }

@@ -13,6 +13,7 @@ use crate::buffers::Buffers;
 use crate::context::{Context, LONGEST_IV};
 use crate::error::Reason;
 use crate::ffi::Param;
+use crate::hint::rarely;
 use crate::keyed::known;
 use crate::params::{Name, described};
 use crate::spec::Spec;
@@ -107,7 +108,9 @@ impl Gcm {
 
     /// Does a piece of additional data or of data.
     fn piece(&mut self, mut buffers: Buffers<'_>) -> Result<usize, Reason> {
-        self.begin()?;
+        if !matches!(self.stage, Stage::Open { .. }) {
+            self.begin()?;
+        }
         let len = buffers.len();
         let (Ok(key), Stage::Open { in_data }) = (known(self.key_set, &self.key), &mut self.stage)
         else {
@@ -227,14 +230,18 @@ impl Context for Gcm {
         if buffers.is_empty() {
             return Ok(0);
         }
-        match self.tls_aad.take() {
-            Some(aad) => self.tls_record(&aad, buffers),
-            None => self.piece(buffers),
+        // Most programs announce no records: nothing is taken, and so nothing written.
+        if rarely(self.tls_aad.is_some())
+            && let Some(aad) = self.tls_aad.take()
+        {
+            return self.tls_record(&aad, buffers);
         }
+        self.piece(buffers)
     }
 
     fn finish(&mut self, _: Buffers<'_>) -> Result<usize, Reason> {
-        if self.tls_aad.take().is_some() {
+        if rarely(self.tls_aad.is_some()) {
+            self.tls_aad = None;
             // A record whose header was given has no end of its own.
             self.stage = Stage::Ended;
             return Err(Reason::CipherOperationFailed);
