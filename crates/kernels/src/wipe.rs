@@ -47,9 +47,9 @@ pub(crate) fn dead_stack<const BYTES: usize>() {
     optimization_barrier(&dead);
 }
 
-/// Overwrites `len` bytes of stack below the caller, at most `ROOM`. Registers of the caller that
-/// this function saves on the stack stay there.
-// Each piece is too short for `rep stosb`, which takes some ten nanoseconds to begin.
+/// Overwrites `len` bytes of stack below the caller, at most `ROOM`. The registers of the
+/// caller that this function saves stay there.
+// Each piece is too short for `rep stosb`, which takes long to begin.
 #[inline(never)]
 pub(crate) fn dead_part<const ROOM: usize>(len: usize) {
     let mut dead = [MaybeUninit::<u8>::uninit(); ROOM];

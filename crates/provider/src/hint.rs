@@ -1,7 +1,7 @@
 //! What a compiler cannot know of programs.
 //!
-//! A short call takes some forty cycles, and each branch that is taken one or two of them: the usual
-//! way has to be the straight one.
+//! A call of 16 bytes takes 7 nanoseconds, in which each branch that is taken is seen: the usual way
+//! through a call has to be the straight one.
 
 /// Says that a condition seldom holds.
 #[inline(always)]

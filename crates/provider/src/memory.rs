@@ -21,8 +21,8 @@ const fn layout<T>() -> Layout {
     }
 }
 
-/// Makes a value where it stays until it is [`free`]d: a context that is made elsewhere and moved
-/// costs as much as a block of AES.
+/// Makes a value where it stays until it is [`free`]d. Made elsewhere, a context would be moved as
+/// a whole, the room for its key too.
 #[inline(always)]
 pub(crate) fn keep<T>(make: impl FnOnce() -> T) -> *mut T {
     let layout = layout::<T>();

@@ -87,8 +87,8 @@ names! {
     HasRandomKey c"has-randkey" INTEGER;
 }
 
-/// Bytes by which a name is looked up. EVP asks by names for most of what programs do, and to look for
-/// their end and compare them with all others takes as long as a block of AES.
+/// Bytes by which a name is looked up. EVP asks by names several times for each context, and to look for
+/// the end of a name and compare it with all others would take longer.
 const FIRST: usize = size_of::<u64>();
 
 /// The first bytes of a name as a number, with zeros behind its end.
