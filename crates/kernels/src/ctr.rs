@@ -13,9 +13,7 @@ use crate::portable;
 /// Encrypts or decrypts, which is the same, every job, of any length. The IV is
 /// left at the first counter not used: a part of a block uses one up.
 pub fn apply(jobs: &mut [CipherJob<'_, AesKey>]) {
-    if let [job] = jobs
-        && !wraps(&job.iv, job.data.len())
-    {
+    if let [job] = jobs {
         alone!(ctr_one(job));
     }
     by_tier!(ctr(jobs), _ => portable::ctr::apply(jobs))
@@ -25,7 +23,9 @@ pub fn apply(jobs: &mut [CipherJob<'_, AesKey>]) {
 /// used. The counter stays where it is from part to part: short parts wait for little else.
 #[inline(always)]
 pub fn apply_one(key: &AesKey, counter: &mut Block, data: InOutBuf<'_, '_, u8>) {
-    if !wraps(counter, data.len()) {
+    // Vectors count in the lower half alone.
+    let lower = u128::from_be_bytes(*counter) as u64;
+    if lower.checked_add(data.len() as u64 / 16).is_some() {
         part!(data.len(), ctr(key, counter, data));
     }
     let mut jobs = [CipherJob {
@@ -35,14 +35,6 @@ pub fn apply_one(key: &AesKey, counter: &mut Block, data: InOutBuf<'_, '_, u8>) 
     }];
     apply(&mut jobs);
     *counter = jobs[0].iv;
-}
-
-/// Whether the lower half of the counter wraps within `len` bytes or behind them. Vectors count
-/// in that half alone.
-#[inline(always)]
-fn wraps(counter: &Block, len: usize) -> bool {
-    let lower = u128::from_be_bytes(*counter) as u64;
-    lower.checked_add(len.div_ceil(16) as u64).is_none()
 }
 
 #[cfg(test)]
@@ -100,6 +92,39 @@ mod tests {
         let mut carried = [0; 16];
         carried[7] = 1;
         assert_eq!(counter_add(&[0; 16], 1 << 64), carried);
+    }
+
+    /// Vectors count in the lower half alone: before, at and behind each place where it wraps, the
+    /// upper half too, alone and as one of two.
+    #[test]
+    fn both_halves_wrap_at_any_block() {
+        let bytes = [0x42; 24];
+        let key = AesKey::new(&bytes).unwrap();
+        for upper in [0, u64::MAX] {
+            for until in (0..=40).chain([63, 64, 65]) {
+                let lower = 0u64.wrapping_sub(until);
+                let iv = (u128::from(upper) << 64 | u128::from(lower)).to_be_bytes();
+                for len in (0..700).step_by(23).chain([512, 1024, 1040]) {
+                    let expected = naive::ctr_apply(&bytes, &iv, &vec![7; len]);
+                    let next = counter_add(&iv, len.div_ceil(16) as u128);
+                    for jobs in [1, 2] {
+                        let mut data = vec![vec![7; len]; jobs];
+                        let mut jobs: Vec<_> = data
+                            .iter_mut()
+                            .map(|data| CipherJob {
+                                key: &key,
+                                iv,
+                                data: (&mut data[..]).into(),
+                            })
+                            .collect();
+                        apply(&mut jobs);
+                        assert!(jobs.iter().all(|job| job.iv == next));
+                        drop(jobs);
+                        assert!(data.iter().all(|data| *data == expected), "{until} {len}");
+                    }
+                }
+            }
+        }
     }
 
     proptest! {

@@ -68,15 +68,15 @@ impl Tag {
     }
 }
 
-/// Whether two tags or keys of the same length are the same, in constant time. Blocks of 16 bytes are
-/// compared as numbers: byte by byte the comparison takes longer than a block of the cipher.
+/// Whether two tags or keys are the same, in a time that depends on their lengths alone. Blocks of 16
+/// bytes are compared as numbers: byte by byte the comparison takes longer than a block of the cipher.
 pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     let (blocks, rest) = one.as_chunks();
     let (other_blocks, other_rest) = other.as_chunks();
     let number = |block: &[u8; 16]| u128::from_ne_bytes(*block);
     let pairs = blocks.iter().zip(other_blocks);
     let differences = pairs.fold(0, |all, (one, other)| all | (number(one) ^ number(other)));
-    bool::from(differences.ct_eq(&0) & rest.ct_eq(other_rest))
+    one.len() == other.len() && bool::from(differences.ct_eq(&0) & rest.ct_eq(other_rest))
 }
 
 /// A record's header as it is authenticated: its length is that of the data alone, without the
@@ -87,4 +87,26 @@ pub(crate) fn tls_header(header: &[u8], around: usize) -> Result<[u8; TLS_AAD], 
     let len = len.checked_sub(around).ok_or(Reason::InvalidData)?;
     aad[11..].copy_from_slice(&(len as u16).to_be_bytes());
     Ok(aad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_bit_or_one_byte_makes_a_difference() {
+        let bytes: [u8; 40] = std::array::from_fn(|i| i as u8);
+        for len in 0..=bytes.len() {
+            let one = &bytes[..len];
+            assert!(is_same(one, one.to_vec().as_slice()));
+            for other in (0..=bytes.len()).filter(|&other| other != len) {
+                assert!(!is_same(one, &bytes[..other]), "{len} and {other} bytes");
+            }
+            for bit in 0..8 * len {
+                let mut other = one.to_vec();
+                other[bit / 8] ^= 1 << (bit % 8);
+                assert!(!is_same(one, &other), "bit {bit} of {len} bytes");
+            }
+        }
+    }
 }

@@ -170,12 +170,17 @@ unsafe extern "C" fn freectx<C>(context: *mut c_void) {
 unsafe extern "C" fn dupctx<C: Context>(context: *mut c_void) -> *mut c_void {
     // SAFETY: OpenSSL's promise about contexts.
     match unsafe { context.cast::<InUse<C>>().as_ref() } {
-        Some(used) if !used.broken => kept(|| InUse {
-            core: used.core,
-            stack: StackUse::NONE,
-            broken: false,
-            context: used.context.clone(),
-        }),
+        Some(used) if !used.broken => {
+            // What is copied, keys too, may go by the stack, in parts and as a whole.
+            let mut stack = StackUse::NONE;
+            stack.note(2 * size_of::<InUse<C>>() + OWN_DEPTH);
+            kept(|| InUse {
+                core: used.core,
+                stack,
+                broken: false,
+                context: used.context.clone(),
+            })
+        }
         _ => std::ptr::null_mut(),
     }
 }

@@ -1,7 +1,7 @@
 //! What a compiler cannot know of programs.
 //!
-//! A call of 16 bytes takes 7 nanoseconds, in which each branch that is taken is seen: the usual way
-//! through a call has to be the straight one.
+//! A call with a block or two is so few cycles that each branch that is taken counts: the usual way
+//! through it has to be the straight one.
 
 /// Says that a condition seldom holds.
 #[inline(always)]

@@ -423,3 +423,34 @@ impl Param {
         unsafe { octets.as_ptr().copy_to(self.data.cast(), octets.len()) };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_all_of_a_name() {
+        for (name, expected) in [
+            (c"iv", Name::Iv),
+            (c"ivlen", Name::IvLength),
+            (c"tlsivgen", Name::TlsIvGenerated),
+            (c"tls-mac", Name::TlsMac),
+            (c"tls-mac-size", Name::TlsMacSize),
+            (c"pipeline-tag", Name::PipelineTag),
+            (c"", Name::Other),
+            (c"i", Name::Other),
+            (c"ivle", Name::Other),
+            (c"ivlen2", Name::Other),
+            (c"IVLEN", Name::Other),
+            (c"tlsivge", Name::Other),
+            (c"tlsivgen2", Name::Other),
+            (c"tls-mac-", Name::Other),
+            (c"tls-mac-sizes", Name::Other),
+            (c"pipeline", Name::Other),
+            (c"pipeline-tac", Name::Other),
+        ] {
+            // SAFETY: it is a string.
+            assert_eq!(unsafe { Name::of(name.as_ptr()) }, expected, "{name:?}");
+        }
+    }
+}

@@ -125,8 +125,8 @@ impl Rivals {
     }
 
     /// Messages of `len` bytes, of which ciphers of whole blocks take as many as fit, by both
-    /// providers, in contexts that are kept or new ones. `Ok(None)`: the default provider does not have the cipher. `Err`: a provider
-    /// refuses the cipher, or both do not come to the same.
+    /// providers, in contexts that are kept or new ones. `Ok(None)`: the default provider does not
+    /// have the cipher. `Err`: a provider refuses the cipher, or both do not come to the same.
     pub fn race(
         &self,
         name: &str,

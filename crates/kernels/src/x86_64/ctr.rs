@@ -10,7 +10,7 @@ use super::short;
 use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
-use crate::aes::key::AesKey;
+use crate::aes::key::{AesKey, Block};
 use crate::job::CipherJob;
 
 /// # Safety
@@ -24,29 +24,14 @@ pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
         for job in jobs {
             let key = Schedule::new::<false>(job.key);
             let mut at = Cursor::new(&mut job.data);
-            let blocks = at.len.div_ceil(16) as u64;
-            let counter = u128::from_be_bytes(job.iv);
-            // Kept with its bytes reversed, as the processor counts.
-            let first = __m128i::load(job.iv.as_ptr()).reverse();
-            let next = counter.wrapping_add(u128::from(blocks));
-            // Vectors count in the lower half alone: stop where it wraps.
-            let until_wrap = (counter as u64).wrapping_neg();
-            let wraps = until_wrap != 0 && until_wrap < blocks;
-            if until_wrap == 0 || blocks < until_wrap {
-                // In one store, which the next part of a message may be waiting to load.
-                let by = _mm_cvtsi64_si128(blocks as i64);
-                first.add_halves(by).reverse().store(job.iv.as_mut_ptr());
-            } else {
-                job.iv = next.to_be_bytes();
-            }
+            let (first, wraps) = step(&mut job.iv, at.len);
             slots.begin::<T, false>(key);
-            if wraps {
-                let len = at.len;
-                at.len = 16 * until_wrap as usize;
+            if let Some((before, wrapped)) = wraps {
+                let behind = at.len - before;
+                at.len = before;
                 segment::<T>(&mut slots, &mut at, key, first);
-                at.len = len - 16 * until_wrap as usize;
-                let wrapped = (next & !u128::from(u64::MAX)).to_le_bytes();
-                segment::<T>(&mut slots, &mut at, key, __m128i::load(wrapped.as_ptr()));
+                at.len = behind;
+                segment::<T>(&mut slots, &mut at, key, wrapped);
             } else {
                 segment::<T>(&mut slots, &mut at, key, first);
             }
@@ -56,8 +41,7 @@ pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
     }
 }
 
-/// One request, with no other to be packed with, from a counter whose lower half does not wrap on
-/// the way.
+/// One request, with no other to be packed with.
 ///
 /// # Safety
 /// The instructions of `T` are there.
@@ -65,18 +49,63 @@ pub(super) unsafe fn apply<T: Tier>(jobs: &mut [CipherJob<'_, AesKey>]) {
 pub(super) unsafe fn one<T: Tier>(job: &mut CipherJob<'_, AesKey>) {
     let key = Schedule::new::<false>(job.key);
     let mut at = Cursor::new(&mut job.data);
-    // SAFETY: the cursor stays within the data of the job; a tail is the last of the data.
+    // SAFETY: the cursor stays within the data of the job.
     unsafe {
-        // Kept with its bytes reversed, as the processor counts, and left in one store, which the
-        // next part of a message may be waiting to load.
-        let first = __m128i::load(job.iv.as_ptr()).reverse();
-        let by = _mm_cvtsi64_si128(at.len.div_ceil(16) as i64);
-        first.add_halves(by).reverse().store(job.iv.as_mut_ptr());
-        let mut counters = Counters(T::V::broadcast(first).add_halves(places()));
-        bulk::<T::V, 8>(&mut at, key, &mut counters);
+        let (mut first, wraps) = step(&mut job.iv, at.len);
+        if let Some((before, wrapped)) = wraps {
+            let behind = at.len - before;
+            at.len = before;
+            alone::<T::V>(&mut at, key, first);
+            at.len = behind;
+            first = wrapped;
+        }
+        alone::<T::V>(&mut at, key, first);
+    }
+}
+
+/// Steps an IV over `len` bytes. Gives the counter that it was, with its bytes reversed, as the
+/// processor counts. Vectors count in the lower half alone: where that wraps within the data, gives
+/// also the bytes before, at least a block, and the counter behind.
+///
+/// # Safety
+/// SSSE3 is there.
+#[inline(always)]
+unsafe fn step(iv: &mut Block, len: usize) -> (__m128i, Option<(usize, __m128i)>) {
+    let blocks = len.div_ceil(16) as u64;
+    let counter = u128::from_be_bytes(*iv);
+    let next = counter.wrapping_add(u128::from(blocks));
+    let until_wrap = (counter as u64).wrapping_neg();
+    // SAFETY: as for this function.
+    unsafe {
+        let first = __m128i::load(iv.as_ptr()).reverse();
+        if until_wrap == 0 || blocks < until_wrap {
+            // In one store, which the next part of a message may be waiting to load.
+            let by = _mm_cvtsi64_si128(blocks as i64);
+            first.add_halves(by).reverse().store(iv.as_mut_ptr());
+            return (first, None);
+        }
+        *iv = next.to_be_bytes();
+        let wrapped = (next & !u128::from(u64::MAX)).to_le_bytes();
+        let wraps = (until_wrap < blocks)
+            .then(|| (16 * until_wrap as usize, __m128i::load(wrapped.as_ptr())));
+        (first, wraps)
+    }
+}
+
+/// All of `at`, with no other request to be packed with, from a counter whose lower half does not
+/// wrap on the way.
+///
+/// # Safety
+/// The instructions of `V` are there and the data behind `at` is valid.
+#[inline(always)]
+unsafe fn alone<V: Wide>(at: &mut Cursor, key: Schedule, counter: __m128i) {
+    // SAFETY: as for this function; a tail is the last of the data.
+    unsafe {
+        let mut counters = Counters(V::broadcast(counter).add_halves(places()));
+        bulk::<V, 8>(at, key, &mut counters);
         let tail = at.len % 16;
         at.len -= tail;
-        short::crypt::<T::V, _, false>(&mut at, key, &mut counters);
+        short::crypt::<V, _, false>(at, key, &mut counters);
         if tail > 0 {
             let mut state = [counters.0.first().reverse().xor(key.at(0, 0))];
             let key = middle::<__m128i, _, 1, false>(&mut state, key);

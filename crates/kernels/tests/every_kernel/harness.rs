@@ -3,6 +3,7 @@
 use cipherlane_kernels::job::{AeadJob, CipherJob, MacJob};
 use inout::InOutBuf;
 
+use super::keys::unlike_data;
 use crate::watch::{self, kernel, publish, secret};
 
 /// Around the blocks of every cipher and hash, and the vectors and strides of the kernels.
@@ -58,17 +59,6 @@ pub(super) fn messages(key_lengths: &[usize], fit: fn(usize) -> bool) -> Vec<Mes
             data: bytes(len, i + 3),
         })
         .collect()
-}
-
-/// Bytes in which no word is one of the IV or the data of any message (SplitMix64).
-fn unlike_data(len: usize, seed: usize) -> Vec<u8> {
-    let word = |i: usize| {
-        let mut x = ((seed * 64 + i + 1) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ x >> 31).to_le_bytes()
-    };
-    (0..len.div_ceil(8)).flat_map(word).take(len).collect()
 }
 
 /// A message with its key and its data secret. Every other one has a place of its own

@@ -7,6 +7,7 @@ mod aead;
 mod aes;
 mod gost;
 mod harness;
+mod keys;
 
 use cipherlane_kernels::hmac::{self, HmacSha256Key, HmacSha512Key};
 use cipherlane_kernels::{cpu, naive, sha2};

@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
+use std::process::Command;
+
+use crate::feature_sets;
 
 /// Deeper than any call goes.
 const DEPTH: usize = 96 << 10;
@@ -29,6 +32,41 @@ struct Watch {
     calls: String,
     /// The deepest place of a key, in all calls of that name that left one.
     found: BTreeMap<String, usize>,
+}
+
+/// Runs the ignored test of that name once for each set of features, in a process of its own, and
+/// fails where one of them has a [`verdict`] that something is left.
+pub(crate) fn on_each_set_of_features(test: &str) {
+    let mut found = Vec::new();
+    for denied in feature_sets::denials() {
+        let run = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--ignored", "--nocapture"])
+            .env(feature_sets::VARIABLE, &denied)
+            .output()
+            .unwrap();
+        let report = String::from_utf8_lossy(&run.stdout);
+        let left = report.lines().filter(|line| line.starts_with("left:"));
+        found.extend(left.map(|left| format!("without '{denied}': {left}")));
+        assert!(
+            run.status.success() || !found.is_empty(),
+            "without '{denied}': {report}{}",
+            String::from_utf8_lossy(&run.stderr)
+        );
+        assert!(
+            report.contains("1 passed") || !run.status.success(),
+            "'{test}' is no test"
+        );
+    }
+    assert!(found.is_empty(), "keys on the stack: {found:#?}");
+}
+
+/// Tells the test around what was found, and fails if that is anything.
+pub(crate) fn verdict() {
+    let found = found();
+    for (calls, depth) in &found {
+        println!("left: {calls}, {depth} bytes deep at most");
+    }
+    assert!(found.is_empty());
 }
 
 /// The keys of the calls that come next. They stay where they are until those have run.

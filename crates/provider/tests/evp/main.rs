@@ -3,6 +3,8 @@
 mod differential;
 #[path = "../../../kernels/tests/feature_sets/mod.rs"]
 mod feature_sets;
+#[path = "../../../kernels/tests/every_kernel/keys.rs"]
+mod keys;
 mod large;
 mod left_behind;
 mod libcrypto;

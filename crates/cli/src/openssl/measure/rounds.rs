@@ -17,7 +17,7 @@ use cipherlane_measure::stats::paired_ratio;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::rule::{Cipher, Contexts, Figure, NEW_SIZES, SIZES, Way};
+use super::rule::{Cipher, Contexts, Figure, Way, columns};
 use crate::failure::Failure;
 
 /// One turn of a provider.
@@ -196,10 +196,12 @@ fn begin(rivals: &Rivals, cipher: usize, name: &str) -> Result<Vec<Cell>, String
             Way::Encrypt => Direction::Encrypt,
             Way::Decrypt => Direction::Decrypt,
         };
-        let kept = SIZES.map(|bytes| (bytes, Contexts::Kept, rivals::Contexts::Kept));
-        let new = NEW_SIZES.map(|bytes| (bytes, Contexts::New, rivals::Contexts::New));
-        for (bytes, contexts, raced) in kept.into_iter().chain(new) {
-            let Some(mut race) = rivals.race(name, direction, bytes, raced)? else {
+        for (contexts, bytes) in columns() {
+            let race_in = match contexts {
+                Contexts::Kept => rivals::Contexts::Kept,
+                Contexts::New => rivals::Contexts::New,
+            };
+            let Some(mut race) = rivals.race(name, direction, bytes, race_in)? else {
                 return Ok(Vec::new());
             };
             cells.push(Cell {

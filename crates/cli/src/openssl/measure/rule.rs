@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::units;
 
 /// Bytes of the messages that are measured.
-pub(super) const SIZES: [usize; 6] = [16, 64, 256, 1400, 8192, 16384];
+const SIZES: [usize; 6] = [16, 64, 256, 1400, 8192, 16384];
 
 /// Bytes of those that have a context of their own.
-pub(super) const NEW_SIZES: [usize; 2] = [64, 1400];
+const NEW_SIZES: [usize; 2] = [64, 1400];
 
 /// Where programs spend their bytes: packets, and the records of TLS.
 const SPENT: [usize; 2] = [1400, 16384];
@@ -53,6 +53,13 @@ pub(crate) enum Contexts {
     Kept,
     /// One for each message, with its key.
     New,
+}
+
+/// What is measured each way.
+pub(super) fn columns() -> impl Iterator<Item = (Contexts, usize)> {
+    let kept = SIZES.map(|bytes| (Contexts::Kept, bytes));
+    let new = NEW_SIZES.map(|bytes| (Contexts::New, bytes));
+    kept.into_iter().chain(new)
 }
 
 /// How fast the provider is with messages of one size.

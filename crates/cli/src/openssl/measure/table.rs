@@ -1,18 +1,14 @@
 //! The figures for `openssl status`.
 
 use super::record::Measured;
-use super::rule::{Cipher, Contexts, Left, NEW_SIZES, SIZES, Way};
+use super::rule::{Cipher, Contexts, Left, Way, columns};
 use crate::output;
 use crate::units;
 
 /// A cipher, how many times as fast it is, and whether the configuration offers it. `offered`
 /// has the names that the configuration lists; `None`: it lists none, and all are offered.
 pub(crate) fn text(measured: &Measured, offered: Option<&[String]>) -> String {
-    let columns: Vec<_> = SIZES
-        .iter()
-        .map(|&bytes| (Contexts::Kept, bytes))
-        .chain(NEW_SIZES.iter().map(|&bytes| (Contexts::New, bytes)))
-        .collect();
+    let columns: Vec<_> = columns().collect();
     let names: Vec<String> = columns
         .iter()
         .map(|&(contexts, bytes)| name(contexts, bytes))
