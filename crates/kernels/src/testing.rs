@@ -22,7 +22,7 @@ pub(crate) struct Tier {
     pub(crate) cbc_decrypt: fn(AesJobs<'_, '_>),
     pub(crate) ctr: fn(AesJobs<'_, '_>),
     pub(crate) xts: fn(Direction, XtsJobs<'_, '_>),
-    pub(crate) xts_from: fn(Direction, &mut CipherJob<'_, XtsKey>, &[u8; 16]),
+    pub(crate) xts_from: fn(Direction, &AesKey, &[u8; 16], InOutBuf<'_, '_, u8>),
 }
 
 /// The portable implementation and every tier whose token this machine gives.
@@ -51,8 +51,8 @@ pub(crate) fn tiers() -> Vec<Tier> {
                         cbc_decrypt: |jobs| tier::cbc_decrypt($token::new().expect(HELD), jobs),
                         ctr: |jobs| tier::ctr($token::new().expect(HELD), jobs),
                         xts: |dir, jobs| tier::xts($token::new().expect(HELD), dir, jobs),
-                        xts_from: |dir, job, tweak| {
-                            tier::xts_from($token::new().expect(HELD), dir, job, tweak)
+                        xts_from: |dir, key, tweak, data| {
+                            tier::xts_from($token::new().expect(HELD), dir, key, tweak, data)
                         },
                     });
                 }

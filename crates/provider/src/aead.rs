@@ -5,6 +5,7 @@ use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::block::wipe;
+use crate::buffers::{copy_unusual, exactly};
 use crate::error::Reason;
 use crate::ffi::Param;
 
@@ -41,7 +42,10 @@ impl Tag {
         if direction == Direction::Encrypt || !(1..=TAG).contains(&tag.len()) {
             return Err(Reason::InvalidTag);
         }
-        self.bytes[..tag.len()].copy_from_slice(tag);
+        match exactly(tag) {
+            Some(tag) => self.bytes = *tag,
+            None => copy_unusual(tag, &mut self.bytes),
+        }
         self.len = tag.len();
         Ok(())
     }
@@ -58,7 +62,10 @@ impl Tag {
 
     /// Refuses a message whose computed tag is another one. The comparison takes constant time.
     pub(crate) fn judge(&self, mut found: [u8; TAG]) -> Result<(), Reason> {
-        let right = is_same(&found[..self.len], &self.bytes[..self.len]);
+        let right = match self.len {
+            TAG => is_same(&found, &self.bytes),
+            len => is_same(&found[..len], &self.bytes[..len]),
+        };
         wipe(&mut found);
         match (self.len, right) {
             (0, _) => Err(Reason::InvalidTag),
@@ -70,10 +77,14 @@ impl Tag {
 
 /// Whether two tags or keys are the same, in a time that depends on their lengths alone. Blocks of 16
 /// bytes are compared as numbers: byte by byte the comparison takes longer than a block of the cipher.
+#[inline]
 pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let number = |block: &[u8; 16]| u128::from_ne_bytes(*block);
+    if let (Ok(one), Ok(other)) = (one.try_into(), other.try_into()) {
+        return (number(one) ^ number(other)).ct_eq(&0).into();
+    }
     let (blocks, rest) = one.as_chunks();
     let (other_blocks, other_rest) = other.as_chunks();
-    let number = |block: &[u8; 16]| u128::from_ne_bytes(*block);
     let pairs = blocks.iter().zip(other_blocks);
     let differences = pairs.fold(0, |all, (one, other)| all | (number(one) ^ number(other)));
     one.len() == other.len() && bool::from(differences.ct_eq(&0) & rest.ct_eq(other_rest))

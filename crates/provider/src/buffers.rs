@@ -77,6 +77,22 @@ impl<'a> From<&'a mut [u8]> for Piece<'a> {
     }
 }
 
+/// Bytes of a program, if there are `N`. They stay where they are until they are stored: an array in a
+/// `Result` may stand at an odd address, from where it is copied in pieces of all sizes. A kernel that
+/// loads it as a whole then waits until these have reached the cache.
+#[inline(always)]
+pub(crate) fn exactly<const N: usize>(bytes: &[u8]) -> Option<&[u8; N]> {
+    bytes.try_into().ok()
+}
+
+/// Copies bytes of a program, of which there are mostly another number: for those, a compiler that sees both
+/// copies would make one of them that takes any length.
+#[cold]
+#[inline(never)]
+pub(crate) fn copy_unusual(from: &[u8], to: &mut [u8]) {
+    to[..from.len()].copy_from_slice(from);
+}
+
 impl Buffers<'_> {
     /// Refuses a length that no memory has. Older releases of OpenSSL pass on an `int` below zero as
     /// such a length.

@@ -8,7 +8,7 @@ use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use crate::aead::{self, TAG, TLS_AAD, Tag, is_same};
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, exactly};
 use crate::context::Context;
 use crate::error::Reason;
 use crate::ffi::Param;
@@ -135,7 +135,7 @@ impl ChaCha {
     }
 
     fn set_nonce(&mut self, nonce: &[u8]) -> Result<(), Reason> {
-        self.nonce = Some(nonce.try_into().map_err(|_| Reason::InvalidIvLength)?);
+        self.nonce = Some(*exactly(nonce).ok_or(Reason::InvalidIvLength)?);
         self.used = false;
         Ok(())
     }

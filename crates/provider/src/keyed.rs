@@ -8,7 +8,7 @@ use cipherlane_kernels::cbc;
 use cipherlane_kernels::job::Direction;
 use inout::InOutBuf;
 
-use crate::buffers::Piece;
+use crate::buffers::{Piece, exactly};
 use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::Name;
@@ -82,8 +82,8 @@ impl<K> Keyed<K> {
         self.direction = direction;
         self.number = 0;
         if let Some(iv) = iv.filter(|_| self.spec.iv_len > 0) {
-            self.given_iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
-            self.iv = self.given_iv;
+            let iv = exactly(iv).ok_or(Reason::InvalidIvLength)?;
+            (self.given_iv, self.iv) = (*iv, *iv);
             self.iv_set = true;
         }
         if let Some(key) = key {

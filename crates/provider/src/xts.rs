@@ -1,6 +1,6 @@
 //! AES in XTS mode. Every call is a whole data unit.
 
-use cipherlane_kernels::job::{CipherJob, Direction};
+use cipherlane_kernels::job::Direction;
 use cipherlane_kernels::stack::depth;
 use cipherlane_kernels::xts::{self, XtsKey};
 use zeroize::Zeroize;
@@ -91,12 +91,7 @@ impl Context for Xts {
             let (spec, work) = (self.keyed.spec, Work::Xts(key));
             return split::crypt(spec, direction, &work, iv, data.into()).map(|()| len);
         }
-        let mut job = CipherJob {
-            key,
-            iv: [0; BLOCK],
-            data: data.into(),
-        };
-        xts::crypt_one(direction, &mut job, &self.tweak);
+        xts::crypt_one(direction, key, &self.tweak, data.into());
         Ok(len)
     }
 

@@ -72,7 +72,7 @@ pub fn part(
     let mut counter = counter_from(&first_counter(nonce), first_block.wrapping_add(1));
     let len = data.len() as u64;
     let mut hash = [0; 16];
-    crypt(dir, key, &mut counter, &mut hash, data);
+    crypt(dir, key, &mut counter, &mut hash, None, data);
     Part { hash, len }
 }
 
@@ -138,17 +138,22 @@ fn power(key: &GcmKey, n: u64) -> Block {
     power
 }
 
-/// Counter mode on from `counter` and GHASH on from `y` over a piece of data that is
-/// followed by zeros up to a whole block.
+/// Counter mode on from `counter` and GHASH on from `y`, first over a block of additional data where there
+/// is one left, then over a piece of data, a byte of it or more, that is followed by zeros up to a whole
+/// block.
 fn crypt(
     dir: Direction,
     key: &GcmKey,
     counter: &mut Block,
     y: &mut Block,
+    head: Option<&Block>,
     data: InOutBuf<'_, '_, u8>,
 ) {
-    by_key!(key.implementation(), crypt(dir, key, counter, y, data), _ => {
+    by_key!(key.implementation(), crypt(dir, key, counter, y, head, data), _ => {
         let blocks = data.len().div_ceil(16);
+        if let Some(head) = head {
+            portable::gcm::hash(key, y, head);
+        }
         portable::gcm::crypt(dir, key, counter, y, data);
         *counter = counter_from(counter, blocks as u32);
     })
@@ -168,12 +173,12 @@ fn hash_block(key: &GcmKey, y: &mut Block, block: &Block) {
     )
 }
 
-/// The tag of a message, from GHASH so far.
-fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
+/// The tag of a message, from GHASH so far and E(J0).
+fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, pad: &Block) -> Block {
     by_key!(
         key.implementation(),
-        tag(key, y, rest, j0),
-        _ => portable::gcm::tag(key, y, rest, j0)
+        tag(key, y, rest, pad),
+        _ => portable::gcm::tag(key, y, rest, pad)
     )
 }
 

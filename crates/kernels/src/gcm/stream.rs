@@ -46,7 +46,7 @@ impl<'k> GcmStream<'k> {
 
     #[cfg(test)]
     pub(super) fn first_counter(&self) -> Block {
-        self.state.j0
+        counter_from(&self.state.counter, u32::MAX)
     }
 }
 
@@ -56,7 +56,9 @@ impl<'k> GcmStream<'k> {
 #[derive(Clone)]
 pub struct GcmState {
     dir: Direction,
-    j0: Block,
+    /// E(J0), which the tag is combined with. It is made when the message begins, while the program
+    /// still prepares its data.
+    pad: Block,
     /// The counter of the next block of data.
     counter: Block,
     /// GHASH over all whole blocks.
@@ -76,7 +78,7 @@ impl GcmState {
     pub const fn idle() -> GcmState {
         GcmState {
             dir: Direction::Encrypt,
-            j0: [0; 16],
+            pad: [0; 16],
             counter: [0; 16],
             y: [0; 16],
             block: [0; 16],
@@ -101,7 +103,8 @@ impl GcmState {
     // words just written.
     pub fn begin(&mut self, dir: Direction, key: &GcmKey, iv: &[u8]) {
         self.dir = dir;
-        self.j0 = match iv.try_into() {
+        self.forget();
+        let j0 = match iv.try_into() {
             Ok(nonce) => first_counter(nonce),
             Err(_) => {
                 let mut y = [0; 16];
@@ -110,8 +113,8 @@ impl GcmState {
                 y
             }
         };
-        self.counter = counter_from(&self.j0, 1);
-        self.forget();
+        self.counter = counter_from(&j0, 1);
+        self.pad = encrypt(key, &j0);
         (self.aad_len, self.data_len) = (0, 0);
         self.in_data = false;
     }
@@ -144,11 +147,10 @@ impl GcmState {
 
     /// Encrypts or decrypts the next piece of data.
     pub fn update(&mut self, key: &GcmKey, mut data: InOutBuf<'_, '_, u8>) {
-        if !self.in_data {
-            self.in_data = true;
-            if !self.aad_len.is_multiple_of(16) {
-                self.hash_block(key);
-            }
+        let pending = !self.in_data && !self.aad_len.is_multiple_of(16);
+        self.in_data = true;
+        if pending && data.len() < 16 {
+            self.hash_block(key);
         }
         let used = (self.data_len % 16) as usize;
         self.data_len = self.data_len.wrapping_add(data.len() as u64);
@@ -165,7 +167,11 @@ impl GcmState {
         let whole = data.len() & !15;
         let (blocks, rest) = data.split_at(whole);
         if whole > 0 {
-            crypt(self.dir, key, &mut self.counter, &mut self.y, blocks);
+            let head = pending.then_some(&self.block);
+            crypt(self.dir, key, &mut self.counter, &mut self.y, head, blocks);
+            if pending {
+                self.block = [0; 16];
+            }
         }
         if !rest.is_empty() {
             self.stream = encrypt(key, &self.counter);
@@ -188,7 +194,7 @@ impl GcmState {
             aad_len: self.aad_len,
             data_len: self.data_len,
         };
-        let tag = tag(key, &self.y, &rest, &self.j0);
+        let tag = tag(key, &self.y, &rest, &self.pad);
         self.forget();
         tag
     }
@@ -205,7 +211,7 @@ impl GcmState {
         let mut counter = counter_from(&self.counter, first_block);
         let len = data.len() as u64;
         let mut hash = [0; 16];
-        crypt(self.dir, key, &mut counter, &mut hash, data);
+        crypt(self.dir, key, &mut counter, &mut hash, None, data);
         Part { hash, len }
     }
 
@@ -241,7 +247,7 @@ impl GcmState {
         (self.aad_len, self.data_len) = (done.aad_len, done.data_len);
         // The last step of GHASH undone: the lengths, and the product that followed.
         let undone = |y: &Block, block: &Block| xor(&multiply(key, y, &inverse.0), block);
-        let hashed = xor(done.tag, &encrypt(key, &self.j0));
+        let hashed = xor(done.tag, &self.pad);
         self.y = undone(&hashed, &lengths(done.aad_len, done.data_len));
         self.counter = counter_from(&self.counter, (done.data_len / 16) as u32);
         if !done.data_len.is_multiple_of(16) {
@@ -258,11 +264,19 @@ impl GcmState {
     fn crypt_bytes(&mut self, used: usize, mut data: InOutBuf<'_, '_, u8>) {
         let end = used + data.len();
         if self.dir == Direction::Decrypt {
-            self.block[used..end].copy_from_slice(data.get_in());
+            self.hold(used, data.get_in());
         }
         data.xor_in2out(&self.stream[used..end]);
         if self.dir == Direction::Encrypt {
-            self.block[used..end].copy_from_slice(data.get_out());
+            self.hold(used, data.get_out());
+        }
+    }
+
+    /// Puts bytes into the block begun, from byte `used` of it.
+    fn hold(&mut self, used: usize, bytes: &[u8]) {
+        match used {
+            0 => self.block = padded(bytes),
+            _ => self.block[used..used + bytes.len()].copy_from_slice(bytes),
         }
     }
 
@@ -274,6 +288,7 @@ impl GcmState {
 
     /// Wipes what is secret.
     fn forget(&mut self) {
+        wipe(&mut self.pad, [0; 16]);
         wipe(&mut self.y, [0; 16]);
         wipe(&mut self.block, [0; 16]);
         wipe(&mut self.stream, [0; 16]);

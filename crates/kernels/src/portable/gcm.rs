@@ -43,8 +43,8 @@ pub(crate) fn hash(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
     *y = hash.finalize().into();
 }
 
-/// The tag of a message, from GHASH so far.
-pub(crate) fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
+/// The tag of a message, from GHASH so far and E(J0).
+pub(crate) fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, pad: &Block) -> Block {
     let mut last = [[0; 16], lengths(rest.aad_len, rest.data_len)];
     let from = match rest.block {
         Some(block) => {
@@ -55,7 +55,7 @@ pub(crate) fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block
     };
     let mut y = *y;
     hash(key, &mut y, last[from..].as_flattened());
-    xor(&y, &encrypt(&key.aes, j0))
+    xor(&y, pad)
 }
 
 /// The product of two blocks in the field of GHASH.

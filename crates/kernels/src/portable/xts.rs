@@ -4,7 +4,7 @@ use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use super::aes::BATCH;
-use crate::aes::key::Block;
+use crate::aes::key::{AesKey, Block};
 use crate::aes::schedule::Schedule;
 use crate::job::{CipherJob, Direction};
 use crate::xts::key::XtsKey;
@@ -15,27 +15,32 @@ pub(crate) fn crypt(dir: Direction, jobs: &mut [CipherJob<'_, XtsKey>]) {
         let mut tweak = job.iv;
         let cipher = job.key.tweak().portable();
         cipher.crypt(Direction::Encrypt, core::slice::from_mut(&mut tweak));
-        crypt_from(dir, job, &tweak);
+        crypt_from(dir, job.key.data(), &tweak, job.data.reborrow());
         tweak.zeroize();
     }
 }
 
 /// A data unit, or the rest of one, from its first block's encrypted tweak.
-pub(crate) fn crypt_from(dir: Direction, job: &mut CipherJob<'_, XtsKey>, tweak: &Block) {
-    let cipher = job.key.data().portable();
+pub(crate) fn crypt_from(
+    dir: Direction,
+    key: &AesKey,
+    tweak: &Block,
+    mut data: InOutBuf<'_, '_, u8>,
+) {
+    let cipher = key.portable();
     let mut tweak = u128::from_le_bytes(*tweak);
-    let odd = job.data.len() % 16;
+    let odd = data.len() % 16;
     // Stealing takes the last whole block of a ciphertext out of its turn.
     let apart = match (odd, dir) {
         (0, _) => 0,
         (_, Direction::Encrypt) => odd,
         (_, Direction::Decrypt) => odd + 16,
     };
-    let whole = job.data.len() - apart;
-    let (data, _) = job.data.reborrow().split_at(whole);
-    blocks(dir, cipher, &mut tweak, data);
+    let whole = data.len() - apart;
+    let (in_turn, _) = data.reborrow().split_at(whole);
+    blocks(dir, cipher, &mut tweak, in_turn);
     if odd > 0 {
-        steal(dir, cipher, tweak, job.data.reborrow(), odd);
+        steal(dir, cipher, tweak, data, odd);
     }
     tweak.zeroize();
 }

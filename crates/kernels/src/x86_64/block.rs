@@ -69,6 +69,36 @@ unsafe fn cbc_decrypt<const N: usize>(key: &AesKey, iv: &mut Block, data: (*cons
     }
 }
 
+/// A data unit of whole blocks, from the tweak of the first.
+///
+/// # Safety
+/// As for [`crypt`].
+#[inline(always)]
+unsafe fn xts<const N: usize, const DECRYPT: bool>(
+    key: &AesKey,
+    tweak: &Block,
+    (from, to): (*const u8, *mut u8),
+) {
+    let key = Schedule::new::<DECRYPT>(key);
+    // SAFETY: as for this function; all is read before any is written.
+    unsafe {
+        let first = __m128i::load(tweak.as_ptr());
+        let tweaks: [__m128i; N] = core::array::from_fn(|i| match i {
+            0 => first,
+            _ => first.shift_tweaks(i as i32),
+        });
+        let first: __m128i = key.at(0, 0);
+        let mut state =
+            core::array::from_fn(|i| __m128i::load(from.add(16 * i)).xor(tweaks[i].xor(first)));
+        let key = middle::<__m128i, _, N, DECRYPT>(&mut state, key);
+        let last: __m128i = key.at(0, key.rounds());
+        for i in 0..N {
+            let output = state[i].last_round::<DECRYPT>(last.xor(tweaks[i]));
+            output.store(to.add(16 * i));
+        }
+    }
+}
+
 macro_rules! blocks {
     ($(#[$doc:meta])* $module:ident: $token:ident, $features:literal, $wipe:expr) => {
         $(#[$doc])*
@@ -129,6 +159,44 @@ macro_rules! blocks {
             }
 
             #[inline(always)]
+            pub(crate) fn xts(
+                _: $token,
+                direction: Direction,
+                key: &AesKey,
+                tweak: &Block,
+                data: InOutBuf<'_, '_, u8>,
+            ) {
+                #[target_feature(enable = $features)]
+                unsafe fn inner<const N: usize, const DECRYPT: bool>(
+                    key: &AesKey,
+                    tweak: &Block,
+                    from: *const u8,
+                    to: *mut u8,
+                ) {
+                    // SAFETY: as below.
+                    unsafe {
+                        super::xts::<N, DECRYPT>(key, tweak, (from, to));
+                        $wipe;
+                    }
+                }
+                let blocks = data.len() / 16;
+                let (from, to) = data.into_raw();
+                // SAFETY: the token proves the features; the data has that number of blocks.
+                unsafe {
+                    match (direction, blocks) {
+                        (Direction::Encrypt, 1) => inner::<1, false>(key, tweak, from, to),
+                        (Direction::Encrypt, 2) => inner::<2, false>(key, tweak, from, to),
+                        (Direction::Encrypt, 3) => inner::<3, false>(key, tweak, from, to),
+                        (Direction::Encrypt, _) => inner::<4, false>(key, tweak, from, to),
+                        (Direction::Decrypt, 1) => inner::<1, true>(key, tweak, from, to),
+                        (Direction::Decrypt, 2) => inner::<2, true>(key, tweak, from, to),
+                        (Direction::Decrypt, 3) => inner::<3, true>(key, tweak, from, to),
+                        (Direction::Decrypt, _) => inner::<4, true>(key, tweak, from, to),
+                    }
+                }
+            }
+
+            #[inline(always)]
             pub(crate) fn cbc_decrypt(
                 _: $token,
                 key: &AesKey,
@@ -166,10 +234,10 @@ macro_rules! blocks {
 
 blocks! {
     /// The instructions as they are without AVX.
-    aes_ni: HaveAesNi, "aes,ssse3,sse4.1", wipe::first_128::<N>()
+    aes_ni: HaveAesNi, "aes,pclmulqdq,ssse3,sse4.1", wipe::first_128::<N>()
 }
 
 blocks! {
     /// With three operands.
-    vaes: HaveVaes, "aes,avx", wipe::first_256::<N>()
+    vaes: HaveVaes, "aes,pclmulqdq,avx", wipe::first_256::<N>()
 }

@@ -14,6 +14,7 @@ use super::rounds::Schedule;
 use super::short;
 use super::wide::Wide;
 use super::wipe;
+use super::xts;
 use crate::aes::key::{AesKey, Block};
 use crate::job::Direction;
 use inout::InOutBuf;
@@ -42,6 +43,14 @@ macro_rules! parts {
             parts!(@entry $token, $features, $wipe;
                 fn ctr(key: &AesKey, counter: &mut Block, data: InOutBuf<'_, '_, u8>) {
                     super::ctr::<$vector>(key, counter, data)
+                }
+            );
+            parts!(@entry $token, $features, $wipe;
+                fn xts(dir: Direction, key: &AesKey, tweak: &Block, data: InOutBuf<'_, '_, u8>) {
+                    match dir {
+                        Direction::Encrypt => xts::crypt_from::<$vector, false>(key, tweak, data),
+                        Direction::Decrypt => xts::crypt_from::<$vector, true>(key, tweak, data),
+                    }
                 }
             );
             parts!(@entry $token, $features, $wipe;

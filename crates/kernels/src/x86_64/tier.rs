@@ -74,11 +74,12 @@ macro_rules! tier {
         $(#[$doc])*
         pub(crate) mod $module {
             use super::super::{cbc, cbc_lanes, ctr, ecb, wipe, xts};
-            use super::$name;
+            use super::{$name, Tier};
             use crate::aes::key::{AesKey, Block};
             use crate::cpu::$token;
             use crate::job::{CipherJob, Direction};
             use crate::xts::key::XtsKey;
+            use inout::InOutBuf;
 
             tier!(@entry $token, $features, $wipe;
                 fn ecb(dir: Direction, jobs: &mut [CipherJob<'_, AesKey>]) {
@@ -138,10 +139,10 @@ macro_rules! tier {
                 }
             );
             tier!(@entry $token, $features, $wipe;
-                fn xts_from(dir: Direction, job: &mut CipherJob<'_, XtsKey>, tweak: &Block) {
+                fn xts_from(dir: Direction, key: &AesKey, tweak: &Block, data: InOutBuf<'_, '_, u8>) {
                     match dir {
-                        Direction::Encrypt => xts::crypt_from::<$name, false>(job, tweak),
-                        Direction::Decrypt => xts::crypt_from::<$name, true>(job, tweak),
+                        Direction::Encrypt => xts::crypt_from::<<$name as Tier>::V, false>(key, tweak, data),
+                        Direction::Decrypt => xts::crypt_from::<<$name as Tier>::V, true>(key, tweak, data),
                     }
                 }
             );

@@ -1,20 +1,22 @@
 //! XTS (IEEE 1619): tweaks of a batch encrypted together, then long requests eight
-//! registers at a time and the rest packed.
+//! registers at a time and the rest packed. The end of a data unit of an odd length, two
+//! blocks that wait for each other, is begun before blocks that do not wait.
 
-use core::arch::x86_64::__m128i;
+use core::arch::x86_64::{__m128i, _mm_blendv_epi8, _mm_shuffle_epi8};
 use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
 use super::ecb::Plain;
 use super::rounds::{Keys, Schedule, middle};
 use super::short;
-use super::slots::{Feed, Slots, copy_short};
+use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
 use super::wipe;
 use crate::aes::key::{AesKey, Block};
 use crate::job::CipherJob;
 use crate::xts::key::XtsKey;
+use inout::InOutBuf;
 
 /// Requests whose encrypted tweaks are kept at a time.
 const GROUP: usize = 32;
@@ -64,63 +66,42 @@ pub(super) unsafe fn one<T: Tier, const DECRYPT: bool>(job: &mut CipherJob<'_, X
     // SAFETY: as for this function.
     unsafe {
         let tweak = single::<false>(key, __m128i::load(job.iv.as_ptr()), __m128i::zero());
-        alone::<T, DECRYPT>(job, tweak);
+        alone::<T::V, DECRYPT>(job.key.data(), Cursor::new(&mut job.data), tweak);
     }
 }
 
 /// A data unit, or the rest of one, from its first block's encrypted tweak.
 ///
 /// # Safety
-/// The instructions of `T` are there; the job has 16 bytes or more.
+/// The instructions of `V` are there, and 16 bytes of data or more.
 #[inline(always)]
-pub(super) unsafe fn crypt_from<T: Tier, const DECRYPT: bool>(
-    job: &mut CipherJob<'_, XtsKey>,
+pub(super) unsafe fn crypt_from<V: Wide, const DECRYPT: bool>(
+    key: &AesKey,
     tweak: &Block,
+    mut data: InOutBuf<'_, '_, u8>,
 ) {
+    let at = Cursor::new(&mut data);
     // SAFETY: as for this function.
-    unsafe { alone::<T, DECRYPT>(job, __m128i::load(tweak.as_ptr())) }
+    unsafe { alone::<V, DECRYPT>(key, at, __m128i::load(tweak.as_ptr())) }
 }
 
 /// # Safety
 /// As for [`crypt_from`].
 #[inline(always)]
-unsafe fn alone<T: Tier, const DECRYPT: bool>(job: &mut CipherJob<'_, XtsKey>, tweak: __m128i) {
-    let key = Schedule::new::<DECRYPT>(job.key.data());
-    let mut at = Cursor::new(&mut job.data);
+unsafe fn alone<V: Wide, const DECRYPT: bool>(key: &AesKey, mut at: Cursor, mut tweak: __m128i) {
+    let key = Schedule::new::<DECRYPT>(key);
+    let odd = leave_end(&mut at);
     // SAFETY: the cursor stays within the data of the job.
     unsafe {
-        let few = if T::V::BLOCKS == 4 { 4 } else { 8 };
-        if at.len < few * 16 * T::V::BLOCKS {
-            return rest::<T, DECRYPT>(&mut at, key, tweak);
+        if at.len >= 8 * 16 * V::BLOCKS {
+            let mut tweaks = Tweaks(V::broadcast(tweak).spread_tweaks());
+            bulk::<V, 8, DECRYPT>(&mut at, key, &mut tweaks);
+            tweak = tweaks.0.first();
         }
-        let mut tweaks = Tweaks(T::V::broadcast(tweak).spread_tweaks());
-        let len = at.len;
-        leave_odd::<DECRYPT>(&mut at);
-        let left = len - at.len;
-        bulk::<T::V, 8, DECRYPT>(&mut at, key, &mut tweaks);
-        if T::V::BLOCKS == 4 {
-            bulk::<T::V, 4, DECRYPT>(&mut at, key, &mut tweaks);
-        }
-        at.len += left;
-        rest::<T, DECRYPT>(&mut at, key, tweaks.0.first());
-    }
-}
-
-/// What is less than the registers of `bulk`, and a block or more, from the tweak of its first block; or
-/// less than a block behind one that is done.
-///
-/// # Safety
-/// As for [`crypt_from`], and the data behind `at` is valid.
-#[inline(always)]
-unsafe fn rest<T: Tier, const DECRYPT: bool>(at: &mut Cursor, key: Schedule, tweak: __m128i) {
-    let odd = leave_odd::<DECRYPT>(at);
-    let mut feed = Spread { tweak, by: 0 };
-    // SAFETY: as for this function.
-    unsafe {
-        short::crypt::<T::V, _, DECRYPT>(at, key, &mut feed);
         if odd > 0 {
-            steal_last::<DECRYPT>(key, at, odd, tweak.shift_tweaks(feed.by));
+            steal::<DECRYPT>(key, &at, odd, tweak);
         }
+        short::crypt::<V, _, DECRYPT>(&mut at, key, &mut Spread { tweak, by: 0 });
     }
 }
 
@@ -191,7 +172,7 @@ unsafe fn packed<T: Tier, const DECRYPT: bool>(
     tweak: T::V,
 ) {
     let key = Schedule::new::<DECRYPT>(key);
-    let odd = leave_odd::<DECRYPT>(at);
+    let odd = leave_end(at);
     // SAFETY: as for this function.
     unsafe {
         let mut tweaks = Tweaks(tweak.spread_tweaks());
@@ -199,83 +180,68 @@ unsafe fn packed<T: Tier, const DECRYPT: bool>(
         if T::V::BLOCKS == 4 {
             bulk::<T::V, 4, DECRYPT>(at, key, &mut tweaks);
         }
+        if odd > 0 {
+            steal::<DECRYPT>(key, at, odd, tweaks.0.first());
+        }
         slots.begin::<T, DECRYPT>(key);
         slots.stage::<T, DECRYPT>(at, &mut tweaks);
-        if odd > 0 {
-            if !DECRYPT {
-                slots.flush::<T, false>();
-            }
-            steal_last::<DECRYPT>(key, at, odd, tweaks.0.first());
-        }
     }
 }
 
-/// Leaves to [`steal_last`] what is not done in its turn, and says how many bytes are less than a
-/// block: stealing takes the last whole block of a ciphertext out of its turn.
+/// Leaves to [`steal`] the bytes that are less than a block and the whole block before them, and says
+/// how many these bytes are.
 #[inline(always)]
-fn leave_odd<const DECRYPT: bool>(at: &mut Cursor) -> usize {
+fn leave_end(at: &mut Cursor) -> usize {
     let odd = at.len % 16;
-    at.len -= match (odd, DECRYPT) {
-        (0, _) => 0,
-        (_, false) => odd,
-        (_, true) => odd + 16,
-    };
+    if odd > 0 {
+        at.len -= 16 + odd;
+    }
     odd
 }
 
-/// The end of a data unit of an odd length, whose other blocks are done. `tweak` is that of the
-/// block that comes next.
+/// The end of a data unit of an odd length (section 5.3.2), behind the blocks of `at`, of which the first
+/// one has the tweak `tweak`: a whole block and `odd` bytes. These give way to the start of that block,
+/// which is already under the cipher once, and join the rest of it under the cipher in its place.
 ///
 /// # Safety
-/// AES-NI is there. Behind `at` a whole block and `odd` bytes are valid, or to be encrypted, `odd`
-/// bytes behind a block that is done.
+/// AES-NI is there. `at` has 32 blocks at most, and the end behind them is valid.
 #[inline(always)]
-unsafe fn steal_last<const DECRYPT: bool>(
-    key: Schedule,
-    at: &mut Cursor,
-    odd: usize,
-    tweak: __m128i,
-) {
-    // SAFETY: as for this function.
+unsafe fn steal<const DECRYPT: bool>(key: Schedule, at: &Cursor, odd: usize, tweak: __m128i) {
+    // SAFETY: as for this function. All of the end is read before any of it is written, and the bytes that
+    // are read and written at once end where the data does.
     unsafe {
-        if DECRYPT {
-            let next = tweak.shift_tweaks(1);
-            let whole = single::<true>(key, __m128i::load(at.from), next);
-            steal::<true>(key, whole, at, odd, tweak);
-        } else {
-            at.from = at.from.sub(16);
-            at.to = at.to.sub(16);
-            steal::<false>(key, __m128i::load(at.to), at, odd, tweak);
-        }
+        let (from, to) = (at.from.add(at.len), at.to.add(at.len));
+        let last = tweak.shift_tweaks(at.blocks() as i32);
+        let (first, second) = match DECRYPT {
+            false => (last, last.shift_tweaks(1)),
+            true => (last.shift_tweaks(1), last),
+        };
+        let end = __m128i::load(from.add(odd));
+        let whole = single::<DECRYPT>(key, __m128i::load(from), first);
+        let down = moved(16 - odd as isize);
+        let joined = _mm_blendv_epi8(_mm_shuffle_epi8(end, down), whole, down);
+        _mm_shuffle_epi8(whole, moved(odd as isize - 16)).store(to.add(odd));
+        single::<DECRYPT>(key, joined, second).store(to);
     }
 }
 
-/// The last whole block, at `at`, and the `odd` bytes behind it (section 5.3.2):
-/// these give way to the start of `whole`, which is that block already under the
-/// cipher once, and join the rest of it under the cipher in its place.
-///
-/// # Safety
-/// AES-NI is there and `16 + odd` bytes behind `at` are valid.
+/// For a shuffle that moves the bytes of a block by that many places towards its begin, from -16 to 16.
+/// Zeros follow, and their places have the highest bit set.
 #[inline(always)]
-unsafe fn steal<const DECRYPT: bool>(
-    key: Schedule,
-    whole: __m128i,
-    at: &Cursor,
-    odd: usize,
-    tweak: __m128i,
-) {
-    let mut joined = [[0u8; 16]; 2];
-    let start = joined.as_mut_ptr();
-    // SAFETY: as for this function; the part is read before it is written.
-    unsafe {
-        let (first, second) = (start.cast::<u8>(), start.add(1).cast::<u8>());
-        whole.store(first);
-        whole.store(second);
-        copy_short(at.from.add(16), first, odd);
-        copy_short(second, at.to.add(16), odd);
-        single::<DECRYPT>(key, __m128i::load(first), tweak).store(at.to);
-        wipe::blocks::<__m128i>(start, 2);
-    }
+fn moved(by: isize) -> __m128i {
+    const NONE: u8 = 0x80;
+    static PLACES: [u8; 48] = {
+        let mut places = [NONE; 48];
+        let mut i = 0;
+        while i < 16 {
+            places[16 + i] = i as u8;
+            i += 1;
+        }
+        places
+    };
+    let places = &PLACES[(16 + by) as usize..][..16];
+    // SAFETY: sixteen bytes are there.
+    unsafe { __m128i::load(places.as_ptr()) }
 }
 
 /// One block.

@@ -4,14 +4,19 @@ mod expand;
 pub(crate) mod key;
 pub(crate) mod tweak;
 
+use inout::InOutBuf;
 use zeroize::Zeroize;
 
 pub use self::key::XtsKey;
 use self::tweak::times_power;
 use crate::aes::key::Block;
-use crate::choose::{alone, by_tier};
+use crate::choose::{alone, block, by_tier, part};
 use crate::job::{CipherJob, Direction};
 use crate::portable;
+
+/// Up to how many bytes a data unit takes less time with narrower registers, of which fewer are to be
+/// cleared.
+const SHORT: usize = 256;
 
 /// Every job as a whole data unit.
 ///
@@ -37,7 +42,7 @@ pub fn crypt(dir: Direction, jobs: &mut [CipherJob<'_, XtsKey>]) {
 pub fn crypt_from(dir: Direction, job: &mut CipherJob<'_, XtsKey>, first_block: u64) {
     assert!(job.data.len() >= 16, "XTS takes a block or more");
     let mut tweak = tweak_at(job.key, job.iv, first_block);
-    rest_of_unit(dir, job, &tweak);
+    rest_of_unit(dir, job.key, &tweak, job.data.reborrow());
     tweak.zeroize();
 }
 
@@ -49,13 +54,18 @@ pub fn first_tweak(key: &XtsKey, iv: &Block, tweak: &mut Block) {
     key.tweak().encrypt(tweak);
 }
 
-/// A data unit from its [`first_tweak`]; the IV of the job is not looked at.
+/// A data unit from its [`first_tweak`].
 ///
 /// # Panics
-/// If the length of the job's data is less than 16.
-pub fn crypt_one(dir: Direction, job: &mut CipherJob<'_, XtsKey>, tweak: &Block) {
-    assert!(job.data.len() >= 16, "XTS takes a block or more");
-    rest_of_unit(dir, job, tweak);
+/// If the length of the data is less than 16.
+#[inline(always)]
+pub fn crypt_one(dir: Direction, key: &XtsKey, tweak: &Block, data: InOutBuf<'_, '_, u8>) {
+    assert!(data.len() >= 16, "XTS takes a block or more");
+    block!(data.len(), xts(dir, key.data(), tweak, data));
+    if data.len() <= SHORT {
+        part!(xts(dir, key.data(), tweak, data));
+    }
+    rest_of_unit(dir, key, tweak, data);
 }
 
 /// The encrypted tweak of a block of the data unit `iv`.
@@ -65,8 +75,11 @@ fn tweak_at(key: &XtsKey, iv: Block, block: u64) -> Block {
     times_power(u128::from_le_bytes(tweak), block).to_le_bytes()
 }
 
-fn rest_of_unit(dir: Direction, job: &mut CipherJob<'_, XtsKey>, tweak: &Block) {
-    by_tier!(xts_from(dir, job, tweak), _ => portable::xts::crypt_from(dir, job, tweak))
+fn rest_of_unit(dir: Direction, key: &XtsKey, tweak: &Block, data: InOutBuf<'_, '_, u8>) {
+    by_tier!(
+        xts_from(dir, key.data(), tweak, data),
+        _ => portable::xts::crypt_from(dir, key.data(), tweak, data)
+    )
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use cipherlane_kernels::stack::depth;
 use inout::InOutBuf;
 
 use crate::aead::{TAG, TLS_AAD, Tag};
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, copy_unusual, exactly};
 use crate::context::{Context, LONGEST_IV};
 use crate::error::Reason;
 use crate::ffi::Param;
@@ -18,6 +18,9 @@ use crate::keyed::known;
 use crate::params::{Name, described};
 use crate::spec::Spec;
 use crate::split;
+
+/// Bytes of a nonce of most protocols.
+const NONCE: usize = 12;
 
 /// The most data under one IV (SP 800-38D section 5.2.1.1).
 pub(crate) const LONGEST: u64 = (1 << 36) - 32;
@@ -66,7 +69,10 @@ impl Gcm {
             return Err(Reason::InvalidIvLength);
         }
         self.iv_len = iv.len();
-        self.iv[..iv.len()].copy_from_slice(iv);
+        match exactly::<NONCE>(iv) {
+            Some(nonce) => self.iv[..NONCE].copy_from_slice(nonce),
+            None => copy_unusual(iv, &mut self.iv),
+        }
         self.ready();
         Ok(())
     }
@@ -249,7 +255,9 @@ impl Context for Gcm {
         if self.direction == Direction::Decrypt && self.tag.len() == 0 {
             return Err(Reason::InvalidTag);
         }
-        self.begin()?;
+        if !matches!(self.stage, Stage::Open { .. }) {
+            self.begin()?;
+        }
         self.stage = Stage::Ended;
         let found = self.state.finish(known(self.key_set, &self.key)?);
         match self.direction {

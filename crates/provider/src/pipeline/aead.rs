@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 
 use super::{MAX_PIPES, Pipes};
 use crate::aead::{TAG, is_same};
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, exactly};
 use crate::error::Reason;
 use crate::ffi::Param;
 use crate::params::Name;
@@ -118,12 +118,12 @@ impl<A: Aead> Pipe<A> {
     }
 
     fn begin(&mut self, direction: Direction, key: &A::Key, iv: &[u8]) {
-        self.stage = match iv.try_into() {
-            Ok(nonce) => {
-                self.nonce = nonce;
+        self.stage = match exactly(iv) {
+            Some(nonce) => {
+                self.nonce = *nonce;
                 Stage::Open
             }
-            Err(_) => Stage::Stream(A::begin(direction, key, iv)),
+            None => Stage::Stream(A::begin(direction, key, iv)),
         };
         self.aad.clear();
         A::discard(&mut self.kept);

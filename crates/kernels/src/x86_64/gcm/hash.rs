@@ -39,6 +39,16 @@ impl<V: Lane> Hash<V> {
         }
     }
 
+    /// Adds a block, its bytes reversed, that stands before a group of `n`.
+    #[inline(always)]
+    pub(super) unsafe fn add_before(&mut self, block: __m128i, table: &Table, n: usize) {
+        // SAFETY: the caller enables the instructions of `V`, and n < POWERS.
+        unsafe {
+            let y = core::mem::replace(&mut self.y, _mm_setzero_si128());
+            self.sum.add(V::first(block.xor(y)), table.at_power(n + 1));
+        }
+    }
+
     /// Ends a group.
     #[inline(always)]
     pub(super) unsafe fn reduce(self) -> Self {
@@ -92,8 +102,7 @@ pub(super) unsafe fn start<V: Lane>(table: &Table, aad: &[u8], n: usize) -> Hash
         }
         let mut hash = Hash::from(zero);
         if !aad.is_empty() {
-            let block = load_block(aad).reverse();
-            hash.sum.add(V::first(block), table.at_power(n + 1));
+            hash.add_before(load_block(aad).reverse(), table, n);
         }
         hash
     }

@@ -1,22 +1,38 @@
-//! What ends a message that came in pieces: single blocks of GHASH, and the tag.
+//! What begins and ends a message that comes in pieces: single blocks of AES and of GHASH, and the tag.
 
 use core::arch::x86_64::*;
 
 use super::hash::Hash;
 use super::lane::Lane;
-use super::rounds::{RoundKeys, late_rounds, round};
-use crate::aes::key::Block;
+use super::rounds::{encrypt_block, words};
+use crate::aes::key::{Block, EncryptionKey};
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
 use crate::gcm::key::GcmKey;
 use crate::gcm::rest::Rest;
 use crate::x86_64::wipe;
 
-/// Both functions, which use registers of one block, by the encoding of instructions that the
+/// The functions, which use registers of one block, by the encoding of instructions that the
 /// processor has.
 macro_rules! last {
     ($name:ident, $token:ty, $features:literal, $wipe:expr) => {
         pub(crate) mod $name {
             use super::*;
+
+            /// The block cipher alone.
+            #[inline]
+            pub(crate) fn encrypt(_: $token, key: &EncryptionKey, block: &Block) -> Block {
+                #[target_feature(enable = $features)]
+                fn inner(key: &EncryptionKey, block: &Block) -> Block {
+                    // SAFETY: the instructions are enabled here.
+                    unsafe {
+                        let out = encrypt_block(key, block);
+                        $wipe;
+                        out
+                    }
+                }
+                // SAFETY: the token proves the instructions.
+                unsafe { inner(key, block) }
+            }
 
             /// GHASH on from `y` over one block.
             #[inline]
@@ -33,26 +49,26 @@ macro_rules! last {
                 unsafe { inner(key, y, block) }
             }
 
-            /// The tag of a message, from GHASH so far.
+            /// The tag of a message, from GHASH so far and E(J0).
             #[inline]
             pub(crate) fn tag(
                 _: $token,
                 key: &GcmKey,
                 y: &Block,
                 rest: &Rest<'_>,
-                j0: &Block,
+                pad: &Block,
             ) -> Block {
                 #[target_feature(enable = $features)]
-                fn inner(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
+                fn inner(key: &GcmKey, y: &Block, rest: &Rest<'_>, pad: &Block) -> Block {
                     // SAFETY: the instructions are enabled here.
                     unsafe {
-                        let tag = super::tag(key, y, rest, j0);
+                        let tag = super::tag(key, y, rest, pad);
                         $wipe;
                         tag
                     }
                 }
                 // SAFETY: the token proves the instructions.
-                unsafe { inner(key, y, rest, j0) }
+                unsafe { inner(key, y, rest, pad) }
             }
         }
     };
@@ -75,36 +91,28 @@ last!(
 pub(crate) mod x512 {
     use super::*;
 
+    /// The block cipher alone.
+    #[inline]
+    pub(crate) fn encrypt(token: HaveVaes512, key: &EncryptionKey, block: &Block) -> Block {
+        x256::encrypt(token.vaes(), key, block)
+    }
+
     /// GHASH on from `y` over one block.
     #[inline]
     pub(crate) fn hash_block(token: HaveVaes512, key: &GcmKey, y: &mut Block, block: &Block) {
         x256::hash_block(token.vaes(), key, y, block);
     }
 
-    /// The tag of a message, from GHASH so far.
+    /// The tag of a message, from GHASH so far and E(J0).
     #[inline]
     pub(crate) fn tag(
         token: HaveVaes512,
         key: &GcmKey,
         y: &Block,
         rest: &Rest<'_>,
-        j0: &Block,
+        pad: &Block,
     ) -> Block {
-        x256::tag(token.vaes(), key, y, rest, j0)
-    }
-}
-
-/// A block that was written in words of 64 bits a moment ago: a load over both stores would wait
-/// until they are done. Volatile, so that the loads stay two.
-#[inline(always)]
-unsafe fn words(block: &Block) -> __m128i {
-    #[repr(C, packed)]
-    struct Word(i64);
-    let words = block.as_ptr().cast::<Word>();
-    // SAFETY: both words are inside the block; SSE2 is part of x86-64.
-    unsafe {
-        let [low, high] = [0, 1].map(|i| words.add(i).read_volatile().0);
-        _mm_set_epi64x(high, low)
+        x256::tag(token.vaes(), key, y, rest, pad)
     }
 }
 
@@ -119,15 +127,15 @@ unsafe fn hash_block(key: &GcmKey, y: &mut Block, block: &Block) {
     }
 }
 
-/// The tag: the end of GHASH, beside which the block is encrypted that hides it.
+/// The tag: the end of GHASH, combined with E(J0).
 #[inline(always)]
-unsafe fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
+unsafe fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, pad: &Block) -> Block {
     // SAFETY: the caller enables the instructions of `__m128i`.
     unsafe {
         let mut hash = Hash::from(__m128i::load(y.as_ptr()).reverse());
-        // In bits, and with their bytes reversed as a block.
-        let bits = |bytes: u64| (bytes << 3).cast_signed();
-        let lengths = _mm_set_epi64x(bits(rest.aad_len), bits(rest.data_len));
+        // In bits, and with their bytes reversed as a block. Volatile, as in `words`.
+        let bits = |bytes: &u64| (core::ptr::from_ref(bytes).read_volatile() << 3).cast_signed();
+        let lengths = _mm_set_epi64x(bits(&rest.aad_len), bits(&rest.data_len));
         match rest.block {
             Some(block) => {
                 hash.add(words(block).reverse(), 0, &key.table, 2);
@@ -135,15 +143,11 @@ unsafe fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, j0: &Block) -> Block {
             }
             None => hash.add(lengths, 0, &key.table, 1),
         }
-        let mut keys = RoundKeys::of(&key.aes);
-        let mut pad = [__m128i::load(j0.as_ptr()).xor(keys.load(0))];
-        for i in 1..10 {
-            round(&mut pad, &mut keys, i);
-        }
-        let last = late_rounds(&mut pad, &mut keys);
         let hash = hash.reduce().y.reverse();
         let mut tag = [0; 16];
-        pad[0].aesenclast(last.xor(hash)).store(tag.as_mut_ptr());
+        __m128i::load(pad.as_ptr())
+            .xor(hash)
+            .store(tag.as_mut_ptr());
         tag
     }
 }

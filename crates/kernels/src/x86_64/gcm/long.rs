@@ -306,6 +306,16 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
     }
 }
 
+/// Blocks of the first group that is hashed of a message of `len` bytes or a piece of it, behind which
+/// `end` more blocks stand. A piece begins with a chunk.
+#[inline(always)]
+pub(super) fn first_group<V: Lane>(len: usize, end: usize) -> usize {
+    match len / (WIDTH * V::BYTES) {
+        0 => len.div_ceil(16) + end,
+        chunks => chunks.min(together::<V>()) * chunk_blocks::<V>(),
+    }
+}
+
 /// One message of any length, with additional data of any length.
 #[inline(always)]
 pub(super) unsafe fn long<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
@@ -321,10 +331,7 @@ pub(super) unsafe fn long<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, Gc
             (8 * job.aad.len() as u64).cast_signed(),
             (8 * len as u64).cast_signed(),
         );
-        let n = match len / (WIDTH * V::BYTES) {
-            0 => len.div_ceil(16) + 1,
-            chunks => chunks.min(together::<V>()) * WIDTH * V::BLOCKS,
-        };
+        let n = first_group::<V>(len, 1);
         let hash = start(&key.table, job.aad, n);
         let end = Some(End {
             j0: V::splat(j0),

@@ -17,8 +17,8 @@ use inout::InOutBuf;
 
 use self::hash::Hash;
 pub(super) use self::lane::{Lane, load_short, store_short};
-use self::long::End;
-use self::rounds::{FIRST, chunk_blocks, encrypt_block};
+use self::long::{End, first_group};
+use self::rounds::{FIRST, WIDTH, chunk_blocks, encrypt_block, words};
 use self::short::{is_short, vectors};
 use super::ghash::{fill, product};
 use super::wipe;
@@ -96,6 +96,7 @@ unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
     key: &GcmKey,
     counter: &mut Block,
     y: &mut Block,
+    head: Option<&Block>,
     data: InOutBuf<'_, '_, u8>,
 ) {
     let len = data.len();
@@ -103,13 +104,22 @@ unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
     // SAFETY: the caller enables the instructions of `V`; the buffer is good for
     // `len` bytes, its input and output being the same or apart.
     unsafe {
-        let first = __m128i::load(counter.as_ptr()).swap_counter();
+        let first = words(counter).swap_counter();
         // In one store, which the next piece may be waiting to load.
         let by = _mm_set_epi32((len.div_ceil(16) as u32).cast_signed(), 0, 0, 0);
         first.add32(by).swap_counter().store(counter.as_mut_ptr());
         let number = _mm_extract_epi32::<3>(first).cast_unsigned() as usize;
         let ahead = number.wrapping_sub(FIRST) % chunk_blocks::<V>();
-        let hash = Hash::from(__m128i::load(y.as_ptr()).reverse());
+        let mut hash = Hash::from(__m128i::load(y.as_ptr()).reverse());
+        if let Some(head) = head {
+            let block = words(head).reverse();
+            if ahead == 0 || len < WIDTH * V::BYTES {
+                hash.add_before(block, &key.table, first_group::<V>(len, 0));
+            } else {
+                hash.add(V::first(block), 0, &key.table, 1);
+                hash = hash.reduce();
+            }
+        }
         let data = (from, to, len);
         let hash = long::crypt::<V, SEAL>(key, first, ahead, data, hash, None).reverse();
         hash.store(y.as_mut_ptr());
@@ -135,7 +145,7 @@ macro_rules! kernels {
         $(#[$doc])*
         pub(crate) mod $name {
             use super::*;
-            pub(crate) use super::last::$name::{hash_block, tag};
+            pub(crate) use super::last::$name::{encrypt, hash_block, tag};
 
             impl Kernels for $vector {
                 #[inline(always)]
@@ -239,8 +249,9 @@ macro_rules! kernels {
                 unsafe { inner(jobs) }
             }
 
-            /// Counter mode from `counter`, and GHASH on from `y`, over a piece of data
-            /// that is followed by zeros up to a whole block.
+            /// Counter mode from `counter`, and GHASH on from `y`, first over a block of
+            /// additional data where there is one left, then over a piece of data that is
+            /// followed by zeros up to a whole block.
             #[inline]
             pub(crate) fn crypt(
                 _: $token,
@@ -248,6 +259,7 @@ macro_rules! kernels {
                 key: &GcmKey,
                 counter: &mut Block,
                 y: &mut Block,
+                head: Option<&Block>,
                 data: InOutBuf<'_, '_, u8>,
             ) {
                 #[target_feature(enable = $features)]
@@ -256,23 +268,24 @@ macro_rules! kernels {
                     key: &GcmKey,
                     counter: &mut Block,
                     y: &mut Block,
+                    head: Option<&Block>,
                     data: InOutBuf<'_, '_, u8>,
                 ) {
                     // SAFETY: the instructions are enabled here.
                     unsafe {
                         match dir {
                             Direction::Encrypt => {
-                                crypt_piece::<$vector, true>(key, counter, y, data);
+                                crypt_piece::<$vector, true>(key, counter, y, head, data);
                             }
                             Direction::Decrypt => {
-                                crypt_piece::<$vector, false>(key, counter, y, data);
+                                crypt_piece::<$vector, false>(key, counter, y, head, data);
                             }
                         }
                         $wipe;
                     }
                 }
                 // SAFETY: the token proves the instructions.
-                unsafe { inner(dir, key, counter, y, data) }
+                unsafe { inner(dir, key, counter, y, head, data) }
             }
 
             /// GHASH on from `y` over bytes and zeros up to a whole block.
@@ -288,22 +301,6 @@ macro_rules! kernels {
                 }
                 // SAFETY: the token proves the instructions.
                 unsafe { inner(key, y, bytes) }
-            }
-
-            /// The block cipher alone.
-            #[inline]
-            pub(crate) fn encrypt(_: $token, key: &EncryptionKey, block: &Block) -> Block {
-                #[target_feature(enable = $features)]
-                fn inner(key: &EncryptionKey, block: &Block) -> Block {
-                    // SAFETY: the instructions are enabled here.
-                    unsafe {
-                        let out = encrypt_block(key, block);
-                        $wipe;
-                        out
-                    }
-                }
-                // SAFETY: the token proves the instructions.
-                unsafe { inner(key, block) }
             }
 
             /// The product of two blocks in the field of GHASH.

@@ -276,12 +276,26 @@ pub(super) fn nonce(iv: &[u8; 16]) -> __m128i {
     }
 }
 
+/// A block that may have been written in words of 64 bits a moment ago, as numbers of 128 bits are: a
+/// load over both stores would wait until they are done. Volatile, so that the loads stay two.
+#[inline(always)]
+pub(super) fn words(block: &Block) -> __m128i {
+    #[repr(C, packed)]
+    struct Word(i64);
+    let words = block.as_ptr().cast::<Word>();
+    // SAFETY: both words are inside the block; SSE2 is part of x86-64.
+    unsafe {
+        let [low, high] = [0, 1].map(|i| words.add(i).read_volatile().0);
+        _mm_set_epi64x(high, low)
+    }
+}
+
 #[inline(always)]
 pub(super) unsafe fn encrypt_block(key: &EncryptionKey, block: &Block) -> Block {
     // SAFETY: the caller enables the instructions of `__m128i`.
     unsafe {
         let mut keys = RoundKeys::of(key);
-        let mut state = [__m128i::load(block.as_ptr()).xor(keys.load(0))];
+        let mut state = [words(block).xor(keys.load(0))];
         for i in 1..10 {
             round(&mut state, &mut keys, i);
         }
