@@ -154,6 +154,7 @@ impl Context for ChaCha {
     const SETTABLE: &'static [Param] =
         &described![KeyLength, IvLength, Tag, PipelineTag, TlsAad, TlsIvFixed];
 
+    #[inline(always)]
     fn new(spec: &'static Spec) -> Self {
         ChaCha {
             spec,

@@ -16,21 +16,20 @@ impl GcmKey {
 
     pub(super) fn on(implementation: Implementation, key: &[u8]) -> Option<GcmKey> {
         let mut new = GcmKey::none();
-        new.implementation = implementation;
-        new.aes.reset(rounds(key.len())?);
-        new.fill(key);
+        new.rekey_on(implementation, key)?;
         Some(new)
     }
 
     /// No key yet: round keys of zeros. For those who have a place for a key before there is one.
+    // A constant, which the compiler makes where it stays; any other value is made on the stack and moved.
     #[inline(always)]
-    pub fn none() -> GcmKey {
+    pub const fn none() -> GcmKey {
         GcmKey {
             aes: EncryptionKey::none(),
             #[cfg(target_arch = "x86_64")]
             table: Table::new(),
             hash_key: [0; 16],
-            implementation: Implementation::best(),
+            implementation: Implementation::Portable,
         }
     }
 
@@ -38,19 +37,20 @@ impl GcmKey {
     /// other length, and then the old one stays. It costs half of a new one, for which
     /// memory is cleared, moved and wiped: for those who change keys with every message.
     pub fn rekey(&mut self, key: &[u8]) -> Option<()> {
-        self.aes.reset(rounds(key.len())?);
-        self.fill(key);
-        Some(())
+        self.rekey_on(Implementation::best(), key)
     }
 
-    fn fill(&mut self, key: &[u8]) {
+    pub(super) fn rekey_on(&mut self, implementation: Implementation, key: &[u8]) -> Option<()> {
         // Counter mode has no use for decryption.
+        self.aes.reset(rounds(key.len())?);
         self.aes.expand(key);
+        self.implementation = implementation;
         self.hash_key = by_key!(
-            self.implementation,
+            implementation,
             fill_table(&self.aes, &mut self.table),
             _ => portable::gcm::hash_key(&self.aes)
         );
+        Some(())
     }
 }
 

@@ -28,7 +28,7 @@ use self::block::xor;
 use self::by_key::by_key;
 use self::counter::{counter_from, first_counter};
 pub use self::key::GcmKey;
-use self::rest::{Rest, lengths};
+use self::rest::{Begun, Rest, lengths};
 pub use self::stream::{Done, GcmState, GcmStream, InverseHashKey};
 use crate::aes::key::Block;
 use crate::job::{AeadJob, Direction};
@@ -138,25 +138,22 @@ fn power(key: &GcmKey, n: u64) -> Block {
     power
 }
 
-/// Counter mode on from `counter` and GHASH on from `y`, first over a block of additional data where there
-/// is one left, then over a piece of data, a byte of it or more, that is followed by zeros up to a whole
-/// block.
+/// Counter mode on from `counter` and GHASH on from `y` over a piece of data that is followed by zeros up
+/// to a whole block. With `begun` the data is a block or more: GHASH takes the block there before it, if
+/// that is additional data, and whole blocks of it; less than a block behind them begins another.
 fn crypt(
     dir: Direction,
     key: &GcmKey,
     counter: &mut Block,
     y: &mut Block,
-    head: Option<&Block>,
+    begun: Option<&mut Begun>,
     data: InOutBuf<'_, '_, u8>,
 ) {
-    by_key!(key.implementation(), crypt(dir, key, counter, y, head, data), _ => {
-        let blocks = data.len().div_ceil(16);
-        if let Some(head) = head {
-            portable::gcm::hash(key, y, head);
-        }
-        portable::gcm::crypt(dir, key, counter, y, data);
-        *counter = counter_from(counter, blocks as u32);
-    })
+    by_key!(
+        key.implementation(),
+        crypt(dir, key, counter, y, begun, data),
+        _ => portable::gcm::crypt_piece(dir, key, counter, y, begun, data)
+    )
 }
 
 /// GHASH on from `y` over bytes and zeros up to a whole block.

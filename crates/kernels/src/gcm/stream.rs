@@ -5,7 +5,7 @@ use inout::InOutBuf;
 use super::block::{padded, xor};
 use super::counter::{counter_from, first_counter};
 use super::key::GcmKey;
-use super::rest::{Rest, lengths};
+use super::rest::{Begun, Rest, lengths};
 use super::{Part, crypt, encrypt, fold, hash, hash_block, multiply, tag};
 use crate::aes::key::Block;
 use crate::job::Direction;
@@ -63,10 +63,8 @@ pub struct GcmState {
     counter: Block,
     /// GHASH over all whole blocks.
     y: Block,
-    /// The block begun, of additional data or of ciphertext, zeros behind it.
-    block: Block,
-    /// Keystream of the block begun.
-    stream: Block,
+    /// The block begun, of additional data or of data.
+    begun: Begun,
     aad_len: u64,
     data_len: u64,
     /// Additional data has ended.
@@ -81,8 +79,7 @@ impl GcmState {
             pad: [0; 16],
             counter: [0; 16],
             y: [0; 16],
-            block: [0; 16],
-            stream: [0; 16],
+            begun: Begun::none(),
             aad_len: 0,
             data_len: 0,
             in_data: false,
@@ -116,7 +113,7 @@ impl GcmState {
         self.counter = counter_from(&j0, 1);
         self.pad = encrypt(key, &j0);
         (self.aad_len, self.data_len) = (0, 0);
-        self.in_data = false;
+        (self.in_data, self.begun.is_aad) = (false, false);
     }
 
     /// The next piece of additional data.
@@ -129,7 +126,7 @@ impl GcmState {
         self.aad_len = self.aad_len.wrapping_add(aad.len() as u64);
         if used > 0 {
             let taken = aad.len().min(16 - used);
-            self.block[used..used + taken].copy_from_slice(&aad[..taken]);
+            self.begun.block[used..used + taken].copy_from_slice(&aad[..taken]);
             aad = &aad[taken..];
             if used + taken < 16 {
                 return;
@@ -141,16 +138,18 @@ impl GcmState {
             hash(key, &mut self.y, blocks);
         }
         if !rest.is_empty() {
-            self.block = padded(rest);
+            self.begun.block = padded(rest);
         }
     }
 
     /// Encrypts or decrypts the next piece of data.
     pub fn update(&mut self, key: &GcmKey, mut data: InOutBuf<'_, '_, u8>) {
-        let pending = !self.in_data && !self.aad_len.is_multiple_of(16);
-        self.in_data = true;
-        if pending && data.len() < 16 {
-            self.hash_block(key);
+        if !self.in_data {
+            self.in_data = true;
+            self.begun.is_aad = !self.aad_len.is_multiple_of(16);
+            if self.begun.is_aad && data.is_empty() {
+                self.hash_block(key);
+            }
         }
         let used = (self.data_len % 16) as usize;
         self.data_len = self.data_len.wrapping_add(data.len() as u64);
@@ -164,19 +163,16 @@ impl GcmState {
             self.hash_block(key);
             data = tail;
         }
-        let whole = data.len() & !15;
-        let (blocks, rest) = data.split_at(whole);
-        if whole > 0 {
-            let head = pending.then_some(&self.block);
-            crypt(self.dir, key, &mut self.counter, &mut self.y, head, blocks);
-            if pending {
-                self.block = [0; 16];
+        if data.len() >= 16 {
+            let begun = Some(&mut self.begun);
+            crypt(self.dir, key, &mut self.counter, &mut self.y, begun, data);
+        } else if !data.is_empty() {
+            if self.begun.is_aad {
+                self.hash_block(key);
             }
-        }
-        if !rest.is_empty() {
-            self.stream = encrypt(key, &self.counter);
+            self.begun.stream = encrypt(key, &self.counter);
             self.counter = counter_from(&self.counter, 1);
-            self.crypt_bytes(0, rest);
+            self.crypt_bytes(0, data);
         }
     }
 
@@ -190,7 +186,7 @@ impl GcmState {
             self.aad_len
         };
         let rest = Rest {
-            block: (!open.is_multiple_of(16)).then_some(&self.block),
+            block: (!open.is_multiple_of(16)).then_some(&self.begun.block),
             aad_len: self.aad_len,
             data_len: self.data_len,
         };
@@ -254,7 +250,7 @@ impl GcmState {
             // And so is the block that zeros filled. What stood in it would be added here,
             // and once more when the block is whole: it need not be known.
             self.y = undone(&self.y, &[0; 16]);
-            self.stream = encrypt(key, &self.counter);
+            self.begun.stream = encrypt(key, &self.counter);
             self.counter = counter_from(&self.counter, 1);
         }
         self
@@ -262,36 +258,33 @@ impl GcmState {
 
     /// Some bytes of the block begun, from byte `used` of it.
     fn crypt_bytes(&mut self, used: usize, mut data: InOutBuf<'_, '_, u8>) {
-        let end = used + data.len();
+        let Begun { block, stream, .. } = &mut self.begun;
+        let mut hold = |bytes: &[u8]| match used {
+            0 => *block = padded(bytes),
+            _ => block[used..][..bytes.len()].copy_from_slice(bytes),
+        };
         if self.dir == Direction::Decrypt {
-            self.hold(used, data.get_in());
+            hold(data.get_in());
         }
-        data.xor_in2out(&self.stream[used..end]);
+        data.xor_in2out(&stream[used..][..data.len()]);
         if self.dir == Direction::Encrypt {
-            self.hold(used, data.get_out());
-        }
-    }
-
-    /// Puts bytes into the block begun, from byte `used` of it.
-    fn hold(&mut self, used: usize, bytes: &[u8]) {
-        match used {
-            0 => self.block = padded(bytes),
-            _ => self.block[used..used + bytes.len()].copy_from_slice(bytes),
+            hold(data.get_out());
         }
     }
 
     /// The block begun is whole, or the last of its kind.
     fn hash_block(&mut self, key: &GcmKey) {
-        hash_block(key, &mut self.y, &self.block);
-        self.block = [0; 16];
+        hash_block(key, &mut self.y, &self.begun.block);
+        self.begun.block = [0; 16];
+        self.begun.is_aad = false;
     }
 
     /// Wipes what is secret.
     fn forget(&mut self) {
         wipe(&mut self.pad, [0; 16]);
         wipe(&mut self.y, [0; 16]);
-        wipe(&mut self.block, [0; 16]);
-        wipe(&mut self.stream, [0; 16]);
+        wipe(&mut self.begun.block, [0; 16]);
+        wipe(&mut self.begun.stream, [0; 16]);
     }
 }
 

@@ -1,5 +1,7 @@
 //! AES-GCM over the crates `aes` and `ghash`: constant time on every machine.
 
+use core::mem;
+
 use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
 use inout::InOutBuf;
@@ -8,7 +10,7 @@ use crate::aes::key::{Block, EncryptionKey};
 use crate::gcm::block::xor;
 use crate::gcm::counter::{counter_from, first_counter};
 use crate::gcm::key::GcmKey;
-use crate::gcm::rest::{Rest, lengths};
+use crate::gcm::rest::{Begun, Rest, lengths};
 use crate::job::{AeadJob, Direction};
 
 /// Blocks of keystream made at once: enough for the widest bit slicing.
@@ -84,6 +86,39 @@ pub(crate) fn crypt_batch(dir: Direction, jobs: &mut [AeadJob<'_, GcmKey>]) {
         let mask = encrypt(&job.key.aes, &j0);
         job.write_tag(&xor(&y, &mask));
     }
+}
+
+/// A piece of a message, as [`crypt`](crate::gcm)'s caller has it: from `counter`, which moves on, with
+/// the block that is begun.
+pub(crate) fn crypt_piece(
+    dir: Direction,
+    key: &GcmKey,
+    counter: &mut Block,
+    y: &mut Block,
+    begun: Option<&mut Begun>,
+    data: InOutBuf<'_, '_, u8>,
+) {
+    let blocks = data.len().div_ceil(16) as u32;
+    if let Some(begun) = begun {
+        if mem::take(&mut begun.is_aad) {
+            hash(key, y, &mem::take(&mut begun.block));
+        }
+        let whole = data.len() & !15;
+        let (data, mut rest) = data.split_at(whole);
+        crypt(dir, key, counter, y, data);
+        if !rest.is_empty() {
+            begun.stream = encrypt(&key.aes, &counter_from(counter, blocks - 1));
+            let block = &mut begun.block[..rest.len()];
+            block.copy_from_slice(rest.get_in());
+            rest.xor_in2out(&begun.stream[..rest.len()]);
+            if dir == Direction::Encrypt {
+                block.copy_from_slice(rest.get_out());
+            }
+        }
+    } else {
+        crypt(dir, key, counter, y, data);
+    }
+    *counter = counter_from(counter, blocks);
 }
 
 /// Counter mode from `counter`, and GHASH on from `y`, over a piece of data that is

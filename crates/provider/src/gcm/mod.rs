@@ -185,6 +185,7 @@ impl Context for Gcm {
         TlsIvInvocation
     ];
 
+    #[inline(always)]
     fn new(spec: &'static Spec) -> Self {
         Gcm {
             spec,

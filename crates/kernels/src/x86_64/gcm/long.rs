@@ -19,6 +19,7 @@ use super::lane::Lane;
 use super::rounds::*;
 use super::{Kernels, store_tag};
 use crate::gcm::key::GcmKey;
+use crate::gcm::rest::Begun;
 use crate::job::AeadJob;
 use crate::x86_64::ghash::{Powers, Sum};
 
@@ -135,16 +136,21 @@ unsafe fn chunk<V: Lane, const SEAL: bool, const HASH: usize>(
     }
 }
 
-/// What stands behind the data of a message.
-pub(super) struct End<V> {
-    /// J0 in the form for counting.
-    j0: V,
-    /// Bits of data and of additional data, bytes reversed.
-    lengths: __m128i,
+/// What stands behind the data.
+pub(super) enum End<'a, V> {
+    /// Of a message.
+    Message {
+        /// J0 in the form for counting.
+        j0: V,
+        /// Bits of data and of additional data, bytes reversed.
+        lengths: __m128i,
+    },
+    /// Of a piece, whose last block goes there if it is not whole; else GHASH takes that block too.
+    Piece(Option<&'a mut Begun>),
 }
 
 /// The rest of a message: less than eight vectors of data, the lengths and J0.
-/// Gives the tag; without an end, GHASH up to here.
+/// Gives the tag; of a piece, GHASH up to here.
 ///
 /// `M` is one more than the number of vectors that the blocks fill. With `PENDING` the chunk
 /// before these bytes is still to be hashed.
@@ -154,7 +160,7 @@ pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const PENDING: bool, const 
     counter: &V,
     data: (*const u8, *mut u8, usize),
     hash: &Hash<V>,
-    end: &Option<End<V>>,
+    end: &mut End<'_, V>,
 ) -> __m128i {
     let (mut counter, mut hash) = (*counter, *hash);
     let (from, to, len) = data;
@@ -171,8 +177,8 @@ pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const PENDING: bool, const 
             *block = counter;
             counter = counter.add32(step);
         }
-        if let Some(end) = end {
-            state[M - 1] = state[M - 1].select(end.j0, mask);
+        if let End::Message { j0, .. } = end {
+            state[M - 1] = state[M - 1].select(*j0, mask);
         }
         let mut keys = RoundKeys::of(&key.aes);
         for block in &mut state {
@@ -191,21 +197,39 @@ pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const PENDING: bool, const 
         let last = late_rounds(&mut state, &mut keys);
         let mut hashed = last_rounds::<V, SEAL, M>(&mut state, last, from, to, len);
         match end {
-            Some(end) => {
-                hashed[M - 1] = hashed[M - 1].xor(V::splat(end.lengths).and(mask));
+            End::Message { lengths, .. } => {
+                hashed[M - 1] = hashed[M - 1].xor(V::splat(*lengths).and(mask));
                 for (i, blocks_i) in hashed.into_iter().enumerate() {
                     hash.add(blocks_i, i, &key.table, blocks + 1);
                 }
                 let pad = state[M - 1].and(mask).reverse();
                 hash.sum.reduce().xor(pad).sum_lanes()
             }
-            None => {
-                if blocks == 0 {
+            End::Piece(begun) => {
+                let mut whole = blocks;
+                if let Some(begun) = begun
+                    && !len.is_multiple_of(16)
+                {
+                    whole -= 1;
+                    let last = whole / V::BLOCKS;
+                    let (state, hashed) = match last + 1 == M {
+                        true => (state[M - 1], hashed[M - 1]),
+                        false => (state[M.saturating_sub(2)], hashed[M.saturating_sub(2)]),
+                    };
+                    let mask = V::one_lane(whole % V::BLOCKS);
+                    let block = hashed.and(mask).sum_lanes().reverse();
+                    block.store(begun.block.as_mut_ptr());
+                    // Where there is no data it is the keystream.
+                    let stream = state.and(mask).sum_lanes();
+                    stream.store(begun.stream.as_mut_ptr());
+                }
+                if whole == 0 {
                     return hash.y;
                 }
+                // The lane of the block begun meets no power.
                 for (i, blocks_i) in hashed.into_iter().enumerate() {
-                    if i * V::BLOCKS < blocks {
-                        hash.add(blocks_i, i, &key.table, blocks);
+                    if i * V::BLOCKS < whole {
+                        hash.add(blocks_i, i, &key.table, whole);
                     }
                 }
                 hash.reduce().y
@@ -221,7 +245,7 @@ unsafe fn any_rest<V: Kernels, const SEAL: bool, const PENDING: bool>(
     counter: V,
     data: (*const u8, *mut u8, usize),
     hash: Hash<V>,
-    end: &Option<End<V>>,
+    end: &mut End<'_, V>,
 ) -> __m128i {
     macro_rules! rest {
         ($m:literal, $counter:expr) => {
@@ -254,7 +278,7 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
     ahead: usize,
     data: (*const u8, *mut u8, usize),
     mut hash: Hash<V>,
-    end: Option<End<V>>,
+    mut end: End<'_, V>,
 ) -> __m128i {
     let size = WIDTH * V::BYTES;
     let (mut from, mut to, mut len) = data;
@@ -265,7 +289,13 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
         if ahead > 0 && len >= size {
             let blocks = chunk_blocks::<V>() - ahead;
             let head = 16 * blocks;
-            let y = any_rest::<V, SEAL, false>(key, counter, (from, to, head), hash, &None);
+            let y = any_rest::<V, SEAL, false>(
+                key,
+                counter,
+                (from, to, head),
+                hash,
+                &mut End::Piece(None),
+            );
             hash = Hash::from(y);
             counter = counter.add32(count(blocks as u32));
             (from, to, len) = (from.add(head), to.add(head), len - head);
@@ -292,7 +322,7 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
                     step!(1, to.sub(size));
                 }
                 let data = (from, to, len);
-                return any_rest::<V, SEAL, true>(key, after(base), data, hash, &end);
+                return any_rest::<V, SEAL, true>(key, after(base), data, hash, &mut end);
             }
         } else {
             while len >= size {
@@ -302,7 +332,7 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
                 step!(1, from);
             }
         }
-        any_rest::<V, SEAL, false>(key, after(base), (from, to, len), hash, &end)
+        any_rest::<V, SEAL, false>(key, after(base), (from, to, len), hash, &mut end)
     }
 }
 
@@ -333,10 +363,10 @@ pub(super) unsafe fn long<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, Gc
         );
         let n = first_group::<V>(len, 1);
         let hash = start(&key.table, job.aad, n);
-        let end = Some(End {
+        let end = End::Message {
             j0: V::splat(j0),
             lengths,
-        });
+        };
         let tag = crypt::<V, SEAL>(key, first, 0, (from, to, len), hash, end).reverse();
         store_tag(job.tag, tag);
     }

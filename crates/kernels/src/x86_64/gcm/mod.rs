@@ -26,6 +26,7 @@ use crate::aes::key::{Block, EncryptionKey};
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
 use crate::gcm::key::GcmKey;
 use crate::gcm::powers::Table;
+use crate::gcm::rest::Begun;
 use crate::job::{AeadJob, Direction};
 
 /// The large functions, compiled once for each vector with its instructions enabled.
@@ -41,7 +42,7 @@ trait Kernels: Lane {
         counter: &Self,
         data: (*const u8, *mut u8, usize),
         hash: &Hash<Self>,
-        end: &Option<End<Self>>,
+        end: &mut End<'_, Self>,
     ) -> __m128i;
 }
 
@@ -96,7 +97,7 @@ unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
     key: &GcmKey,
     counter: &mut Block,
     y: &mut Block,
-    head: Option<&Block>,
+    mut begun: Option<&mut Begun>,
     data: InOutBuf<'_, '_, u8>,
 ) {
     let len = data.len();
@@ -111,17 +112,20 @@ unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
         let number = _mm_extract_epi32::<3>(first).cast_unsigned() as usize;
         let ahead = number.wrapping_sub(FIRST) % chunk_blocks::<V>();
         let mut hash = Hash::from(__m128i::load(y.as_ptr()).reverse());
-        if let Some(head) = head {
-            let block = words(head).reverse();
+        if let Some(begun) = &mut begun
+            && core::mem::take(&mut begun.is_aad)
+        {
+            let block = words(&begun.block).reverse();
             if ahead == 0 || len < WIDTH * V::BYTES {
-                hash.add_before(block, &key.table, first_group::<V>(len, 0));
+                hash.add_before(block, &key.table, first_group::<V>(len & !15, 0));
             } else {
                 hash.add(V::first(block), 0, &key.table, 1);
                 hash = hash.reduce();
             }
         }
         let data = (from, to, len);
-        let hash = long::crypt::<V, SEAL>(key, first, ahead, data, hash, None).reverse();
+        let end = End::Piece(begun);
+        let hash = long::crypt::<V, SEAL>(key, first, ahead, data, hash, end).reverse();
         hash.store(y.as_mut_ptr());
     }
 }
@@ -181,7 +185,7 @@ macro_rules! kernels {
                     counter: &Self,
                     data: (*const u8, *mut u8, usize),
                     hash: &Hash<Self>,
-                    end: &Option<End<Self>>,
+                    end: &mut End<'_, Self>,
                 ) -> __m128i {
                     #[target_feature(enable = $features)]
                     #[inline(never)]
@@ -190,7 +194,7 @@ macro_rules! kernels {
                         counter: &$vector,
                         data: (*const u8, *mut u8, usize),
                         hash: &Hash<$vector>,
-                        end: &Option<End<$vector>>,
+                        end: &mut End<'_, $vector>,
                     ) -> __m128i {
                         // SAFETY: the instructions are enabled here; else as for the caller.
                         unsafe {
@@ -249,9 +253,8 @@ macro_rules! kernels {
                 unsafe { inner(jobs) }
             }
 
-            /// Counter mode from `counter`, and GHASH on from `y`, first over a block of
-            /// additional data where there is one left, then over a piece of data that is
-            /// followed by zeros up to a whole block.
+            /// A piece of a message from `counter`, with GHASH on from `y` and a block that
+            /// is begun.
             #[inline]
             pub(crate) fn crypt(
                 _: $token,
@@ -259,7 +262,7 @@ macro_rules! kernels {
                 key: &GcmKey,
                 counter: &mut Block,
                 y: &mut Block,
-                head: Option<&Block>,
+                begun: Option<&mut Begun>,
                 data: InOutBuf<'_, '_, u8>,
             ) {
                 #[target_feature(enable = $features)]
@@ -268,24 +271,24 @@ macro_rules! kernels {
                     key: &GcmKey,
                     counter: &mut Block,
                     y: &mut Block,
-                    head: Option<&Block>,
+                    begun: Option<&mut Begun>,
                     data: InOutBuf<'_, '_, u8>,
                 ) {
                     // SAFETY: the instructions are enabled here.
                     unsafe {
                         match dir {
                             Direction::Encrypt => {
-                                crypt_piece::<$vector, true>(key, counter, y, head, data);
+                                crypt_piece::<$vector, true>(key, counter, y, begun, data);
                             }
                             Direction::Decrypt => {
-                                crypt_piece::<$vector, false>(key, counter, y, head, data);
+                                crypt_piece::<$vector, false>(key, counter, y, begun, data);
                             }
                         }
                         $wipe;
                     }
                 }
                 // SAFETY: the token proves the instructions.
-                unsafe { inner(dir, key, counter, y, head, data) }
+                unsafe { inner(dir, key, counter, y, begun, data) }
             }
 
             /// GHASH on from `y` over bytes and zeros up to a whole block.
