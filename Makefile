@@ -6,9 +6,11 @@
 # make charon-plugin   the plugin by which strongSwan's charon drives the gateway
 # make run    build, then the main job: measure this machine, and encrypt a file with it
 # make test   every test; installs the Debian packages that they need, saying so
-# make lint   formatting, clippy and documentation, warnings denied; what dependencies may be; large copies
+# make lint   formatting, clippy and documentation, warnings denied; what dependencies may be; large copies;
+#             loads that wait
 # make figures   the pictures of the documents, from results in bench/results/ and kept recordings
 # make large-moves   large copies on the data path, in the machine code
+# make split-stores  loads of the provider that wait for what was stored in parts
 # make bench  the benches of bench/, into bench/results/
 # make fuzz   every fuzz target for some seconds
 # make guest  what is checked in a Linux guest under QEMU: a line for each check
@@ -20,7 +22,7 @@
 # make test-as MACHINE
 #             every test as if on another machine: zen5 (or avx512), zen3, haswell, westmere, none
 
-.PHONY: run build provider c-library install-c-library charon-plugin test guest gateway-interop lint large-moves figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
+.PHONY: run build provider c-library install-c-library charon-plugin test guest gateway-interop lint large-moves split-stores figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
 
 CIPHERLANE := target/release/cipherlane
 # One core is dedicated to the cores driver where there are two or more.
@@ -152,7 +154,7 @@ lint:
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	scripts/deny
-	$(MAKE) large-moves
+	$(MAKE) large-moves split-stores
 
 # Copies and clears of more than 512 bytes on the data path, in the build that "make run" has made.
 large-moves:
@@ -160,6 +162,13 @@ large-moves:
 	$(BUILD)
 	scripts/large-moves $(CIPHERLANE) target/release/libcipherlane_provider.so $(C_LIBRARY)
 	$(SEPARATE)
+
+# In the build with symbols too.
+split-stores:
+	scripts/needs build lint
+	cargo build --release -p cipherlane-provider
+	scripts/split-stores target/release/libcipherlane_provider.so
+	$(NAME_PROVIDER)
 
 # Drawn from the results that bench/run left, so that picture and figures are of one run.
 FIGURES := bench/results/2026-11-26-zen5-peers.json

@@ -5,6 +5,7 @@ use poly1305::Poly1305;
 use poly1305::universal_hash::{KeyInit, UniversalHash};
 
 use crate::choose::choose;
+use crate::gcm::block::padded;
 use crate::job::Direction;
 use crate::portable;
 use crate::wipe::wipe;
@@ -114,8 +115,7 @@ impl Mac {
         }
         let (blocks, rest) = data.split_at(data.len() & !15);
         self.engine.blocks(blocks);
-        self.block[..rest.len()].copy_from_slice(rest);
-        self.len = rest.len();
+        (self.block, self.len) = (padded(rest), rest.len());
     }
 
     /// Takes a part of the message through cipher and MAC side by side, where that can be and no
@@ -133,24 +133,22 @@ impl Mac {
             #[cfg(target_arch = "x86_64")]
             Engine::Lanes(avx2, avx512, mac) if self.len == 0 => {
                 let whole = data.len() & !15;
-                let mut rest = [0; 16];
-                let rest = &mut rest[..data.len() - whole];
-                rest.copy_from_slice(&data.get_in()[whole..]);
+                self.len = data.len() - whole;
+                // The input may be gone behind the next line.
+                self.block = padded(&data.get_in()[whole..]);
                 x86_64::chacha::part((*avx2, *avx512), dir, mac, left, from, data.reborrow());
                 if dir == Direction::Encrypt {
-                    rest.copy_from_slice(&data.get_out()[whole..]);
+                    self.block = padded(&data.get_out()[whole..]);
                 }
-                self.update(rest);
                 true
             }
             _ => false,
         }
     }
 
-    /// Zeros up to a whole block.
+    /// Zeros, which are there, up to a whole block.
     pub(super) fn pad(&mut self) {
         if self.len > 0 {
-            self.block[self.len..].fill(0);
             self.engine.blocks(&self.block);
             self.len = 0;
         }

@@ -8,11 +8,11 @@ pub(crate) fn xor(a: &Block, b: &Block) -> Block {
     (u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b)).to_ne_bytes()
 }
 
-/// Less than a block, with zeros behind it, in words of 64 bits: GHASH over one block loads it as
+/// Less than a block, with zeros behind it, in words of 64 bits: GHASH and Poly1305 load it as
 /// such at once, where a load over shorter stores would wait for them. The words are put together
 /// from two or three parts that overlap.
 #[inline]
-pub(super) fn padded(bytes: &[u8]) -> Block {
+pub(crate) fn padded(bytes: &[u8]) -> Block {
     let len = bytes.len();
     let (low, high) = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
         // Shifted in two steps, since the length may be 8.

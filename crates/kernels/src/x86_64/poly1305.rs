@@ -4,6 +4,7 @@
 use zeroize::optimization_barrier;
 
 use crate::cpu::{HaveAvx2, HaveAvx512, HaveAvx512Ifma};
+use crate::gcm::block::padded;
 use crate::x86_64::poly1305_ifma;
 use crate::x86_64::poly1305_lanes::{self, Limbs26, Powers};
 use crate::x86_64::poly1305_words::{Halves, Multiplier, Sum};
@@ -240,9 +241,7 @@ impl Poly1305 {
             self.halves.sums[0].absorb(tokens.0, block, &self.halves.r);
         }
         if !rest.is_empty() {
-            let mut block = [0; 16];
-            block[..rest.len()].copy_from_slice(rest);
-            self.halves.sums[0].absorb(tokens.0, &block, &self.halves.r);
+            self.halves.sums[0].absorb(tokens.0, &padded(rest), &self.halves.r);
         }
     }
 
