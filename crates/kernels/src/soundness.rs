@@ -36,8 +36,9 @@
 //!   group before they write any of it; CBC decryption takes the ciphertext that the
 //!   next block chains from out of memory before that; packed requests read their
 //!   input when staged and write when flushed, and stealing reads the part behind the
-//!   last whole block before either is written. When they are two places, order does
-//!   not matter.
+//!   last whole block before either is written. Registers that overlap, where the last
+//!   ones of XTS end with the data, are all read first, and write the same bytes twice.
+//!   When they are two places, order does not matter.
 //!
 //! CBC lanes keep the address that a lane's data would have at step 0, which may lie
 //! outside of it, by `wrapping_sub`; adding 16 times the step brings it back before

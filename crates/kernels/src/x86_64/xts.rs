@@ -91,19 +91,37 @@ pub(super) unsafe fn crypt_from<V: Wide, const DECRYPT: bool>(
 unsafe fn alone<V: Wide, const DECRYPT: bool>(key: &AesKey, mut at: Cursor, mut tweak: __m128i) {
     let key = Schedule::new::<DECRYPT>(key);
     let odd = leave_end(&mut at);
+    let step = 16 * V::BLOCKS;
     // SAFETY: the cursor stays within the data of the job.
     unsafe {
-        if at.len >= 8 * 16 * V::BLOCKS {
+        let is_long = at.len > LONG;
+        if odd > 0 && !is_long {
+            let mut last = tweak;
+            for _ in 0..at.blocks() / 32 {
+                last = last.shift_tweaks(32);
+            }
+            last = last.shift_tweaks((at.blocks() % 32) as i32);
+            steal::<DECRYPT>(key, &at, odd, last);
+        }
+        if at.len >= 8 * step {
             let mut tweaks = Tweaks(V::broadcast(tweak).spread_tweaks());
             bulk::<V, 8, DECRYPT>(&mut at, key, &mut tweaks);
             tweak = tweaks.0.first();
         }
-        if odd > 0 {
-            steal::<DECRYPT>(key, &at, odd, tweak);
+        if odd > 0 && is_long {
+            let last = tweak.shift_tweaks(at.blocks() as i32);
+            steal::<DECRYPT>(key, &at, odd, last);
         }
-        short::crypt::<V, _, DECRYPT>(&mut at, key, &mut Spread { tweak, by: 0 });
+        match at.len > 5 * step && V::BLOCKS == 4 {
+            true => eight::<V, DECRYPT>(&at, key, tweak),
+            false => short::crypt::<V, _, DECRYPT>(&mut at, key, &mut Spread { tweak, by: 0 }),
+        }
     }
 }
+
+/// Bytes of a data unit from which on its end comes behind the blocks that [`bulk`] takes: to find the
+/// tweak there before would take as long.
+const LONG: usize = 2048;
 
 /// Data, and the tweaks of its next blocks.
 struct Tweaks<V>(V);
@@ -181,7 +199,8 @@ unsafe fn packed<T: Tier, const DECRYPT: bool>(
             bulk::<T::V, 4, DECRYPT>(at, key, &mut tweaks);
         }
         if odd > 0 {
-            steal::<DECRYPT>(key, at, odd, tweaks.0.first());
+            let last = tweaks.0.first().shift_tweaks(at.blocks() as i32);
+            steal::<DECRYPT>(key, at, odd, last);
         }
         slots.begin::<T, DECRYPT>(key);
         slots.stage::<T, DECRYPT>(at, &mut tweaks);
@@ -199,19 +218,18 @@ fn leave_end(at: &mut Cursor) -> usize {
     odd
 }
 
-/// The end of a data unit of an odd length (section 5.3.2), behind the blocks of `at`, of which the first
-/// one has the tweak `tweak`: a whole block and `odd` bytes. These give way to the start of that block,
+/// The end of a data unit of an odd length (section 5.3.2), behind the blocks of `at`: a whole block with
+/// the tweak `last`, and `odd` bytes. These give way to the start of that block,
 /// which is already under the cipher once, and join the rest of it under the cipher in its place.
 ///
 /// # Safety
-/// AES-NI is there. `at` has 32 blocks at most, and the end behind them is valid.
+/// AES-NI is there, and the end behind `at` is valid.
 #[inline(always)]
-unsafe fn steal<const DECRYPT: bool>(key: Schedule, at: &Cursor, odd: usize, tweak: __m128i) {
+unsafe fn steal<const DECRYPT: bool>(key: Schedule, at: &Cursor, odd: usize, last: __m128i) {
     // SAFETY: as for this function. All of the end is read before any of it is written, and the bytes that
     // are read and written at once end where the data does.
     unsafe {
         let (from, to) = (at.from.add(at.len), at.to.add(at.len));
-        let last = tweak.shift_tweaks(at.blocks() as i32);
         let (first, second) = match DECRYPT {
             false => (last, last.shift_tweaks(1)),
             true => (last.shift_tweaks(1), last),
@@ -269,28 +287,62 @@ unsafe fn bulk<V: Wide, const W: usize, const DECRYPT: bool>(
 ) {
     let step = 16 * V::BLOCKS;
     while at.len >= W * step {
-        // SAFETY: `W * step` bytes are left; all are read before any is written. No
-        // tweak is shifted by more than 32.
+        // SAFETY: `W * step` bytes are left. No tweak is shifted by more than 32.
         unsafe {
-            let mut tweaks = [first.0; W];
-            for (i, tweak) in tweaks.iter_mut().enumerate().skip(1) {
-                *tweak = first.0.shift_tweaks((i * V::BLOCKS) as i32);
-            }
-            first.0 = first.0.shift_tweaks((W * V::BLOCKS) as i32);
-            let mut state = [V::zero(); W];
-            for (i, state) in state.iter_mut().enumerate() {
-                let input = V::load(at.from.add(i * step));
-                *state = input.xor(tweaks[i]).xor(key.at(i, 0));
-            }
-            let key = middle::<V, _, W, DECRYPT>(&mut state, key);
-            let last: V = key.at(0, key.rounds());
-            for (i, state) in state.iter_mut().enumerate() {
-                *state = state.last_round::<DECRYPT>(last.xor(tweaks[i]));
-            }
-            for (i, state) in state.iter().enumerate() {
-                state.store(at.to.add(i * step));
-            }
+            let these = first.0;
+            first.0 = these.shift_tweaks((W * V::BLOCKS) as i32);
+            registers::<V, W, DECRYPT>(at, key, these, |i| i * step);
             at.advance(W * step);
+        }
+    }
+}
+
+/// All of `at`, of a register or more and eight at most, from the tweak of its first block. The last
+/// registers end where the data does, and do some blocks again: to do what is left of a register by itself
+/// would take longer.
+///
+/// # Safety
+/// As for [`bulk`].
+#[inline(always)]
+unsafe fn eight<V: Wide, const DECRYPT: bool>(at: &Cursor, key: Schedule, tweak: __m128i) {
+    let step = 16 * V::BLOCKS;
+    let last = at.len - step;
+    // SAFETY: as for this function. There are 32 blocks at most.
+    unsafe {
+        let first = V::broadcast(tweak).spread_tweaks();
+        registers::<V, 8, DECRYPT>(at, key, first, |i| (i * step).min(last));
+    }
+}
+
+/// `W` registers, each from its place behind `at`, by the tweaks of the first one.
+///
+/// # Safety
+/// As for [`bulk`]. No place is more than 32 blocks behind the first one, which is at 0.
+#[inline(always)]
+unsafe fn registers<V: Wide, const W: usize, const DECRYPT: bool>(
+    at: &Cursor,
+    key: Schedule,
+    first: V,
+    place: impl Fn(usize) -> usize,
+) {
+    // SAFETY: as for this function; all is read before any is written.
+    unsafe {
+        let mut tweaks = [first; W];
+        for (i, tweak) in tweaks.iter_mut().enumerate().skip(1) {
+            *tweak = first.shift_tweaks((place(i) / 16) as i32);
+        }
+        let mut state = [V::zero(); W];
+        for (i, state) in state.iter_mut().enumerate() {
+            let input = V::load(at.from.add(place(i)));
+            *state = input.xor(tweaks[i]).xor(key.at(i, 0));
+        }
+        let key = middle::<V, _, W, DECRYPT>(&mut state, key);
+        let last: V = key.at(0, key.rounds());
+        for (i, state) in state.iter_mut().enumerate() {
+            *state = state.last_round::<DECRYPT>(last.xor(tweaks[i]));
+        }
+        for (i, state) in state.iter().enumerate() {
+            state.store(at.to.add(place(i)));
         }
     }
 }

@@ -4,18 +4,24 @@ use core::arch::asm;
 
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::job::Direction;
+use cipherlane_kernels::xts::{self, XtsKey};
 use cipherlane_kernels::{cbc, ecb};
 use inout::InOutBuf;
 
 use super::feature_sets;
 
 type Block = [u8; 16];
-type Run = fn(&AesKey, &mut Block, InOutBuf<'_, '_, u8>);
+type Run = fn(&Keys, &mut Block, InOutBuf<'_, '_, u8>);
+
+struct Keys {
+    aes: AesKey,
+    xts: XtsKey,
+}
 
 /// What is called, and what with.
 struct Call<'c> {
     run: Run,
-    key: &'c AesKey,
+    key: &'c Keys,
     iv: Block,
     data: &'c mut [u8],
 }
@@ -61,25 +67,45 @@ fn has_aes() -> bool {
     std::is_x86_feature_detected!("aes") && denied.split(',').all(|feature| feature != "aes")
 }
 
-/// Each register is empty or as it was, behind parts of one block to five.
+/// Each register is empty or as it was, behind parts of one block to five, and data units of XTS that end
+/// with less than one.
 pub(crate) fn check() {
     if !has_aes() {
         return;
     }
-    let runs: [(&str, Run); 4] = [
+    let runs: [(&str, Run); 6] = [
         ("ECB, encryption", |key, _, data| {
-            ecb::crypt_one(Direction::Encrypt, key, data);
+            ecb::crypt_one(Direction::Encrypt, &key.aes, data);
         }),
         ("ECB, decryption", |key, _, data| {
-            ecb::crypt_one(Direction::Decrypt, key, data);
+            ecb::crypt_one(Direction::Decrypt, &key.aes, data);
         }),
-        ("CBC, encryption", cbc::encrypt_one),
-        ("CBC, decryption", cbc::decrypt_one),
+        ("CBC, encryption", |key, iv, data| {
+            cbc::encrypt_one(&key.aes, iv, data)
+        }),
+        ("CBC, decryption", |key, iv, data| {
+            cbc::decrypt_one(&key.aes, iv, data)
+        }),
+        ("XTS, encryption", |key, tweak, data| {
+            xts::crypt_one(Direction::Encrypt, &key.xts, tweak, data);
+        }),
+        ("XTS, decryption", |key, tweak, data| {
+            xts::crypt_one(Direction::Decrypt, &key.xts, tweak, data);
+        }),
     ];
-    let key = AesKey::new(&[7; 32]).unwrap();
+    let key = Keys {
+        aes: AesKey::new(&[7; 32]).unwrap(),
+        xts: XtsKey::new(&[[7; 32], [8; 32]].concat()).unwrap(),
+    };
     for (name, run) in runs {
-        for blocks in 1..=5 {
-            let mut data = vec![9; 16 * blocks];
+        let odd: &[usize] = if name.starts_with("XTS") {
+            &[0, 3]
+        } else {
+            &[0]
+        };
+        let lengths = (1..=5).flat_map(|blocks| odd.iter().map(move |odd| 16 * blocks + odd));
+        for len in lengths {
+            let mut data = vec![9; len];
             let registers = after(&mut Call {
                 run,
                 key: &key,
@@ -89,11 +115,11 @@ pub(crate) fn check() {
             for (number, register) in registers.iter().enumerate() {
                 assert!(
                     *register == [0; 16] || *register == [0xff; 16],
-                    "{name}, {blocks} blocks: xmm{number} has {register:x?}"
+                    "{name}, {len} bytes: xmm{number} has {register:x?}"
                 );
             }
             assert!(registers.contains(&[0; 16]), "{name}: nothing ran");
-            assert_ne!(data, vec![9; 16 * blocks]);
+            assert_ne!(data, vec![9; len]);
         }
     }
 }
