@@ -166,9 +166,9 @@ large-moves:
 # In the build with symbols too.
 split-stores:
 	scripts/needs build lint
-	cargo build --release -p cipherlane-provider
+	$(BUILD)
 	scripts/split-stores target/release/libcipherlane_provider.so
-	$(NAME_PROVIDER)
+	$(SEPARATE)
 
 # Drawn from the results that bench/run left, so that picture and figures are of one run.
 FIGURES := bench/results/2026-11-26-zen5-peers.json
