@@ -16,7 +16,7 @@ use crate::portable;
 
 /// Up to how many bytes a data unit takes less time with narrower registers, of which fewer are to be
 /// cleared.
-const SHORT: usize = 256;
+const SHORT: usize = 128;
 
 /// Every job as a whole data unit.
 ///
