@@ -154,7 +154,8 @@ lint:
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 	scripts/deny
-	$(MAKE) large-moves split-stores
+	$(MAKE) large-moves
+	$(MAKE) split-stores
 
 # Copies and clears of more than 512 bytes on the data path, in the build that "make run" has made.
 large-moves:
@@ -163,7 +164,7 @@ large-moves:
 	scripts/large-moves $(CIPHERLANE) target/release/libcipherlane_provider.so $(C_LIBRARY)
 	$(SEPARATE)
 
-# In the build with symbols too.
+# Loads that wait for stores, in the same build, whose symbols say where.
 split-stores:
 	scripts/needs build lint
 	$(BUILD)

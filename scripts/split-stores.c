@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <link.h>
 #include <openssl/evp.h>
+#include <openssl/provider.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,10 @@ int main(int count, char **words) {
     for (int c = 0; c < CIPHER; c++) {
         EVP_CIPHER *cipher = EVP_CIPHER_fetch(NULL, CIPHERS[c], NULL);
         need(cipher != NULL);
+        if (strcmp(OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cipher)), "cipherlane") != 0) {
+            printf("%s is not the provider's: was it loaded?\n", CIPHERS[c]);
+            return 1;
+        }
         if (c == 0)
             dl_iterate_phdr(found, words[1]);
         for (int n = 0; n < 2 * LENGTH; n++) {

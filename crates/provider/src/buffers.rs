@@ -85,8 +85,8 @@ pub(crate) fn exactly<const N: usize>(bytes: &[u8]) -> Option<&[u8; N]> {
     bytes.try_into().ok()
 }
 
-/// Copies bytes of a program, of which there are mostly another number: for those, a compiler that sees both
-/// copies would make one of them that takes any length.
+/// Copies bytes of a program, where their number is not the usual one. This is out of line, since a compiler
+/// that sees it beside a copy of a known length makes one copy of any length of both.
 #[cold]
 #[inline(never)]
 pub(crate) fn copy_unusual(from: &[u8], to: &mut [u8]) {

@@ -88,8 +88,8 @@ pub(crate) fn crypt_batch(dir: Direction, jobs: &mut [AeadJob<'_, GcmKey>]) {
     }
 }
 
-/// A piece of a message, as [`crypt`](crate::gcm)'s caller has it: from `counter`, which moves on, with
-/// the block that is begun.
+/// A piece of a message from `counter`, which moves on. GHASH takes less than a block at the end with zeros
+/// behind it or, where `begun` is given, leaves it there.
 pub(crate) fn crypt_piece(
     dir: Direction,
     key: &GcmKey,

@@ -85,6 +85,9 @@ pub(super) unsafe fn crypt_from<V: Wide, const DECRYPT: bool>(
     unsafe { alone::<V, DECRYPT>(key, at, __m128i::load(tweak.as_ptr())) }
 }
 
+/// A data unit from the tweak of its first block. The end of a long one is begun later: to find its tweak
+/// takes a step for each 32 blocks.
+///
 /// # Safety
 /// As for [`crypt_from`].
 #[inline(always)]
@@ -119,8 +122,7 @@ unsafe fn alone<V: Wide, const DECRYPT: bool>(key: &AesKey, mut at: Cursor, mut 
     }
 }
 
-/// Bytes of a data unit from which on its end comes behind the blocks that [`bulk`] takes: to find the
-/// tweak there before would take as long.
+/// Bytes of a data unit from which on its end is begun behind the blocks that [`bulk`] takes.
 const LONG: usize = 2048;
 
 /// Data, and the tweaks of its next blocks.

@@ -337,7 +337,7 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
 }
 
 /// Blocks of the first group that is hashed of a message of `len` bytes or a piece of it, behind which
-/// `end` more blocks stand. A piece begins with a chunk.
+/// `end` more blocks stand. The data begins where a chunk does.
 #[inline(always)]
 pub(super) fn first_group<V: Lane>(len: usize, end: usize) -> usize {
     match len / (WIDTH * V::BYTES) {
