@@ -108,12 +108,28 @@ impl<V: Wide> Keys<V> for Schedule {
 #[inline(always)]
 pub(crate) unsafe fn middle<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
     state: &mut [V; W],
+    keys: K,
+) -> K {
+    // SAFETY: as for this function.
+    unsafe { middle_beside::<V, K, W, DECRYPT>(state, keys, |_| {}) }
+}
+
+/// [`middle`], and other work in nine parts, each behind one of the first nine rounds: a processor that
+/// looks less far ahead than all rounds would do it before them or behind them.
+///
+/// # Safety
+/// As for [`middle`].
+#[inline(always)]
+pub(crate) unsafe fn middle_beside<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
+    state: &mut [V; W],
     mut keys: K,
+    mut part: impl FnMut(usize),
 ) -> K {
     // SAFETY: as for this function.
     unsafe {
         for round in 1..10 {
             one::<V, K, W, DECRYPT>(round, state, &mut keys);
+            part(round - 1);
         }
         if keys.rounds() > 10 {
             one::<V, K, W, DECRYPT>(10, state, &mut keys);

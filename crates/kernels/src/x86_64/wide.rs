@@ -49,6 +49,9 @@ pub(crate) trait Wide: Copy {
     unsafe fn reverse(self) -> Self;
     /// Each block as an XTS tweak times x to the power `by`, at most 32.
     unsafe fn shift_tweaks(self, by: i32) -> Self;
+    /// Each block as an XTS tweak times x to the power of the number of blocks in eight registers, which
+    /// is a number of whole bytes: what a shift by bits costs, some processors cannot do beside AES.
+    unsafe fn shift_tweaks_by_eight(self) -> Self;
     /// Block `i` as an XTS tweak times x to the power `i`.
     unsafe fn spread_tweaks(self) -> Self;
     /// A round of encryption, or of the equivalent inverse cipher.
@@ -149,6 +152,17 @@ impl Wide for __m128i {
             let polynomial = _mm_set_epi64x(0, TWEAK_POLYNOMIAL);
             let folded = _mm_clmulepi64_si128(out, polynomial, 0x01);
             _mm_xor_si128(_mm_xor_si128(kept, _mm_slli_si128(out, 8)), folded)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shift_tweaks_by_eight(self) -> Self {
+        // SAFETY: as the trait says.
+        unsafe {
+            let out = _mm_bsrli_si128(self, 15);
+            let polynomial = _mm_set_epi64x(0, TWEAK_POLYNOMIAL);
+            let folded = _mm_clmulepi64_si128(out, polynomial, 0x00);
+            _mm_xor_si128(_mm_bslli_si128(self, 1), folded)
         }
     }
 
@@ -283,6 +297,17 @@ impl Wide for __m256i {
             let polynomial = _mm256_set_epi64x(0, TWEAK_POLYNOMIAL, 0, TWEAK_POLYNOMIAL);
             let folded = _mm256_clmulepi64_epi128(out, polynomial, 0x01);
             _mm256_xor_si256(_mm256_xor_si256(kept, _mm256_bslli_epi128(out, 8)), folded)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shift_tweaks_by_eight(self) -> Self {
+        // SAFETY: as the trait says.
+        unsafe {
+            let out = _mm256_bsrli_epi128(self, 14);
+            let polynomial = _mm256_set_epi64x(0, TWEAK_POLYNOMIAL, 0, TWEAK_POLYNOMIAL);
+            let folded = _mm256_clmulepi64_epi128(out, polynomial, 0x00);
+            _mm256_xor_si256(_mm256_bslli_epi128(self, 2), folded)
         }
     }
 
@@ -426,6 +451,17 @@ impl Wide for __m512i {
             let polynomial = _mm512_broadcast_i32x4(_mm_set_epi64x(0, TWEAK_POLYNOMIAL));
             let folded = _mm512_clmulepi64_epi128(out, polynomial, 0x01);
             _mm512_xor_si512(_mm512_xor_si512(kept, _mm512_bslli_epi128(out, 8)), folded)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shift_tweaks_by_eight(self) -> Self {
+        // SAFETY: as the trait says.
+        unsafe {
+            let out = _mm512_bsrli_epi128(self, 12);
+            let polynomial = _mm512_broadcast_i32x4(_mm_set_epi64x(0, TWEAK_POLYNOMIAL));
+            let folded = _mm512_clmulepi64_epi128(out, polynomial, 0x00);
+            _mm512_xor_si512(_mm512_bslli_epi128(self, 4), folded)
         }
     }
 

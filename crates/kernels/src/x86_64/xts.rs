@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
 use super::ecb::Plain;
-use super::rounds::{Keys, Schedule, middle};
+use super::rounds::{Keys, Schedule, middle, middle_beside};
 use super::short;
 use super::slots::{Feed, Slots};
 use super::tier::Tier;
@@ -108,15 +108,15 @@ unsafe fn alone<V: Wide, const DECRYPT: bool>(key: &AesKey, mut at: Cursor, mut 
         }
         if at.len >= 8 * step {
             let mut tweaks = Tweaks(V::broadcast(tweak).spread_tweaks());
-            bulk::<V, 8, DECRYPT>(&mut at, key, &mut tweaks);
+            bulk::<V, DECRYPT>(&mut at, key, &mut tweaks);
             tweak = tweaks.0.first();
         }
         if odd > 0 && is_long {
             let last = tweak.shift_tweaks(at.blocks() as i32);
             steal::<DECRYPT>(key, &at, odd, last);
         }
-        match at.len > 5 * step && V::BLOCKS == 4 {
-            true => eight::<V, DECRYPT>(&at, key, tweak),
+        match at.len >= step && V::BLOCKS == 4 {
+            true => few::<V, DECRYPT>(&at, key, tweak),
             false => short::crypt::<V, _, DECRYPT>(&mut at, key, &mut Spread { tweak, by: 0 }),
         }
     }
@@ -196,9 +196,12 @@ unsafe fn packed<T: Tier, const DECRYPT: bool>(
     // SAFETY: as for this function.
     unsafe {
         let mut tweaks = Tweaks(tweak.spread_tweaks());
-        bulk::<T::V, 8, DECRYPT>(at, key, &mut tweaks);
-        if T::V::BLOCKS == 4 {
-            bulk::<T::V, 4, DECRYPT>(at, key, &mut tweaks);
+        bulk::<T::V, DECRYPT>(at, key, &mut tweaks);
+        let half = 4 * 16 * T::V::BLOCKS;
+        if T::V::BLOCKS == 4 && at.len >= half {
+            up_to::<T::V, 4, DECRYPT>(at, key, tweaks.0, half);
+            tweaks.0 = tweaks.0.shift_tweaks(16);
+            at.advance(half);
         }
         if odd > 0 {
             let last = tweaks.0.first().shift_tweaks(at.blocks() as i32);
@@ -279,66 +282,118 @@ unsafe fn single<const DECRYPT: bool>(key: Schedule, block: __m128i, tweak: __m1
     }
 }
 
+/// Eight registers at a time.
+///
 /// # Safety
 /// The instructions of `V` are there and the data behind `at` is valid.
 #[inline(always)]
-unsafe fn bulk<V: Wide, const W: usize, const DECRYPT: bool>(
+unsafe fn bulk<V: Wide, const DECRYPT: bool>(
     at: &mut Cursor,
     key: Schedule,
     first: &mut Tweaks<V>,
 ) {
     let step = 16 * V::BLOCKS;
-    while at.len >= W * step {
-        // SAFETY: `W * step` bytes are left. No tweak is shifted by more than 32.
-        unsafe {
-            let these = first.0;
-            first.0 = these.shift_tweaks((W * V::BLOCKS) as i32);
-            registers::<V, W, DECRYPT>(at, key, these, |i| i * step);
-            at.advance(W * step);
+    if at.len < 8 * step {
+        return;
+    }
+    // SAFETY: as for this function; `8 * step` bytes are left in each turn.
+    unsafe {
+        let mut tweaks: [V; 8] = shifted(first.0, |i| i * V::BLOCKS);
+        while at.len >= 8 * step {
+            let mut next = tweaks;
+            let place = |i| i * step;
+            registers::<V, 8, DECRYPT>(at, key, &tweaks, place, |part| {
+                if let Some(tweak) = next.get_mut(part) {
+                    *tweak = tweak.shift_tweaks_by_eight();
+                }
+            });
+            tweaks = next;
+            at.advance(8 * step);
         }
+        first.0 = tweaks[0];
     }
 }
 
-/// All of `at`, of a register or more and eight at most, from the tweak of its first block. The last
-/// registers end where the data does, and do some blocks again: to do what is left of a register by itself
-/// would take longer.
+/// All of `at`, of a register or more and eight at most, from the tweak of its first block.
 ///
 /// # Safety
 /// As for [`bulk`].
 #[inline(always)]
-unsafe fn eight<V: Wide, const DECRYPT: bool>(at: &Cursor, key: Schedule, tweak: __m128i) {
-    let step = 16 * V::BLOCKS;
-    let last = at.len - step;
-    // SAFETY: as for this function. There are 32 blocks at most.
+unsafe fn few<V: Wide, const DECRYPT: bool>(at: &Cursor, key: Schedule, tweak: __m128i) {
+    // SAFETY: as for this function.
     unsafe {
         let first = V::broadcast(tweak).spread_tweaks();
-        registers::<V, 8, DECRYPT>(at, key, first, |i| (i * step).min(last));
+        match at.len.div_ceil(16 * V::BLOCKS) {
+            1 => up_to::<V, 1, DECRYPT>(at, key, first, at.len),
+            2 => up_to::<V, 2, DECRYPT>(at, key, first, at.len),
+            3 => up_to::<V, 3, DECRYPT>(at, key, first, at.len),
+            4 => up_to::<V, 4, DECRYPT>(at, key, first, at.len),
+            5 => up_to::<V, 5, DECRYPT>(at, key, first, at.len),
+            6 => up_to::<V, 6, DECRYPT>(at, key, first, at.len),
+            7 => up_to::<V, 7, DECRYPT>(at, key, first, at.len),
+            _ => up_to::<V, 8, DECRYPT>(at, key, first, at.len),
+        }
     }
 }
 
-/// `W` registers, each from its place behind `at`, by the tweaks of the first one.
+/// The first `len` bytes of `at`, which fill `W` registers or all but a part of the last, from the
+/// tweaks of the first one. The last register ends where these bytes do, and does some blocks again: to
+/// do what is left of a register by itself would take longer.
 ///
 /// # Safety
-/// As for [`bulk`]. No place is more than 32 blocks behind the first one, which is at 0.
+/// As for [`bulk`]. `len` is 32 blocks at most, and at least a register.
+#[inline(always)]
+unsafe fn up_to<V: Wide, const W: usize, const DECRYPT: bool>(
+    at: &Cursor,
+    key: Schedule,
+    first: V,
+    len: usize,
+) {
+    let step = 16 * V::BLOCKS;
+    let last = len - step;
+    // SAFETY: as for this function.
+    unsafe {
+        let place = |i| if i + 1 < W { i * step } else { last };
+        let tweaks = shifted(first, |i| place(i) / 16);
+        registers::<V, W, DECRYPT>(at, key, &tweaks, place, |_| {});
+    }
+}
+
+/// `W` registers of tweaks, each as many blocks behind the first one as `by` says, 32 at most.
+///
+/// # Safety
+/// The instructions of `V` are there.
+#[inline(always)]
+unsafe fn shifted<V: Wide, const W: usize>(first: V, by: impl Fn(usize) -> usize) -> [V; W] {
+    let mut tweaks = [first; W];
+    for (i, tweak) in tweaks.iter_mut().enumerate().skip(1) {
+        // SAFETY: as for this function.
+        *tweak = unsafe { first.shift_tweaks(by(i) as i32) };
+    }
+    tweaks
+}
+
+/// `W` registers, each from its place behind `at`, with other work between the rounds, as in
+/// [`middle_beside`].
+///
+/// # Safety
+/// As for [`bulk`].
 #[inline(always)]
 unsafe fn registers<V: Wide, const W: usize, const DECRYPT: bool>(
     at: &Cursor,
     key: Schedule,
-    first: V,
+    tweaks: &[V; W],
     place: impl Fn(usize) -> usize,
+    beside: impl FnMut(usize),
 ) {
     // SAFETY: as for this function; all is read before any is written.
     unsafe {
-        let mut tweaks = [first; W];
-        for (i, tweak) in tweaks.iter_mut().enumerate().skip(1) {
-            *tweak = first.shift_tweaks((place(i) / 16) as i32);
-        }
         let mut state = [V::zero(); W];
         for (i, state) in state.iter_mut().enumerate() {
             let input = V::load(at.from.add(place(i)));
             *state = input.xor(tweaks[i]).xor(key.at(i, 0));
         }
-        let key = middle::<V, _, W, DECRYPT>(&mut state, key);
+        let key = middle_beside::<V, _, W, DECRYPT>(&mut state, key, beside);
         let last: V = key.at(0, key.rounds());
         for (i, state) in state.iter_mut().enumerate() {
             *state = state.last_round::<DECRYPT>(last.xor(tweaks[i]));
