@@ -127,10 +127,14 @@ pub(crate) unsafe fn middle_beside<V: Wide, K: Keys<V>, const W: usize, const DE
 ) -> K {
     // SAFETY: as for this function.
     unsafe {
-        for round in 1..10 {
-            one::<V, K, W, DECRYPT>(round, state, &mut keys);
-            part(round - 1);
+        // A loop would not always be unrolled.
+        macro_rules! each {
+            ($($round:literal)+) => {$(
+                one::<V, K, W, DECRYPT>($round, state, &mut keys);
+                part($round - 1);
+            )+};
         }
+        each!(1 2 3 4 5 6 7 8 9);
         if keys.rounds() > 10 {
             one::<V, K, W, DECRYPT>(10, state, &mut keys);
             one::<V, K, W, DECRYPT>(11, state, &mut keys);

@@ -35,6 +35,8 @@ pub(crate) trait Wide: Copy {
     unsafe fn first(self) -> __m128i;
     /// The last block.
     unsafe fn last(self) -> __m128i;
+    /// The same, but for another last block.
+    unsafe fn with_last(self, block: __m128i) -> Self;
     /// The last block of `previous`, then all of these but the last.
     unsafe fn chained(self, previous: Self) -> Self;
     /// Block `i` from address `at(i)`.
@@ -49,9 +51,9 @@ pub(crate) trait Wide: Copy {
     unsafe fn reverse(self) -> Self;
     /// Each block as an XTS tweak times x to the power `by`, at most 32.
     unsafe fn shift_tweaks(self, by: i32) -> Self;
-    /// Each block as an XTS tweak times x to the power of the number of blocks in eight registers, which
-    /// is a number of whole bytes: what a shift by bits costs, some processors cannot do beside AES.
-    unsafe fn shift_tweaks_by_eight(self) -> Self;
+    /// Each block as an XTS tweak times x to the power `8 * bytes`, at most 4 bytes. Beside AES, which
+    /// some processors cannot shift by bits.
+    unsafe fn shift_tweaks_by_bytes(self, bytes: usize) -> Self;
     /// Block `i` as an XTS tweak times x to the power `i`.
     unsafe fn spread_tweaks(self) -> Self;
     /// A round of encryption, or of the equivalent inverse cipher.
@@ -106,6 +108,11 @@ impl Wide for __m128i {
     }
 
     #[inline(always)]
+    unsafe fn with_last(self, block: __m128i) -> Self {
+        block
+    }
+
+    #[inline(always)]
     unsafe fn chained(self, previous: Self) -> Self {
         previous
     }
@@ -156,13 +163,18 @@ impl Wide for __m128i {
     }
 
     #[inline(always)]
-    unsafe fn shift_tweaks_by_eight(self) -> Self {
+    unsafe fn shift_tweaks_by_bytes(self, bytes: usize) -> Self {
         // SAFETY: as the trait says.
         unsafe {
-            let out = _mm_bsrli_si128(self, 15);
+            let (kept, out) = match bytes {
+                0 => return self,
+                1 => (_mm_bslli_si128(self, 1), _mm_bsrli_si128(self, 15)),
+                2 => (_mm_bslli_si128(self, 2), _mm_bsrli_si128(self, 14)),
+                3 => (_mm_bslli_si128(self, 3), _mm_bsrli_si128(self, 13)),
+                _ => (_mm_bslli_si128(self, 4), _mm_bsrli_si128(self, 12)),
+            };
             let polynomial = _mm_set_epi64x(0, TWEAK_POLYNOMIAL);
-            let folded = _mm_clmulepi64_si128(out, polynomial, 0x00);
-            _mm_xor_si128(_mm_bslli_si128(self, 1), folded)
+            _mm_xor_si128(kept, _mm_clmulepi64_si128(out, polynomial, 0x00))
         }
     }
 
@@ -244,6 +256,12 @@ impl Wide for __m256i {
     }
 
     #[inline(always)]
+    unsafe fn with_last(self, block: __m128i) -> Self {
+        // SAFETY: as the trait says.
+        unsafe { _mm256_inserti128_si256(self, block, 1) }
+    }
+
+    #[inline(always)]
     unsafe fn chained(self, previous: Self) -> Self {
         // SAFETY: as the trait says.
         unsafe { _mm256_permute2x128_si256(previous, self, 0x21) }
@@ -301,13 +319,18 @@ impl Wide for __m256i {
     }
 
     #[inline(always)]
-    unsafe fn shift_tweaks_by_eight(self) -> Self {
+    unsafe fn shift_tweaks_by_bytes(self, bytes: usize) -> Self {
         // SAFETY: as the trait says.
         unsafe {
-            let out = _mm256_bsrli_epi128(self, 14);
+            let (kept, out) = match bytes {
+                0 => return self,
+                1 => (_mm256_bslli_epi128(self, 1), _mm256_bsrli_epi128(self, 15)),
+                2 => (_mm256_bslli_epi128(self, 2), _mm256_bsrli_epi128(self, 14)),
+                3 => (_mm256_bslli_epi128(self, 3), _mm256_bsrli_epi128(self, 13)),
+                _ => (_mm256_bslli_epi128(self, 4), _mm256_bsrli_epi128(self, 12)),
+            };
             let polynomial = _mm256_set_epi64x(0, TWEAK_POLYNOMIAL, 0, TWEAK_POLYNOMIAL);
-            let folded = _mm256_clmulepi64_epi128(out, polynomial, 0x00);
-            _mm256_xor_si256(_mm256_bslli_epi128(self, 2), folded)
+            _mm256_xor_si256(kept, _mm256_clmulepi64_epi128(out, polynomial, 0x00))
         }
     }
 
@@ -397,6 +420,12 @@ impl Wide for __m512i {
     }
 
     #[inline(always)]
+    unsafe fn with_last(self, block: __m128i) -> Self {
+        // SAFETY: as the trait says.
+        unsafe { _mm512_inserti32x4(self, block, 3) }
+    }
+
+    #[inline(always)]
     unsafe fn chained(self, previous: Self) -> Self {
         // SAFETY: as the trait says.
         unsafe { _mm512_alignr_epi64(self, previous, 6) }
@@ -455,13 +484,18 @@ impl Wide for __m512i {
     }
 
     #[inline(always)]
-    unsafe fn shift_tweaks_by_eight(self) -> Self {
+    unsafe fn shift_tweaks_by_bytes(self, bytes: usize) -> Self {
         // SAFETY: as the trait says.
         unsafe {
-            let out = _mm512_bsrli_epi128(self, 12);
+            let (kept, out) = match bytes {
+                0 => return self,
+                1 => (_mm512_bslli_epi128(self, 1), _mm512_bsrli_epi128(self, 15)),
+                2 => (_mm512_bslli_epi128(self, 2), _mm512_bsrli_epi128(self, 14)),
+                3 => (_mm512_bslli_epi128(self, 3), _mm512_bsrli_epi128(self, 13)),
+                _ => (_mm512_bslli_epi128(self, 4), _mm512_bsrli_epi128(self, 12)),
+            };
             let polynomial = _mm512_broadcast_i32x4(_mm_set_epi64x(0, TWEAK_POLYNOMIAL));
-            let folded = _mm512_clmulepi64_epi128(out, polynomial, 0x00);
-            _mm512_xor_si512(_mm512_bslli_epi128(self, 4), folded)
+            _mm512_xor_si512(kept, _mm512_clmulepi64_epi128(out, polynomial, 0x00))
         }
     }
 

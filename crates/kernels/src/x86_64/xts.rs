@@ -85,45 +85,33 @@ pub(super) unsafe fn crypt_from<V: Wide, const DECRYPT: bool>(
     unsafe { alone::<V, DECRYPT>(key, at, __m128i::load(tweak.as_ptr())) }
 }
 
-/// A data unit from the tweak of its first block. The end of a long one is begun later: to find its tweak
-/// takes a step for each 32 blocks.
+/// A data unit from the tweak of its first block.
 ///
 /// # Safety
 /// As for [`crypt_from`].
 #[inline(always)]
-unsafe fn alone<V: Wide, const DECRYPT: bool>(key: &AesKey, mut at: Cursor, mut tweak: __m128i) {
+unsafe fn alone<V: Wide, const DECRYPT: bool>(key: &AesKey, mut at: Cursor, tweak: __m128i) {
     let key = Schedule::new::<DECRYPT>(key);
-    let odd = leave_end(&mut at);
+    let odd = at.len % 16;
+    at.len -= odd;
     let step = 16 * V::BLOCKS;
     // SAFETY: the cursor stays within the data of the job.
     unsafe {
-        let is_long = at.len > LONG;
-        if odd > 0 && !is_long {
-            let mut last = tweak;
-            for _ in 0..at.blocks() / 32 {
-                last = last.shift_tweaks(32);
-            }
-            last = last.shift_tweaks((at.blocks() % 32) as i32);
-            steal::<DECRYPT>(key, &at, odd, last);
+        let mut tweaks = Tweaks(V::broadcast(tweak).spread_tweaks());
+        // An end of an odd length takes its last whole block from what is left.
+        bulk::<V, DECRYPT>(&mut at, key, &mut tweaks, odd);
+        if at.len >= step && V::BLOCKS == 4 {
+            return few::<V, DECRYPT>(&at, key, tweaks.0, odd);
         }
-        if at.len >= 8 * step {
-            let mut tweaks = Tweaks(V::broadcast(tweak).spread_tweaks());
-            bulk::<V, DECRYPT>(&mut at, key, &mut tweaks);
-            tweak = tweaks.0.first();
-        }
-        if odd > 0 && is_long {
+        let tweak = tweaks.0.first();
+        if odd > 0 {
+            at.len -= 16;
             let last = tweak.shift_tweaks(at.blocks() as i32);
             steal::<DECRYPT>(key, &at, odd, last);
         }
-        match at.len >= step && V::BLOCKS == 4 {
-            true => few::<V, DECRYPT>(&at, key, tweak),
-            false => short::crypt::<V, _, DECRYPT>(&mut at, key, &mut Spread { tweak, by: 0 }),
-        }
+        short::crypt::<V, _, DECRYPT>(&mut at, key, &mut Spread { tweak, by: 0 });
     }
 }
-
-/// Bytes of a data unit from which on its end is begun behind the blocks that [`bulk`] takes.
-const LONG: usize = 2048;
 
 /// Data, and the tweaks of its next blocks.
 struct Tweaks<V>(V);
@@ -196,10 +184,10 @@ unsafe fn packed<T: Tier, const DECRYPT: bool>(
     // SAFETY: as for this function.
     unsafe {
         let mut tweaks = Tweaks(tweak.spread_tweaks());
-        bulk::<T::V, DECRYPT>(at, key, &mut tweaks);
+        bulk::<T::V, DECRYPT>(at, key, &mut tweaks, 0);
         let half = 4 * 16 * T::V::BLOCKS;
         if T::V::BLOCKS == 4 && at.len >= half {
-            up_to::<T::V, 4, DECRYPT>(at, key, tweaks.0, half);
+            up_to::<T::V, 4, DECRYPT>(at, key, tweaks.0, half, 0);
             tweaks.0 = tweaks.0.shift_tweaks(16);
             at.advance(half);
         }
@@ -224,27 +212,57 @@ fn leave_end(at: &mut Cursor) -> usize {
 }
 
 /// The end of a data unit of an odd length (section 5.3.2), behind the blocks of `at`: a whole block with
-/// the tweak `last`, and `odd` bytes. These give way to the start of that block,
-/// which is already under the cipher once, and join the rest of it under the cipher in its place.
+/// the tweak `last`, and `odd` bytes.
 ///
 /// # Safety
 /// AES-NI is there, and the end behind `at` is valid.
 #[inline(always)]
 unsafe fn steal<const DECRYPT: bool>(key: Schedule, at: &Cursor, odd: usize, last: __m128i) {
-    // SAFETY: as for this function. All of the end is read before any of it is written, and the bytes that
-    // are read and written at once end where the data does.
+    // SAFETY: as for this function.
     unsafe {
         let (from, to) = (at.from.add(at.len), at.to.add(at.len));
-        let (first, second) = match DECRYPT {
-            false => (last, last.shift_tweaks(1)),
-            true => (last.shift_tweaks(1), last),
-        };
+        let (first, second) = order::<DECRYPT>(last);
         let end = __m128i::load(from.add(odd));
         let whole = single::<DECRYPT>(key, __m128i::load(from), first);
+        give_way::<DECRYPT>(key, to, odd, end, whole, second);
+    }
+}
+
+/// The tweaks under which the last whole block of such a unit goes through the cipher, and what is in its
+/// place then.
+///
+/// # Safety
+/// AES-NI is there.
+#[inline(always)]
+unsafe fn order<const DECRYPT: bool>(last: __m128i) -> (__m128i, __m128i) {
+    // SAFETY: as for this function.
+    let behind = unsafe { last.shift_tweaks(1) };
+    match DECRYPT {
+        false => (last, behind),
+        true => (behind, last),
+    }
+}
+
+/// The last bytes of such a unit, `odd` of those in `end`, give way to the start of its last whole block,
+/// which is already under the cipher once, and join the rest of it under the cipher in its place, `to`.
+///
+/// # Safety
+/// AES-NI is there, and the block and `odd` bytes behind it are valid for writes.
+#[inline(always)]
+unsafe fn give_way<const DECRYPT: bool>(
+    key: Schedule,
+    to: *mut u8,
+    odd: usize,
+    end: __m128i,
+    whole: __m128i,
+    tweak: __m128i,
+) {
+    // SAFETY: as for this function. What is written at once ends where the data does.
+    unsafe {
         let down = moved(16 - odd as isize);
         let joined = _mm_blendv_epi8(_mm_shuffle_epi8(end, down), whole, down);
         _mm_shuffle_epi8(whole, moved(odd as isize - 16)).store(to.add(odd));
-        single::<DECRYPT>(key, joined, second).store(to);
+        single::<DECRYPT>(key, joined, tweak).store(to);
     }
 }
 
@@ -282,7 +300,7 @@ unsafe fn single<const DECRYPT: bool>(key: Schedule, block: __m128i, tweak: __m1
     }
 }
 
-/// Eight registers at a time.
+/// Eight registers at a time, as long as `behind` bytes more are left.
 ///
 /// # Safety
 /// The instructions of `V` are there and the data behind `at` is valid.
@@ -291,20 +309,21 @@ unsafe fn bulk<V: Wide, const DECRYPT: bool>(
     at: &mut Cursor,
     key: Schedule,
     first: &mut Tweaks<V>,
+    behind: usize,
 ) {
     let step = 16 * V::BLOCKS;
-    if at.len < 8 * step {
+    if at.len < 8 * step + behind {
         return;
     }
     // SAFETY: as for this function; `8 * step` bytes are left in each turn.
     unsafe {
-        let mut tweaks: [V; 8] = shifted(first.0, |i| i * V::BLOCKS);
-        while at.len >= 8 * step {
+        let mut tweaks: [V; 8] = in_a_row(first.0);
+        while at.len >= 8 * step + behind {
             let mut next = tweaks;
             let place = |i| i * step;
             registers::<V, 8, DECRYPT>(at, key, &tweaks, place, |part| {
-                if let Some(tweak) = next.get_mut(part) {
-                    *tweak = tweak.shift_tweaks_by_eight();
+                if part < 8 {
+                    next[part] = next[part].shift_tweaks_by_bytes(V::BLOCKS);
                 }
             });
             tweaks = next;
@@ -314,67 +333,84 @@ unsafe fn bulk<V: Wide, const DECRYPT: bool>(
     }
 }
 
-/// All of `at`, of a register or more and eight at most, from the tweak of its first block.
+/// All of `at`, of a register or more and eight at most, from the tweaks of its first register, and `odd`
+/// bytes behind.
 ///
 /// # Safety
-/// As for [`bulk`].
+/// As for [`bulk`]; the odd bytes are valid too.
 #[inline(always)]
-unsafe fn few<V: Wide, const DECRYPT: bool>(at: &Cursor, key: Schedule, tweak: __m128i) {
+unsafe fn few<V: Wide, const DECRYPT: bool>(at: &Cursor, key: Schedule, first: V, odd: usize) {
     // SAFETY: as for this function.
     unsafe {
-        let first = V::broadcast(tweak).spread_tweaks();
         match at.len.div_ceil(16 * V::BLOCKS) {
-            1 => up_to::<V, 1, DECRYPT>(at, key, first, at.len),
-            2 => up_to::<V, 2, DECRYPT>(at, key, first, at.len),
-            3 => up_to::<V, 3, DECRYPT>(at, key, first, at.len),
-            4 => up_to::<V, 4, DECRYPT>(at, key, first, at.len),
-            5 => up_to::<V, 5, DECRYPT>(at, key, first, at.len),
-            6 => up_to::<V, 6, DECRYPT>(at, key, first, at.len),
-            7 => up_to::<V, 7, DECRYPT>(at, key, first, at.len),
-            _ => up_to::<V, 8, DECRYPT>(at, key, first, at.len),
+            1 => up_to::<V, 1, DECRYPT>(at, key, first, at.len, odd),
+            2 => up_to::<V, 2, DECRYPT>(at, key, first, at.len, odd),
+            3 => up_to::<V, 3, DECRYPT>(at, key, first, at.len, odd),
+            4 => up_to::<V, 4, DECRYPT>(at, key, first, at.len, odd),
+            5 => up_to::<V, 5, DECRYPT>(at, key, first, at.len, odd),
+            6 => up_to::<V, 6, DECRYPT>(at, key, first, at.len, odd),
+            7 => up_to::<V, 7, DECRYPT>(at, key, first, at.len, odd),
+            _ => up_to::<V, 8, DECRYPT>(at, key, first, at.len, odd),
         }
     }
 }
 
-/// The first `len` bytes of `at`, which fill `W` registers or all but a part of the last, from the
-/// tweaks of the first one. The last register ends where these bytes do, and does some blocks again: to
-/// do what is left of a register by itself would take longer.
+/// The first `len` bytes of `at`, which fill `W` registers or all but a part of the last, and `odd` bytes
+/// behind, from the tweaks of the first register. The last one ends where these bytes do, and does some
+/// blocks again: to do what is left of a register by itself would take longer.
 ///
 /// # Safety
-/// As for [`bulk`]. `len` is 32 blocks at most, and at least a register.
+/// As for [`few`]. `len` is 32 blocks at most, and at least a register.
 #[inline(always)]
 unsafe fn up_to<V: Wide, const W: usize, const DECRYPT: bool>(
     at: &Cursor,
     key: Schedule,
     first: V,
     len: usize,
+    odd: usize,
 ) {
     let step = 16 * V::BLOCKS;
     let last = len - step;
-    // SAFETY: as for this function.
+    // SAFETY: as for this function. The end is read before anything is written.
     unsafe {
         let place = |i| if i + 1 < W { i * step } else { last };
-        let tweaks = shifted(first, |i| place(i) / 16);
-        registers::<V, W, DECRYPT>(at, key, &tweaks, place, |_| {});
+        let mut tweaks: [V; W] = in_a_row(first);
+        tweaks[W - 1] = first.shift_tweaks((last / 16) as i32);
+        if odd == 0 {
+            registers::<V, W, DECRYPT>(at, key, &tweaks, place, |_| {});
+            return;
+        }
+        let whole = len - 16;
+        let end = __m128i::load(at.from.add(whole + odd));
+        let (first, second) = order::<DECRYPT>(tweaks[W - 1].last());
+        tweaks[W - 1] = tweaks[W - 1].with_last(first);
+        let blocks = registers::<V, W, DECRYPT>(at, key, &tweaks, place, |_| {});
+        give_way::<DECRYPT>(key, at.to.add(whole), odd, end, blocks.last(), second);
     }
 }
 
-/// `W` registers of tweaks, each as many blocks behind the first one as `by` says, 32 at most.
+/// `W` registers of tweaks that follow each other.
 ///
 /// # Safety
 /// The instructions of `V` are there.
 #[inline(always)]
-unsafe fn shifted<V: Wide, const W: usize>(first: V, by: impl Fn(usize) -> usize) -> [V; W] {
+unsafe fn in_a_row<V: Wide, const W: usize>(first: V) -> [V; W] {
     let mut tweaks = [first; W];
-    for (i, tweak) in tweaks.iter_mut().enumerate().skip(1) {
-        // SAFETY: as for this function.
-        *tweak = unsafe { first.shift_tweaks(by(i) as i32) };
+    for i in 1..W {
+        let by = i * V::BLOCKS;
+        // SAFETY: as for this function; what is left over of whole bytes is in a register before.
+        tweaks[i] = unsafe {
+            match by / 8 {
+                0 => first.shift_tweaks(by as i32),
+                bytes => tweaks[by % 8 / V::BLOCKS].shift_tweaks_by_bytes(bytes),
+            }
+        };
     }
     tweaks
 }
 
 /// `W` registers, each from its place behind `at`, with other work between the rounds, as in
-/// [`middle_beside`].
+/// [`middle_beside`]. Gives the last.
 ///
 /// # Safety
 /// As for [`bulk`].
@@ -385,7 +421,7 @@ unsafe fn registers<V: Wide, const W: usize, const DECRYPT: bool>(
     tweaks: &[V; W],
     place: impl Fn(usize) -> usize,
     beside: impl FnMut(usize),
-) {
+) -> V {
     // SAFETY: as for this function; all is read before any is written.
     unsafe {
         let mut state = [V::zero(); W];
@@ -401,5 +437,6 @@ unsafe fn registers<V: Wide, const W: usize, const DECRYPT: bool>(
         for (i, state) in state.iter().enumerate() {
             state.store(at.to.add(place(i)));
         }
+        state[W - 1]
     }
 }
