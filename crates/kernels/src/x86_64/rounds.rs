@@ -108,10 +108,15 @@ impl<V: Wide> Keys<V> for Schedule {
 #[inline(always)]
 pub(crate) unsafe fn middle<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
     state: &mut [V; W],
-    keys: K,
+    mut keys: K,
 ) -> K {
     // SAFETY: as for this function.
-    unsafe { middle_beside::<V, K, W, DECRYPT>(state, keys, |_| {}) }
+    unsafe {
+        for i in 1..10 {
+            round::<V, K, W, DECRYPT>(i, state, &mut keys);
+        }
+        late::<V, K, W, DECRYPT>(state, keys)
+    }
 }
 
 /// [`middle`], and other work in nine parts, each behind one of the first nine rounds: a processor that
@@ -125,39 +130,58 @@ pub(crate) unsafe fn middle_beside<V: Wide, K: Keys<V>, const W: usize, const DE
     mut keys: K,
     mut part: impl FnMut(usize),
 ) -> K {
+    // A loop would not always be unrolled, and what the parts work on would go through memory.
+    macro_rules! each {
+        ($($i:literal)+) => {$(
+            round::<V, K, W, DECRYPT>($i, state, &mut keys);
+            part($i - 1);
+        )+};
+    }
     // SAFETY: as for this function.
     unsafe {
-        // A loop would not always be unrolled.
-        macro_rules! each {
-            ($($round:literal)+) => {$(
-                one::<V, K, W, DECRYPT>($round, state, &mut keys);
-                part($round - 1);
-            )+};
-        }
         each!(1 2 3 4 5 6 7 8 9);
+        late::<V, K, W, DECRYPT>(state, keys)
+    }
+}
+
+/// The rounds behind these nine that longer keys have.
+///
+/// # Safety
+/// As for [`middle`].
+#[inline(always)]
+unsafe fn late<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
+    state: &mut [V; W],
+    mut keys: K,
+) -> K {
+    // SAFETY: as for this function.
+    unsafe {
         if keys.rounds() > 10 {
-            one::<V, K, W, DECRYPT>(10, state, &mut keys);
-            one::<V, K, W, DECRYPT>(11, state, &mut keys);
+            round::<V, K, W, DECRYPT>(10, state, &mut keys);
+            round::<V, K, W, DECRYPT>(11, state, &mut keys);
         }
         if keys.rounds() > 12 {
-            one::<V, K, W, DECRYPT>(12, state, &mut keys);
-            one::<V, K, W, DECRYPT>(13, state, &mut keys);
+            round::<V, K, W, DECRYPT>(12, state, &mut keys);
+            round::<V, K, W, DECRYPT>(13, state, &mut keys);
         }
     }
-    return keys;
+    keys
+}
 
-    #[inline(always)]
-    unsafe fn one<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
-        round: usize,
-        state: &mut [V; W],
-        keys: &mut K,
-    ) {
-        // SAFETY: as for the function around.
-        unsafe {
-            for (i, state) in state.iter_mut().enumerate() {
-                *state = state.round::<DECRYPT>(keys.at(i, round));
-            }
-            *keys = keys.after(state[0]);
+/// Round `i` on every register.
+///
+/// # Safety
+/// As for [`middle`].
+#[inline(always)]
+unsafe fn round<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
+    i: usize,
+    state: &mut [V; W],
+    keys: &mut K,
+) {
+    // SAFETY: as for this function.
+    unsafe {
+        for (register, state) in state.iter_mut().enumerate() {
+            *state = state.round::<DECRYPT>(keys.at(register, i));
         }
+        *keys = keys.after(state[0]);
     }
 }
