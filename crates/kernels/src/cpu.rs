@@ -37,6 +37,9 @@ const NAMES: [&str; 11] = [
 /// Set once detection has run, so that a machine without features is not asked again.
 const DETECTED: u32 = 1 << 31;
 
+/// The processor is one of Intel. No feature: nothing denies it.
+const INTEL: u32 = 1 << 30;
+
 static FEATURES: AtomicU32 = AtomicU32::new(0);
 
 /// Names of the features that kernels may use here, after denials.
@@ -56,10 +59,16 @@ fn bits() -> u32 {
     }
 }
 
+/// Whether the processor is one of Intel, for ways that take less time there and more elsewhere.
+#[inline]
+pub(crate) fn is_intel() -> bool {
+    bits() & INTEL != 0
+}
+
 /// Threads that come here together find the same bits, so the race is harmless.
 #[cold]
 fn detect() -> u32 {
-    let bits = available() | DETECTED;
+    let bits = available() | maker() | DETECTED;
     FEATURES.store(bits, Relaxed);
     bits
 }
@@ -83,6 +92,22 @@ fn denied(list: &str) -> u32 {
 #[cfg(not(target_arch = "x86_64"))]
 fn present() -> u32 {
     0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn maker() -> u32 {
+    0
+}
+
+/// [`INTEL`] or nothing.
+#[cfg(target_arch = "x86_64")]
+fn maker() -> u32 {
+    let leaf = core::arch::x86_64::__cpuid(0);
+    let name = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
+    match name.as_flattened() {
+        b"GenuineIntel" => INTEL,
+        _ => 0,
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -266,7 +266,7 @@ impl Message {
         }
         let (_, mut rest) = data.reborrow().split_at(self.crypted);
         let (now, _) = rest.reborrow().split_at(end - self.crypted);
-        chacha_lanes::xor(self.tokens.0, now, pads.as_flattened());
+        chacha_lanes::xor_for_mac(self.tokens, now, pads.as_flattened());
         self.crypted = end;
         if dir == Direction::Encrypt && (end - self.hashed >= PIECE || end == data.len()) {
             let piece = &data.get_out()[self.hashed..end];

@@ -7,7 +7,7 @@ use core::slice;
 use inout::InOutBuf;
 
 use crate::chacha::key::ChaChaKey;
-use crate::cpu::HaveAvx2;
+use crate::cpu::{HaveAvx2, HaveAvx512Ifma};
 use crate::job::{AeadJob, Direction};
 use crate::x86_64::chacha::Tokens;
 use crate::x86_64::chacha_lanes::{self, Pad};
@@ -103,14 +103,19 @@ fn ahead(
     hash: usize,
 ) -> Done {
     let crypted = data.len().min(pad.len());
-    let (first, _) = data.split_at(crypted);
     let mut hashed = 0;
     if dir == Direction::Decrypt {
-        // In place the ciphertext is there only now.
-        hashed = crypted.min(hash);
-        mac.update_padded(tokens, &first.get_in()[..hashed]);
+        // In place the ciphertext is there only now. Vectors of the MAC that go beside nothing take
+        // less time for all of a short message at once.
+        let alone = tokens.1.is_some() && HaveAvx512Ifma::new().is_some();
+        hashed = match alone && data.len() <= MAX_STEP {
+            true => hash,
+            false => crypted.min(hash),
+        };
+        mac.update_padded(tokens, &data.get_in()[..hashed]);
     }
-    chacha_lanes::xor(tokens.0, first, pad);
+    let (first, _) = data.split_at(crypted);
+    chacha_lanes::xor_for_mac(tokens, first, pad);
     Done {
         crypted,
         hashed,
@@ -154,7 +159,7 @@ fn side_by_side<S: KeyStream>(
                 mac.update_padded(tokens, &rest.get_in()[hashed - crypted..hash - crypted]);
                 hashed = hash;
             }
-            chacha_lanes::xor(tokens.0, rest, pad);
+            chacha_lanes::xor_for_mac(tokens, rest, pad);
         }
         crypted += step;
     }
@@ -171,10 +176,14 @@ pub(super) fn apply<S: KeyStream>(avx2: HaveAvx2, mut stream: S, mut data: InOut
         unsafe { stream.step(from, to) };
         data = rest;
     }
-    if !data.is_empty() {
+    let mut room = Room(MaybeUninit::uninit());
+    let mut pads = Pads::new(&mut room);
+    while !data.is_empty() {
         let len = data.len();
-        let mut room = Room(MaybeUninit::uninit());
-        chacha_lanes::xor(avx2, data, Pads::new(&mut room).fill(&mut stream, len));
+        let pad = pads.fill(&mut stream, len);
+        let (now, rest) = data.split_at(pad.len().min(len));
+        chacha_lanes::xor(avx2, now, pad);
+        data = rest;
     }
 }
 
@@ -195,7 +204,8 @@ impl Pads<'_> {
         Pads { room, filled: 0 }
     }
 
-    /// The next `len` bytes of key stream itself or more, at most a step.
+    /// The next of the key stream itself, where `len` bytes are wanted, less than a step: these or a part
+    /// of them, or more.
     #[inline(always)]
     fn fill<S: KeyStream>(&mut self, stream: &mut S, len: usize) -> &[u8] {
         // As long as this is the first of a message with the block that keys its MAC.
@@ -232,10 +242,10 @@ impl Pads<'_> {
         mac: &mut Poly1305,
         ready: (*const u8, usize),
     ) -> (&[u8], usize) {
-        // SAFETY: there is room for a step, of which `len` bytes are filled.
+        // SAFETY: there is room for a step, of which `len` bytes or more are filled.
         unsafe {
-            let taken = stream.last_beside(len, self.start::<S>(), mac, ready);
-            self.filled = self.filled.max(len.next_multiple_of(S::PART));
+            let (filled, taken) = stream.last_beside(len, self.start::<S>(), mac, ready);
+            self.filled = self.filled.max(filled);
             (slice::from_raw_parts(self.start::<S>(), len), taken)
         }
     }

@@ -10,13 +10,13 @@ use core::slice;
 
 use zeroize::optimization_barrier;
 
-use crate::cpu::{HaveAvx2, HaveAvx512};
+use crate::cpu::{HaveAvx2, HaveAvx512, is_intel};
 use crate::job::Direction;
 use crate::x86_64::chacha_lanes::{self, CONSTANTS};
 use crate::x86_64::poly1305::Poly1305;
 use crate::x86_64::poly1305_words::Halves;
 use crate::x86_64::rows::transpose256;
-use crate::x86_64::{chacha_few, chacha_narrow, chacha_wide};
+use crate::x86_64::{chacha_few, chacha_narrow, chacha_quads, chacha_wide};
 
 /// The key stream of a message.
 pub(crate) trait KeyStream: Sized {
@@ -24,8 +24,6 @@ pub(crate) trait KeyStream: Sized {
     type Token: Copy;
     /// Bytes of a step.
     const STEP: usize;
-    /// Bytes of a part of a step that can be made alone.
-    const PART: usize;
     /// Bytes from which on a message among others has the vectors for itself.
     const LONG: usize;
     /// Whether two MACs take turns at long messages, so that the last of one message goes beside the
@@ -74,22 +72,18 @@ pub(crate) trait KeyStream: Sized {
     }
 
     /// The next `len` bytes of key stream itself, less than a step, the last that are taken from
-    /// here, up to a whole [`PART`](Self::PART), beside the MAC as
-    /// [`step_beside`](Self::step_beside).
+    /// here, beside the MAC as [`step_beside`](Self::step_beside). Gives how many bytes were written,
+    /// whole blocks and a step at most, and how many the MAC took in.
     ///
     /// # Safety
     /// As there; `to` has room for a step.
     unsafe fn last_beside(
         &mut self,
-        _len: usize,
+        len: usize,
         to: *mut u8,
         mac: &mut Poly1305,
         ready: (*const u8, usize),
-    ) -> usize {
-        const { assert!(Self::STEP <= MAX_STEP) };
-        // SAFETY: as for this function.
-        unsafe { self.step_beside(ZEROS.as_ptr(), to, mac, ready) }
-    }
+    ) -> (usize, usize);
 }
 
 /// The bytes of the largest step.
@@ -154,7 +148,6 @@ stream!(
 impl KeyStream for Narrow {
     type Token = HaveAvx2;
     const STEP: usize = 64 * 8;
-    const PART: usize = 128;
     const LONG: usize = 512;
     const TURNS: bool = true;
 
@@ -223,19 +216,23 @@ impl KeyStream for Narrow {
         to: *mut u8,
         mac: &mut Poly1305,
         ready: (*const u8, usize),
-    ) -> usize {
+    ) -> (usize, usize) {
         let blocks = ready.1.min(Self::STEP) / 16;
+        let pairs = len.div_ceil(128);
         // SAFETY: `new` had the token; a step has room for the pairs, which have `len` bytes at
         // least; the rest as for this function.
         unsafe {
-            match len.div_ceil(128) {
+            match pairs {
                 1 => chacha_few::beside::<1>(&self.0, to, mac.sum(), ready.0, blocks),
                 2 => chacha_few::beside::<2>(&self.0, to, mac.sum(), ready.0, blocks),
                 3 => chacha_few::beside::<3>(&self.0, to, mac.sum(), ready.0, blocks),
-                _ => return self.step_beside(ZEROS.as_ptr(), to, mac, ready),
+                _ => {
+                    let taken = self.step_beside(ZEROS.as_ptr(), to, mac, ready);
+                    return (Self::STEP, taken);
+                }
             }
         }
-        16 * blocks
+        (128 * pairs, 16 * blocks)
     }
 }
 
@@ -276,10 +273,12 @@ const HALF: usize = 4;
 /// Bytes of a set of blocks of AVX-512.
 const SET: usize = 64 * 16;
 
+/// Bytes of the blocks that are made by fours where that takes less time than a set.
+const QUADS: usize = 64 * chacha_quads::MAX_BLOCKS;
+
 impl KeyStream for Wide {
     type Token = HaveAvx512;
     const STEP: usize = 2 * SET;
-    const PART: usize = SET;
     const LONG: usize = 3072;
     const TURNS: bool = false;
 
@@ -316,7 +315,7 @@ impl KeyStream for Wide {
     ) -> (usize, usize) {
         // SAFETY: `new` had the token; the rest as for this function.
         unsafe {
-            if 64 + len <= SET {
+            if 64 + len <= SET || (is_intel() && 64 + len <= SET + QUADS) {
                 wide_sets::<1>(self, ZEROS.as_ptr(), to);
                 return (SET, 0);
             }
@@ -332,13 +331,23 @@ impl KeyStream for Wide {
         to: *mut u8,
         mac: &mut Poly1305,
         ready: (*const u8, usize),
-    ) -> usize {
-        // SAFETY: as for this function.
+    ) -> (usize, usize) {
+        // SAFETY: `new` had the token; a step has room for the quads; the rest as for this function.
         unsafe {
-            if len <= SET {
-                self.sets_beside::<1>(ZEROS.as_ptr(), to, mac, ready)
+            if len <= QUADS && is_intel() {
+                let quads = len.div_ceil(QUADS / 2);
+                match quads {
+                    1 => chacha_quads::blocks::<1>(&self.0, to),
+                    _ => chacha_quads::blocks::<2>(&self.0, to),
+                }
+                (QUADS / 2 * quads, 0)
+            } else if len <= SET {
+                (SET, self.sets_beside::<1>(ZEROS.as_ptr(), to, mac, ready))
             } else {
-                self.sets_beside::<2>(ZEROS.as_ptr(), to, mac, ready)
+                (
+                    2 * SET,
+                    self.sets_beside::<2>(ZEROS.as_ptr(), to, mac, ready),
+                )
             }
         }
     }

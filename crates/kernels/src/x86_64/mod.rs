@@ -26,6 +26,7 @@ mod chacha_few;
 pub(crate) mod chacha_lanes;
 mod chacha_long;
 mod chacha_narrow;
+mod chacha_quads;
 mod chacha_rows;
 mod chacha_stream;
 mod chacha_wide;

@@ -16,6 +16,8 @@ const MASK_42: u64 = (1 << 42) - 1;
 /// Bytes from which on vectors pay for the powers that they need, and those of AVX-512 IFMA.
 const WIDE: usize = 1024;
 const WIDE_IFMA: usize = 512;
+/// The same where the powers are there already.
+const WIDE_WITH_POWERS: usize = 128;
 
 /// Blocks from which on two parts pay for the power that they need.
 const TWO_PARTS: usize = 20;
@@ -166,8 +168,7 @@ impl Drop for Poly1305 {
         if self.had_powers {
             self.powers.low = [[0; 5]; 8];
             self.powers.step = [0; 5];
-            self.powers_ifma.low = [[0; 3]; 8];
-            self.powers_ifma.step = [0; 3];
+            self.powers_ifma = poly1305_ifma::Powers::ZERO;
         }
         optimization_barrier(self);
     }
@@ -190,10 +191,7 @@ impl Poly1305 {
                 low: [[0; 5]; 8],
                 step: [0; 5],
             },
-            powers_ifma: poly1305_ifma::Powers {
-                low: [[0; 3]; 8],
-                step: [0; 3],
-            },
+            powers_ifma: poly1305_ifma::Powers::ZERO,
             have_powers: false,
             had_powers: false,
         }
@@ -217,7 +215,7 @@ impl Poly1305 {
         tokens: (HaveAvx2, Option<HaveAvx512>),
         mut data: &[u8],
     ) {
-        if data.len() >= WIDE_IFMA {
+        if data.len() >= WIDE_IFMA || (self.have_powers && data.len() >= WIDE_WITH_POWERS) {
             data = self.update_wide(tokens, data);
         }
         let (mut blocks, rest) = data.as_chunks::<16>();
@@ -253,7 +251,13 @@ impl Poly1305 {
         if data.len() < WIDE_IFMA {
             return Some(0);
         }
-        Some(data.len() - self.update_ifma(token, data).len())
+        let mut left = data;
+        self.by_ifma(token, |sum, powers| {
+            let (sum, rest) = poly1305_ifma::x8(token, sum, powers, data);
+            left = rest;
+            sum
+        });
+        Some(data.len() - left.len())
     }
 
     /// The sum of what was taken in, and r, for whoever takes in whole blocks by himself.
@@ -337,15 +341,20 @@ impl Poly1305 {
             .to_le_bytes()
     }
 
-    /// Takes in as much as fills the vectors, if they pay, and gives the rest.
+    /// Takes in the data, or as much as fills the vectors, if they pay, and gives the rest.
     fn update_wide<'d>(
         &mut self,
         tokens: (HaveAvx2, Option<HaveAvx512>),
         data: &'d [u8],
     ) -> &'d [u8] {
         match HaveAvx512Ifma::new() {
-            Some(token) if tokens.1.is_some() => self.update_ifma(token, data),
-            _ if data.len() >= WIDE => self.update_lanes(tokens, data),
+            Some(token) if tokens.1.is_some() => {
+                self.by_ifma(token, |sum, powers| {
+                    poly1305_ifma::x8_padded(token, sum, powers, data)
+                });
+                &[]
+            }
+            _ if self.have_powers || data.len() >= WIDE => self.update_lanes(tokens, data),
             _ => data,
         }
     }
@@ -380,27 +389,19 @@ impl Poly1305 {
         rest
     }
 
-    /// The same by those of AVX-512 IFMA.
-    fn update_ifma<'d>(&mut self, token: HaveAvx512Ifma, data: &'d [u8]) -> &'d [u8] {
+    /// Adds to the sum by the powers of r that those of AVX-512 IFMA need.
+    fn by_ifma(
+        &mut self,
+        token: HaveAvx512Ifma,
+        take: impl FnOnce(poly1305_ifma::Limbs, &poly1305_ifma::Powers) -> poly1305_ifma::Limbs,
+    ) {
         if !self.have_powers {
-            let low = &mut self.powers_ifma.low;
-            let times = |a: poly1305_ifma::Limbs, b: poly1305_ifma::Limbs| {
-                Limbs44::carried(Limbs44(a).times(&Factor::new(Limbs44(b)))).0
-            };
             let r = u128::from(self.halves.r.low) | u128::from(self.halves.r.high) << 64;
-            low[0] = Limbs44::new(r, 0).0;
-            // From two that are there, of which the one is as high as can be: few wait for others.
-            for n in 1..low.len() {
-                let half = 1 << n.ilog2();
-                low[n] = times(low[half - 1], low[n - half]);
-            }
-            self.powers_ifma.step = times(low[7], low[7]);
+            self.powers_ifma.set(token, Limbs44::new(r, 0).0);
             (self.have_powers, self.had_powers) = (true, true);
         }
-        let sum = Limbs44::of(self.halves.sums[0]).0;
-        let (sum, rest) = poly1305_ifma::x8(token, sum, &self.powers_ifma, data);
+        let sum = take(Limbs44::of(self.halves.sums[0]).0, &self.powers_ifma);
         self.halves.sums[0] = Limbs44::carried(sum.map(u128::from)).sum();
-        rest
     }
 }
 

@@ -13,18 +13,76 @@ pub(crate) type Limbs = [u64; 3];
 
 /// Powers of r.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 pub(crate) struct Powers {
-    /// From the first to the 8th, that of a group of blocks.
-    pub(crate) low: [Limbs; 8],
+    /// From the first to the 8th, that of a group of blocks: the limbs of what each lane is multiplied
+    /// by at the end.
+    low: [[u64; 8]; 3],
     /// That of the groups that are taken in at once.
-    pub(crate) step: Limbs,
+    step: Limbs,
 }
 
 /// Groups at once, since one sum alone waits for itself.
 const SETS: usize = 2;
 
-/// Which block of a group stands in which lane.
-const ORDER: [usize; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
+impl Powers {
+    pub(crate) const ZERO: Powers = Powers {
+        low: [[0; 8]; 3],
+        step: [0; 3],
+    };
+
+    /// Of a number of 128 bits or less.
+    #[inline]
+    pub(crate) fn set(&mut self, _: HaveAvx512Ifma, r: Limbs) {
+        // SAFETY: the token is made only where the instructions are present.
+        unsafe { self.fill(r) }
+    }
+
+    // Halves of blocks are unpacked in pairs, so that lanes of even numbers have the first four blocks of a
+    // group and their powers, the 8th to the 5th, the others the last four and the 4th to the first.
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn fill(&mut self, r: Limbs) {
+        let zero = [splat(0); 3];
+        let times = |x: [__m512i; 3], y: [__m512i; 3]| times_plus(x, &factor(y), zero);
+        let first = everywhere(&r);
+        let second = times(first, first);
+        let pairs = chosen(0b1100_1100, second, first);
+        let upper = times(pairs, second);
+        let fourths = chosen(0b1111_0000, upper, pairs);
+        let eighths = times(fourths, of_first_lane(fourths));
+        let low = chosen(0b1010_1010, eighths, fourths);
+        for (to, limbs) in self.low.iter_mut().zip(low) {
+            // SAFETY: a store of 64 bytes to as many.
+            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), limbs) };
+        }
+        let eighth = of_first_lane(eighths);
+        self.step = times(eighth, eighth)
+            .map(|limb| _mm_cvtsi128_si64(_mm512_castsi512_si128(limb)).cast_unsigned());
+    }
+
+    /// One of the first eight, in every lane.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn everywhere(&self, power: usize) -> [__m512i; 3] {
+        const LANES: [usize; 8] = [7, 5, 3, 1, 6, 4, 2, 0];
+        let lane = LANES[power - 1];
+        everywhere(&[self.low[0][lane], self.low[1][lane], self.low[2][lane]])
+    }
+}
+
+/// The lanes of `x` where a bit is clear, and of `y` where it is set.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn chosen(mask: __mmask8, x: [__m512i; 3], y: [__m512i; 3]) -> [__m512i; 3] {
+    [0, 1, 2].map(|i| _mm512_mask_blend_epi64(mask, x[i], y[i]))
+}
+
+/// The first lane, in every lane.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn of_first_lane(x: [__m512i; 3]) -> [__m512i; 3] {
+    x.map(|limb| _mm512_broadcastq_epi64(_mm512_castsi512_si128(limb)))
+}
 
 /// Takes in whole groups of 8 blocks: the new sum, whose limbs have up to 48 bits, and the rest of
 /// the data.
@@ -36,13 +94,25 @@ pub(crate) fn x8<'d>(
 ) -> (Limbs, &'d [u8]) {
     let (groups, rest) = data.as_chunks::<128>();
     // SAFETY: the token is made only where the instructions are present.
-    (unsafe { self::sum(sum, powers, groups) }, rest)
+    (unsafe { self::sum(sum, powers, groups, &[]) }, rest)
 }
 
-#[target_feature(enable = "avx512f,avx512ifma")]
-fn sum(sum: Limbs, powers: &Powers, groups: &[[u8; 128]]) -> Limbs {
-    let (sets, mut rest) = groups.as_chunks::<SETS>();
-    let group_step = factor(everywhere(&powers.low[7]));
+/// Takes in all of the data, of a group or more, with zeros up to a whole block.
+///
+/// # Panics
+/// If the data is shorter than that.
+pub(crate) fn x8_padded(_: HaveAvx512Ifma, sum: Limbs, powers: &Powers, data: &[u8]) -> Limbs {
+    let (groups, rest) = data.as_chunks::<128>();
+    assert!(!groups.is_empty());
+    // SAFETY: the token is made only where the instructions are present.
+    unsafe { self::sum(sum, powers, groups, rest) }
+}
+
+/// The groups, and behind one at least less than a group.
+#[target_feature(enable = "avx512f,avx512bw,avx512ifma")]
+fn sum(sum: Limbs, powers: &Powers, groups: &[[u8; 128]], rest: &[u8]) -> Limbs {
+    let (sets, mut single) = groups.as_chunks::<SETS>();
+    let group_step = factor(powers.everywhere(8));
     let mut total = if let [first, others @ ..] = sets {
         let mut totals = [[splat(0); 3]; SETS];
         for set in 0..SETS {
@@ -60,16 +130,22 @@ fn sum(sum: Limbs, powers: &Powers, groups: &[[u8; 128]]) -> Limbs {
             total = times_plus(total, &group_step, other);
         }
         total
-    } else if let [first, others @ ..] = rest {
-        rest = others;
+    } else if let [first, others @ ..] = single {
+        single = others;
         plus(limbs(first), only_first(&sum))
     } else {
         return sum;
     };
-    for group in rest {
+    for group in single {
         total = times_plus(total, &group_step, limbs(group));
     }
-    let last = [0, 1, 2].map(|i| from_array(ORDER.map(|block| powers.low[7 - block][i])));
+    if !rest.is_empty() {
+        let power = factor(powers.everywhere(rest.len().div_ceil(16)));
+        // SAFETY: a group stands before these bytes.
+        total = times_plus(total, &power, unsafe { last_limbs(rest) });
+    }
+    // SAFETY: a load of 64 bytes from as many.
+    let last = [0, 1, 2].map(|i| unsafe { _mm512_loadu_si512(powers.low[i].as_ptr().cast()) });
     let product = times_plus(total, &factor(last), [splat(0); 3]);
     product.map(|lanes| _mm512_reduce_add_epi64(lanes) as u64)
 }
@@ -150,17 +226,47 @@ fn times_plus([h0, h1, h2]: [__m512i; 3], f: &[__m512i; 5], more: [__m512i; 3]) 
 fn limbs(group: &[u8; 128]) -> [__m512i; 3] {
     let from = group.as_ptr();
     // SAFETY: two loads of 64 bytes from 128.
-    let (first, second) = unsafe {
+    let halves = unsafe {
         (
             _mm512_loadu_si512(from.cast()),
             _mm512_loadu_si512(from.add(64).cast()),
         )
     };
+    limbs_of(halves, splat(1 << 40))
+}
+
+/// The limbs of the last blocks, less than a group, with zeros up to a whole block and before them, which
+/// is where the powers of the lanes have them.
+///
+/// # Safety
+/// As many bytes as a group has are readable that end with these.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn last_limbs(bytes: &[u8]) -> [__m512i; 3] {
+    let before = 128 - bytes.len().next_multiple_of(16);
+    let from = bytes.as_ptr().wrapping_sub(before);
+    let mask = ((1_u128 << bytes.len()) - 1) << before;
+    // SAFETY: what is masked is not touched.
+    let halves = unsafe {
+        (
+            _mm512_maskz_loadu_epi8(mask as u64, from.cast()),
+            _mm512_maskz_loadu_epi8((mask >> 64) as u64, from.wrapping_add(64).cast()),
+        )
+    };
+    let blocks = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
+    let there = _mm512_cmpge_epu64_mask(blocks, splat(before as u64 / 16));
+    limbs_of(halves, _mm512_maskz_set1_epi64(there, 1 << 40))
+}
+
+/// The limbs of the blocks of two halves, and what stands above them.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn limbs_of((first, second): (__m512i, __m512i), above: __m512i) -> [__m512i; 3] {
     let low = _mm512_unpacklo_epi64(first, second);
     let high = _mm512_unpackhi_epi64(first, second);
     let mask = splat((1 << 44) - 1);
     let middle = _mm512_or_si512(_mm512_srli_epi64::<44>(low), _mm512_slli_epi64::<20>(high));
-    let top = _mm512_or_si512(_mm512_srli_epi64::<24>(high), splat(1 << 40));
+    let top = _mm512_or_si512(_mm512_srli_epi64::<24>(high), above);
     [and(low, mask), and(middle, mask), top]
 }
 
@@ -180,11 +286,4 @@ fn and(x: __m512i, y: __m512i) -> __m512i {
 #[target_feature(enable = "avx512f")]
 fn splat(x: u64) -> __m512i {
     _mm512_set1_epi64(x as i64)
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn from_array(x: [u64; 8]) -> __m512i {
-    // SAFETY: a load of 64 bytes from as many.
-    unsafe { _mm512_loadu_si512(x.as_ptr().cast()) }
 }
