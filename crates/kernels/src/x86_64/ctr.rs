@@ -4,9 +4,7 @@ use core::arch::x86_64::{__m128i, _mm_cvtsi64_si128};
 use core::mem::MaybeUninit;
 
 use super::cursor::Cursor;
-use super::gcm::{load_short, store_short};
 use super::rounds::{Keys, Schedule, middle};
-use super::short;
 use super::slots::{Feed, Slots};
 use super::tier::Tier;
 use super::wide::Wide;
@@ -99,20 +97,59 @@ unsafe fn step(iv: &mut Block, len: usize) -> (__m128i, Option<(usize, __m128i)>
 /// The instructions of `V` are there and the data behind `at` is valid.
 #[inline(always)]
 unsafe fn alone<V: Wide>(at: &mut Cursor, key: Schedule, counter: __m128i) {
-    // SAFETY: as for this function; a tail is the last of the data.
+    // SAFETY: as for this function.
     unsafe {
         let mut counters = Counters(V::broadcast(counter).add_halves(places()));
         bulk::<V, 8>(at, key, &mut counters);
-        let tail = at.len % 16;
-        at.len -= tail;
-        short::crypt::<V, _, false>(at, key, &mut counters);
-        if tail > 0 {
-            let mut state = [counters.0.first().reverse().xor(key.at(0, 0))];
-            let key = middle::<__m128i, _, 1, false>(&mut state, key);
-            let last: __m128i = key.at(0, key.rounds());
-            let data = load_short(at.from, tail).xor(last);
-            store_short(state[0].last_round::<false>(data), at.to, tail);
+        match at.len.div_ceil(16 * V::BLOCKS) {
+            0 => {}
+            1 => rest::<V, 1>(at, key, &mut counters),
+            2 => rest::<V, 2>(at, key, &mut counters),
+            3 => rest::<V, 3>(at, key, &mut counters),
+            4 => rest::<V, 4>(at, key, &mut counters),
+            5 => rest::<V, 5>(at, key, &mut counters),
+            6 => rest::<V, 6>(at, key, &mut counters),
+            7 => rest::<V, 7>(at, key, &mut counters),
+            _ => rest::<V, 8>(at, key, &mut counters),
         }
+    }
+}
+
+/// All of `at`, which fills `W` registers or a part of the last.
+///
+/// # Safety
+/// As for [`alone`].
+#[inline(always)]
+unsafe fn rest<V: Wide, const W: usize>(
+    at: &mut Cursor,
+    key: Schedule,
+    counters: &mut Counters<V>,
+) {
+    let step = 16 * V::BLOCKS;
+    let whole = step * (W - 1);
+    let n = at.len - whole;
+    // SAFETY: as for this function; each register is added to data of its own.
+    unsafe {
+        let mut state = [V::zero(); W];
+        for state in &mut state {
+            *state = counters.next().xor(key.at(0, 0));
+        }
+        let key = middle::<V, _, W, false>(&mut state, key);
+        let last: V = key.at(0, key.rounds());
+        for (i, state) in state.iter().take(W - 1).enumerate() {
+            let data = V::load(at.from.add(i * step));
+            let output = state.last_round::<false>(last.xor(data));
+            output.store(at.to.add(i * step));
+        }
+        let (from, to) = (at.from.add(whole), at.to.add(whole));
+        let state = state[W - 1];
+        if n == step {
+            let output = state.last_round::<false>(last.xor(V::load(from)));
+            output.store(to);
+        } else {
+            state.last_round::<false>(last).add_to_some(from, to, n);
+        }
+        at.advance(at.len);
     }
 }
 

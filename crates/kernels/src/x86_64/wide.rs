@@ -2,6 +2,7 @@
 
 use core::arch::x86_64::*;
 
+use super::gcm::{load_short, store_short};
 use crate::aes::key::Block;
 
 /// A register of `BLOCKS` blocks side by side.
@@ -21,6 +22,8 @@ pub(crate) trait Wide: Copy {
     unsafe fn load_pieces(from: *const Block) -> Self;
     /// To `BLOCKS` consecutive blocks.
     unsafe fn store(self, to: *mut u8);
+    /// To less than a register, `n` bytes at `to`, combined with as many at `from` by exclusive or.
+    unsafe fn add_to_some(self, from: *const u8, to: *mut u8, n: usize);
     /// Zero.
     unsafe fn zero() -> Self;
     /// One block in every place.
@@ -84,6 +87,12 @@ impl Wide for __m128i {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: as the trait says.
         unsafe { _mm_storeu_si128(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_to_some(self, from: *const u8, to: *mut u8, n: usize) {
+        // SAFETY: as the trait says.
+        unsafe { store_short(load_short(from, n).xor(self), to, n) }
     }
 
     #[inline(always)]
@@ -229,6 +238,19 @@ impl Wide for __m256i {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: as the trait says.
         unsafe { _mm256_storeu_si256(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_to_some(self, from: *const u8, to: *mut u8, n: usize) {
+        // SAFETY: as the trait says.
+        unsafe {
+            let low = self.first();
+            if n < 16 {
+                return low.add_to_some(from, to, n);
+            }
+            __m128i::load(from).xor(low).store(to);
+            self.last().add_to_some(from.add(16), to.add(16), n - 16);
+        }
     }
 
     #[inline(always)]
@@ -393,6 +415,20 @@ impl Wide for __m512i {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: as the trait says.
         unsafe { _mm512_storeu_si512(to.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn add_to_some(self, from: *const u8, to: *mut u8, n: usize) {
+        // SAFETY: as the trait says.
+        unsafe {
+            let low = _mm512_castsi512_si256(self);
+            if n < 32 {
+                return low.add_to_some(from, to, n);
+            }
+            __m256i::load(from).xor(low).store(to);
+            let high = _mm512_extracti64x4_epi64(self, 1);
+            high.add_to_some(from.add(32), to.add(32), n - 32);
+        }
     }
 
     #[inline(always)]

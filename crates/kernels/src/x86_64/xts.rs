@@ -1,6 +1,6 @@
 //! XTS (IEEE 1619): tweaks of a batch encrypted together, then long requests eight
-//! registers at a time and the rest packed. The end of a data unit of an odd length, two
-//! blocks that wait for each other, is begun before blocks that do not wait.
+//! registers at a time and the rest packed. At the end of a data unit of an odd length are two
+//! blocks that wait for each other: the first goes beside blocks that do not wait.
 
 use core::arch::x86_64::{__m128i, _mm_blendv_epi8, _mm_shuffle_epi8};
 use core::mem::MaybeUninit;
@@ -92,15 +92,25 @@ pub(super) unsafe fn crypt_from<V: Wide, const DECRYPT: bool>(
 #[inline(always)]
 unsafe fn alone<V: Wide, const DECRYPT: bool>(key: &AesKey, mut at: Cursor, tweak: __m128i) {
     let key = Schedule::new::<DECRYPT>(key);
-    let odd = at.len % 16;
+    let mut odd = at.len % 16;
     at.len -= odd;
     let step = 16 * V::BLOCKS;
     // SAFETY: the cursor stays within the data of the job.
     unsafe {
+        if odd > 0 && V::BLOCKS == 1 && at.len <= FIRST {
+            at.len -= 16;
+            let mut last = tweak;
+            for _ in 0..at.blocks() / 32 {
+                last = last.shift_tweaks(32);
+            }
+            last = last.shift_tweaks((at.blocks() % 32) as i32);
+            steal::<DECRYPT>(key, &at, odd, last);
+            odd = 0;
+        }
         let mut tweaks = Tweaks(V::broadcast(tweak).spread_tweaks());
         // An end of an odd length takes its last whole block from what is left.
         bulk::<V, DECRYPT>(&mut at, key, &mut tweaks, odd);
-        if at.len >= step && V::BLOCKS == 4 {
+        if at.len >= step && V::BLOCKS > 1 {
             return few::<V, DECRYPT>(&at, key, tweaks.0, odd);
         }
         let tweak = tweaks.0.first();
@@ -112,6 +122,11 @@ unsafe fn alone<V: Wide, const DECRYPT: bool>(key: &AesKey, mut at: Cursor, twea
         short::crypt::<V, _, DECRYPT>(&mut at, key, &mut Spread { tweak, by: 0 });
     }
 }
+
+/// Bytes of a data unit up to which its end, two blocks that wait for each other, is begun before all
+/// others where these have a register each. That of a longer one is begun later: to find its tweak takes
+/// a step for each 32 blocks.
+const FIRST: usize = 2048;
 
 /// Data, and the tweaks of its next blocks.
 struct Tweaks<V>(V);
