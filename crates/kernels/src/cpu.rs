@@ -6,7 +6,9 @@
 //!
 //! In debug builds the environment variable `CIPHERLANE_CPU_DISABLE` (a list of
 //! feature names with commas, read once, before the first detection) denies
-//! features, so that a test can walk every path on one machine. Release builds
+//! features, so that a test can walk every path on one machine. The word `other-maker` in it
+//! lets a processor of Intel count as one of another maker, and one of another maker as one of
+//! Intel: some ways are taken by that, see `is_intel`. Release builds
 //! read it only with `RUSTFLAGS="--cfg cipherlane_cpu_disable"`, so that nobody can have a
 //! program use weaker code by its environment. A program that wants to be measured as on an older
 //! processor says so itself: [`InstructionSet::use_only`].
@@ -37,8 +39,11 @@ const NAMES: [&str; 11] = [
 /// Set once detection has run, so that a machine without features is not asked again.
 const DETECTED: u32 = 1 << 31;
 
-/// The processor is one of Intel. No feature: nothing denies it.
+/// The processor is one of Intel.
 const INTEL: u32 = 1 << 30;
+
+/// The word among denied features that turns [`INTEL`] round.
+const OTHER_MAKER: &str = "other-maker";
 
 static FEATURES: AtomicU32 = AtomicU32::new(0);
 
@@ -75,18 +80,32 @@ fn detect() -> u32 {
 
 /// What this processor has, less what the environment denies.
 fn available() -> u32 {
-    let denied = if cfg!(any(debug_assertions, cipherlane_cpu_disable)) {
-        denied(&environment::text("CIPHERLANE_CPU_DISABLE").unwrap_or_default())
+    present() & !denied(&environment_denies())
+}
+
+/// The list of what the environment denies, where the build obeys it.
+fn environment_denies() -> String {
+    if cfg!(any(debug_assertions, cipherlane_cpu_disable)) {
+        environment::text("CIPHERLANE_CPU_DISABLE").unwrap_or_default()
     } else {
-        0
-    };
-    present() & !denied
+        String::new()
+    }
+}
+
+fn words(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim)
 }
 
 fn denied(list: &str) -> u32 {
-    list.split(',')
-        .filter_map(|name| NAMES.iter().position(|n| *n == name.trim()))
+    words(list)
+        .filter_map(|name| NAMES.iter().position(|n| *n == name))
         .fold(0, |bits, i| bits | 1 << i)
+}
+
+/// [`INTEL`] or nothing.
+fn maker() -> u32 {
+    let other = words(&environment_denies()).any(|word| word == OTHER_MAKER);
+    if made_by_intel() != other { INTEL } else { 0 }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -94,20 +113,16 @@ fn present() -> u32 {
     0
 }
 
-#[cfg(not(target_arch = "x86_64"))]
-fn maker() -> u32 {
-    0
+#[cfg(any(not(target_arch = "x86_64"), miri))]
+fn made_by_intel() -> bool {
+    false
 }
 
-/// [`INTEL`] or nothing.
-#[cfg(target_arch = "x86_64")]
-fn maker() -> u32 {
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn made_by_intel() -> bool {
     let leaf = core::arch::x86_64::__cpuid(0);
     let name = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
-    match name.as_flattened() {
-        b"GenuineIntel" => INTEL,
-        _ => 0,
-    }
+    name.as_flattened() == b"GenuineIntel"
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -3,10 +3,11 @@
 /// Denies features to the kernels of builds for tests.
 pub(crate) const VARIABLE: &str = "CIPHERLANE_CPU_DISABLE";
 
-/// What is denied besides, for each kind of machine: nothing, what only later processors with
-/// AVX-512 have (Skylake), AVX-512, VAES too (Haswell), AVX2 too (Westmere), and all there is.
-const DENIED: [&str; 6] = [
+/// What is denied besides, for each kind of machine: nothing, nothing but to be of the maker that it is
+/// of, what only later processors with AVX-512 have (Skylake), AVX-512, VAES too (Haswell), AVX2 too (Westmere), and all there is.
+const DENIED: [&str; 7] = [
     "",
+    "other-maker",
     "avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni",
     "avx512,avx512vbmi,avx512ifma",
     "avx512,avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni",
