@@ -390,7 +390,9 @@ unsafe fn up_to<V: Wide, const W: usize, const DECRYPT: bool>(
     unsafe {
         let place = |i| if i + 1 < W { i * step } else { last };
         let mut tweaks: [V; W] = in_a_row(first);
-        tweaks[W - 1] = first.shift_tweaks((last / 16) as i32);
+        if last < step * (W - 1) {
+            tweaks[W - 1] = first.shift_tweaks((last / 16) as i32);
+        }
         if odd == 0 {
             registers::<V, W, DECRYPT>(at, key, &tweaks, place, |_| {});
             return;
