@@ -16,7 +16,7 @@ const MASK_42: u64 = (1 << 42) - 1;
 /// Bytes from which on vectors pay for the powers that they need, and those of AVX-512 IFMA.
 const WIDE: usize = 1024;
 const WIDE_IFMA: usize = 512;
-/// The same where the powers are there already.
+/// Those of AVX-512 IFMA where the powers are there already: a group of blocks.
 const WIDE_WITH_POWERS: usize = 128;
 
 /// Blocks from which on two parts pay for the power that they need.
@@ -354,7 +354,7 @@ impl Poly1305 {
                 });
                 &[]
             }
-            _ if self.have_powers || data.len() >= WIDE => self.update_lanes(tokens, data),
+            _ if data.len() >= WIDE => self.update_lanes(tokens, data),
             _ => data,
         }
     }
