@@ -27,6 +27,8 @@ pub(super) struct Collector {
     pub(super) lost: u64,
     /// System calls by number, and waits; what is known of them in the end stands in `sums`.
     pub(super) calls: Windowed<BTreeMap<u64, Calls>>,
+    /// Nanoseconds that a recorded system call takes longer, where that was measured.
+    pub(super) call_price: Option<u64>,
     /// What the target had used when the recording ended.
     pub(super) used: Used,
     pub(super) waits: Windowed<WaitSums>,
@@ -217,7 +219,8 @@ impl Collector {
                 }
                 // In a window the program is slower, since it is recorded: what that took is no time
                 // in which it could have made calls.
-                let price = super::spending::CALL.saturating_mul(counted.max(seen));
+                let price = self.call_price.unwrap_or(super::spending::CALL);
+                let price = price.saturating_mul(counted.max(seen));
                 self.calls.close(time, ran, price);
             }
             (Kinds::Waits, true) => self.resume_waits(time),

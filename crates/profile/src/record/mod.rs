@@ -16,6 +16,7 @@
 //! | `stacks`, `spaces` | stacks by number; which file an address is in |
 //! | `waits`, `wakes` | who waited, where and how long; who ended each wait |
 //! | `windowed`, `unseen` | sums over windows; waits that windows did not see whole |
+//! | `call_price` | what a system call takes longer in a window |
 //! | `ended` | names and figures of what was recorded |
 //! | `turns` | one recording for each of those who take turns |
 //! | `used`, `meter` | what the target has used; work as the target counts it itself |
@@ -23,6 +24,7 @@
 
 mod attributes;
 mod budget;
+mod call_price;
 mod calls;
 mod clocks;
 mod collect;

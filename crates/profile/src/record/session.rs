@@ -15,7 +15,7 @@ use super::stat::STAT_PACE;
 use super::target::{self, Moved, Waiting};
 use super::used::{Usage, Used};
 use super::whose::Whose;
-use super::{Options, PACE, Target, monotonic, share};
+use super::{Options, PACE, Target, call_price, monotonic, share};
 use crate::Error;
 
 /// A recording under way.
@@ -46,6 +46,7 @@ impl Session {
         let rates = Rates::of(options.rate);
         let mut collector = Collector::default();
         collector.children = options.children;
+        collector.call_price = (!options.exact).then(call_price::measured).flatten();
         let (mut command, mut process, mut whose) = (None, None, None);
         let opened = match target {
             Target::Command(words) => {
