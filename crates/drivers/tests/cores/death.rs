@@ -42,7 +42,8 @@ impl Rig {
         while !fault.is_spent() {
             work();
             rounds += 1;
-            assert!(rounds < 20_000, "workers never claimed enough pieces");
+            // On a machine with much other work they are long without a processor.
+            assert!(rounds < 200_000, "workers never claimed enough pieces");
         }
         work();
         assert!(self.cores.restarts() > 0);
