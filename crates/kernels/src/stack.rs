@@ -14,7 +14,8 @@ pub mod depth {
     pub const ANY: usize = 24 << 10;
     /// A key or one message in ECB, CBC or CTR.
     pub const BLOCKS: usize = 1 << 10;
-    /// A key or one message in XTS. With debug assertions, which check each load, frames are larger.
+    /// A key or one message in XTS. Debug assertions check each load, which goes through the stack then:
+    /// frames of 3.6 KiB, where a release build has 552 bytes at most.
     pub const XTS: usize = if cfg!(debug_assertions) {
         8 << 10
     } else {

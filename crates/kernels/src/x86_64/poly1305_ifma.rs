@@ -141,8 +141,7 @@ fn sum(sum: Limbs, powers: &Powers, groups: &[[u8; 128]], rest: &[u8]) -> Limbs 
     }
     if !rest.is_empty() {
         let power = factor(powers.everywhere(rest.len().div_ceil(16)));
-        // SAFETY: a group stands before these bytes.
-        total = times_plus(total, &power, unsafe { last_limbs(rest) });
+        total = times_plus(total, &power, last_limbs(rest));
     }
     // SAFETY: a load of 64 bytes from as many.
     let last = [0, 1, 2].map(|i| unsafe { _mm512_loadu_si512(powers.low[i].as_ptr().cast()) });
@@ -237,16 +236,13 @@ fn limbs(group: &[u8; 128]) -> [__m512i; 3] {
 
 /// The limbs of the last blocks, less than a group, with zeros up to a whole block and before them, which
 /// is where the powers of the lanes have them.
-///
-/// # Safety
-/// As many bytes as a group has are readable that end with these.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn last_limbs(bytes: &[u8]) -> [__m512i; 3] {
+fn last_limbs(bytes: &[u8]) -> [__m512i; 3] {
     let before = 128 - bytes.len().next_multiple_of(16);
     let from = bytes.as_ptr().wrapping_sub(before);
     let mask = ((1_u128 << bytes.len()) - 1) << before;
-    // SAFETY: what is masked is not touched.
+    // SAFETY: all that is loaded is of these bytes; what is masked is not touched.
     let halves = unsafe {
         (
             _mm512_maskz_loadu_epi8(mask as u64, from.cast()),

@@ -112,6 +112,7 @@ pub(crate) unsafe fn middle<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: 
 ) -> K {
     // SAFETY: as for this function.
     unsafe {
+        // A loop: with the rounds written out the compiler left keys on the stack where registers are few.
         for i in 1..10 {
             round::<V, K, W, DECRYPT>(i, state, &mut keys);
         }

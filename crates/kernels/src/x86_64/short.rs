@@ -9,7 +9,7 @@ use super::slots::Feed;
 use super::wide::Wide;
 
 /// Whether [`crypt`] alone takes a request of `len` bytes. Behind 240 the way for long ones
-/// takes less time for any mode; that of CTR ends with it.
+/// takes less time for any mode.
 #[inline(always)]
 pub(super) fn takes(len: usize) -> bool {
     len.is_multiple_of(16) && 0 < len && len <= 240

@@ -54,8 +54,9 @@ pub(crate) trait Wide: Copy {
     unsafe fn reverse(self) -> Self;
     /// Each block as an XTS tweak times x to the power `by`, at most 32.
     unsafe fn shift_tweaks(self, by: i32) -> Self;
-    /// Each block as an XTS tweak times x to the power `8 * bytes`, at most 4 bytes. Beside AES, which
-    /// some processors cannot shift by bits.
+    /// Each block as an XTS tweak times x to the power `8 * bytes`, at most 4 bytes. It takes fewer
+    /// instructions than [`shift_tweaks`](Self::shift_tweaks), and none that shifts bits: on a processor of
+    /// Intel those wait for the unit that AES has.
     unsafe fn shift_tweaks_by_bytes(self, bytes: usize) -> Self;
     /// Block `i` as an XTS tweak times x to the power `i`.
     unsafe fn spread_tweaks(self) -> Self;
