@@ -93,6 +93,60 @@ impl Powers<'_> {
     }
 }
 
+/// A vector of blocks times as many powers: what is to be added to the low, the middle and the high
+/// part of a sum, and to the middle once more.
+#[derive(Clone, Copy)]
+pub(super) struct Product<V>([V; 4]);
+
+impl<V: Lane> Product<V> {
+    /// By three products of halves, of which the middle one is of sums.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled, and `powers` is the place of some H^n, n > 0.
+    #[inline(always)]
+    pub(super) unsafe fn of_sums(blocks: V, powers: Powers<'_>) -> Self {
+        // SAFETY: the caller's contract.
+        unsafe { Product::of(blocks, powers.load(), powers.load_sums()) }
+    }
+
+    /// By four products of halves, each block times the one power at `power`.
+    ///
+    /// # Safety
+    /// As for `of_sums`.
+    #[inline(always)]
+    pub(super) unsafe fn whole(blocks: V, power: Powers<'_>) -> Self {
+        // SAFETY: the caller's contract; a power has 16 bytes.
+        unsafe {
+            let power = V::splat_load(power.start.cast());
+            Product([
+                blocks.clmul_low(power),
+                blocks.clmul_low_high(power),
+                blocks.clmul_high(power),
+                power.clmul_low_high(blocks),
+            ])
+        }
+    }
+
+    /// # Safety
+    /// The instructions of `V` are enabled.
+    #[inline(always)]
+    unsafe fn of(blocks: V, powers: V, sums: V) -> Self {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let folded = blocks.xor(blocks.swap_halves());
+            let low = blocks.clmul_low(powers);
+            let high = blocks.clmul_high(powers);
+            Product([low, folded.clmul_low(sums), high, V::zero()])
+        }
+    }
+
+    /// Each part that is computed.
+    #[inline(always)]
+    pub(super) fn parts(&self) -> &[V; 4] {
+        &self.0
+    }
+}
+
 /// Products of a group, not yet reduced.
 #[derive(Clone, Copy)]
 pub(super) struct Sum<V> {
@@ -116,33 +170,18 @@ impl<V: Lane> Sum<V> {
         }
     }
 
-    /// A vector of blocks times as many powers.
-    ///
-    /// # Safety
-    /// The instructions of `V` are enabled, and `powers` is the place of some H^n, n > 0.
-    #[inline(always)]
-    pub(super) unsafe fn product(blocks: V, powers: Powers<'_>) -> Self {
-        // SAFETY: the caller's contract.
-        unsafe { Sum::of(blocks, powers.load(), powers.load_sums()) }
-    }
-
-    /// Each part.
-    #[inline(always)]
-    pub(super) fn parts(&self) -> [V; 3] {
-        [self.low, self.middle, self.high]
-    }
-
     /// Adds a product.
     ///
     /// # Safety
     /// The instructions of `V` are enabled.
     #[inline(always)]
-    pub(super) unsafe fn add_product(&mut self, product: Sum<V>) {
+    pub(super) unsafe fn add_product(&mut self, product: Product<V>) {
+        let Product([low, middle, high, other]) = product;
         // SAFETY: the caller's contract.
         unsafe {
-            self.low = self.low.xor(product.low);
-            self.high = self.high.xor(product.high);
-            self.middle = self.middle.xor(product.middle);
+            self.low = self.low.xor(low);
+            self.high = self.high.xor(high);
+            self.middle = self.middle.xor(middle).xor(other);
         }
     }
 
@@ -151,12 +190,31 @@ impl<V: Lane> Sum<V> {
     /// # Safety
     /// The instructions of `V` are enabled.
     #[inline(always)]
-    pub(super) unsafe fn add_products(&mut self, one: Sum<V>, two: Sum<V>) {
+    pub(super) unsafe fn add_products(&mut self, one: Product<V>, two: Product<V>) {
+        let Product([one_low, one_middle, one_high, one_other]) = one;
+        let Product([two_low, two_middle, two_high, two_other]) = two;
         // SAFETY: the caller's contract.
         unsafe {
-            self.low = self.low.xor(one.low).xor(two.low);
-            self.high = self.high.xor(one.high).xor(two.high);
-            self.middle = self.middle.xor(one.middle).xor(two.middle);
+            self.low = self.low.xor(one_low).xor(two_low);
+            self.high = self.high.xor(one_high).xor(two_high);
+            self.middle = self.middle.xor(one_middle).xor(two_middle);
+            self.middle = self.middle.xor(one_other).xor(two_other);
+        }
+    }
+
+    /// The sum whose products are [`whole`](Product::whole) from one whose products are
+    /// [`of_sums`](Product::of_sums), and that one from this one.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled.
+    #[inline(always)]
+    pub(super) unsafe fn turned(self) -> Self {
+        // SAFETY: the caller's contract.
+        unsafe {
+            Sum {
+                middle: self.middle.xor(self.low.xor(self.high)),
+                ..self
+            }
         }
     }
 
@@ -169,7 +227,7 @@ impl<V: Lane> Sum<V> {
         // SAFETY: the caller's contract.
         unsafe {
             let powers = powers.after(blocks).after(self.low);
-            self.add_product(Sum::product(blocks, powers));
+            self.add_product(Product::of_sums(blocks, powers));
         }
     }
 
@@ -194,22 +252,7 @@ impl<V: Lane> Sum<V> {
             let (powers, other) = (powers.after(blocks), other.after(blocks));
             let product = powers.load::<V>().with_lane(other.load(), n);
             let sums = powers.load_sums::<V>().with_lane(other.load_sums(), n);
-            self.add_product(Sum::of(blocks, product, sums));
-        }
-    }
-
-    /// # Safety
-    /// The instructions of `V` are enabled.
-    #[inline(always)]
-    unsafe fn of(blocks: V, powers: V, sums: V) -> Self {
-        // SAFETY: the caller's contract.
-        unsafe {
-            let folded = blocks.xor(blocks.swap_halves());
-            Sum {
-                low: blocks.clmul_low(powers),
-                high: blocks.clmul_high(powers),
-                middle: folded.clmul_low(sums),
-            }
+            self.add_product(Product::of(blocks, product, sums));
         }
     }
 
@@ -240,7 +283,11 @@ impl<V: Lane> Sum<V> {
 #[inline(always)]
 unsafe fn multiply<V: Lane>(a: V, b: V) -> V {
     // SAFETY: the caller's contract.
-    unsafe { Sum::of(a, b, b.xor(b.swap_halves())).reduce() }
+    unsafe {
+        let mut sum = Sum::zero();
+        sum.add_product(Product::of(a, b, b.xor(b.swap_halves())));
+        sum.reduce()
+    }
 }
 
 /// A block with its bytes reversed, times x: the coefficient of x^127 comes back as

@@ -7,11 +7,12 @@ use super::rounds::{WIDTH, load_block};
 use crate::gcm::powers::Table;
 use crate::x86_64::ghash::Sum;
 
-/// What is known of GHASH before a group: the value to be added to its first block,
-/// and products that are to be reduced with it.
+/// What is known of GHASH before a group: what is to be added to its first vector, which is
+/// for the first block alone unless the lanes are kept [`apart`](Hash::reduce_lanes), and
+/// products that are to be reduced with it.
 #[derive(Clone, Copy)]
 pub(super) struct Hash<V> {
-    pub(super) y: __m128i,
+    pub(super) y: V,
     pub(super) sum: Sum<V>,
 }
 
@@ -21,7 +22,7 @@ impl<V: Lane> Hash<V> {
         // SAFETY: the caller enables the instructions of `V`.
         unsafe {
             Hash {
-                y,
+                y: V::first(y),
                 sum: Sum::zero(),
             }
         }
@@ -33,7 +34,7 @@ impl<V: Lane> Hash<V> {
         // SAFETY: the caller enables the instructions of `V`, and n < POWERS.
         unsafe {
             if i == 0 {
-                blocks = blocks.xor(V::first(self.y));
+                blocks = blocks.xor(self.y);
             }
             self.sum.add(blocks, table.at_power(n).lower(i * V::BLOCKS));
         }
@@ -44,8 +45,8 @@ impl<V: Lane> Hash<V> {
     pub(super) unsafe fn add_before(&mut self, block: __m128i, table: &Table, n: usize) {
         // SAFETY: the caller enables the instructions of `V`, and n < POWERS.
         unsafe {
-            let y = core::mem::replace(&mut self.y, _mm_setzero_si128());
-            self.sum.add(V::first(block.xor(y)), table.at_power(n + 1));
+            let y = core::mem::replace(&mut self.y, V::zero());
+            self.sum.add(V::first(block).xor(y), table.at_power(n + 1));
         }
     }
 
@@ -54,6 +55,20 @@ impl<V: Lane> Hash<V> {
     pub(super) unsafe fn reduce(self) -> Self {
         // SAFETY: the caller enables the instructions of `V`.
         unsafe { Hash::from(self.sum.reduce().sum_lanes()) }
+    }
+
+    /// Ends a group whose blocks were multiplied each by the power for the first block of its
+    /// vector, by whole products. Their lanes are added up when the group of as many vectors that
+    /// follows is multiplied by the power for each block.
+    #[inline(always)]
+    pub(super) unsafe fn reduce_lanes(self) -> Self {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe {
+            Hash {
+                y: self.sum.turned().reduce(),
+                sum: Sum::zero(),
+            }
+        }
     }
 }
 
@@ -85,7 +100,7 @@ pub(super) unsafe fn hash<V: Lane>(
             from = from.add(group);
             len -= group;
         }
-        hash.y
+        hash.y.low()
     }
 }
 

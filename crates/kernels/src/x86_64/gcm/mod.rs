@@ -171,6 +171,7 @@ macro_rules! kernels {
                 #[inline(always)]
                 unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
                     #[target_feature(enable = $features)]
+                    #[inline(never)]
                     fn inner<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
                         // SAFETY: the instructions are enabled here.
                         unsafe { super::long::long::<$vector, SEAL>(job) }

@@ -124,32 +124,59 @@ impl<V: Lane> Places<V> {
 #[repr(align(64))]
 struct PlaceTable([Block; WIDTH * 4]);
 
-/// The counters of a chunk after the first round key. `base` is the multiple of its blocks
-/// behind which it begins, in the form for counting, and moves to the next.
-// Reversing one counter and adding bits to it is less work than reversing each.
-#[inline(always)]
-pub(super) unsafe fn first_round<V: Lane>(base: &mut V, keys: &mut RoundKeys<'_>) -> [V; WIDTH] {
-    let blocks = chunk_blocks::<V>();
-    // SAFETY: the caller enables the instructions of `V`; the table has the places of a
-    // chunk.
-    unsafe {
-        keys.wait_for(*base);
-        let key = keys.load::<V>(0);
-        let here = base.swap_counter().xor(key);
-        *base = base.add32(count(blocks as u32));
-        let next = base.swap_counter().xor(key);
-        let mut state = [V::zero(); WIDTH];
-        for (i, block) in state.iter_mut().enumerate() {
-            let here_still = blocks.saturating_sub(FIRST + i * V::BLOCKS);
-            let multiple = match here_still {
-                0 => next,
-                n if n < V::BLOCKS => next.select(here, V::keep(16 * n)),
-                _ => here,
-            };
-            let places = Places::<V>::TABLE.0.as_ptr().add(i * V::BLOCKS);
-            *block = multiple.xor(V::load(places.cast()));
+/// The counters of the chunks that follow.
+#[derive(Clone, Copy)]
+pub(super) struct Counters<V> {
+    /// The multiple of a chunk's blocks behind which the next chunk begins, in the form for counting.
+    base: V,
+    /// The same after the first round key.
+    here: V,
+}
+
+impl<V: Lane> Counters<V> {
+    /// From the counter of the first block, in the form for counting.
+    #[inline(always)]
+    pub(super) unsafe fn from(first: V, key: &EncryptionKey) -> Self {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe {
+            let base = first.add32(count((FIRST as u32).wrapping_neg()));
+            let here = base.swap_counter().xor(RoundKeys::of(key).load(0));
+            Counters { base, here }
         }
-        state
+    }
+
+    /// The counter of the next block, in the form for counting.
+    #[inline(always)]
+    pub(super) unsafe fn next(self) -> V {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe { self.base.add32(count(FIRST as u32)) }
+    }
+
+    /// The counters of a chunk after the first round key.
+    // Reversing one counter and adding bits to it is less work than reversing each.
+    #[inline(always)]
+    pub(super) unsafe fn first_round(&mut self, keys: &mut RoundKeys<'_>) -> [V; WIDTH] {
+        let blocks = chunk_blocks::<V>();
+        // SAFETY: the caller enables the instructions of `V`; the table has the places of a
+        // chunk.
+        unsafe {
+            keys.wait_for(self.base);
+            self.base = self.base.add32(count(blocks as u32));
+            let next = self.base.swap_counter().xor(keys.load(0));
+            let here = core::mem::replace(&mut self.here, next);
+            let mut state = [V::zero(); WIDTH];
+            for (i, block) in state.iter_mut().enumerate() {
+                let here_still = blocks.saturating_sub(FIRST + i * V::BLOCKS);
+                let multiple = match here_still {
+                    0 => next,
+                    n if n < V::BLOCKS => next.select(here, V::keep(16 * n)),
+                    _ => here,
+                };
+                let places = Places::<V>::TABLE.0.as_ptr().add(i * V::BLOCKS);
+                *block = multiple.xor(V::load(places.cast()));
+            }
+            state
+        }
     }
 }
 
