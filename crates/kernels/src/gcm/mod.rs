@@ -27,6 +27,7 @@ use inout::InOutBuf;
 use self::block::xor;
 use self::by_key::by_key;
 use self::counter::{counter_from, first_counter};
+pub use self::expand::LazyGcmKey;
 pub use self::key::GcmKey;
 use self::rest::{Begun, Rest, lengths};
 pub use self::stream::{Done, GcmState, GcmStream, InverseHashKey};

@@ -7,6 +7,7 @@ mod pieces;
 use inout::InOutBuf;
 use proptest::prelude::*;
 
+use super::expand::LITTLE;
 use super::key::Implementation;
 use super::*;
 #[cfg(target_arch = "x86_64")]

@@ -17,7 +17,7 @@ const DEPTH: usize = 96 << 10;
 const OWN: usize = 12 << 10;
 
 /// A word that no key has.
-const PAINT: u64 = 0xa5a5_a5a5_a5a5_a5a5;
+pub(crate) const PAINT: u64 = 0xa5a5_a5a5_a5a5_a5a5;
 
 thread_local! {
     static WATCH: RefCell<Watch> = RefCell::default();
@@ -83,8 +83,15 @@ pub(crate) fn keys<K>(keys: &[&K], calls: String) {
 }
 
 /// Runs what uses the keys and wipes the stack after that, and looks at the stack.
-#[inline(never)]
 pub(crate) fn after<R>(run: impl FnOnce() -> R) -> R {
+    let (result, below) = below(run);
+    WATCH.with_borrow_mut(|watch| watch.search(&below));
+    result
+}
+
+/// Runs something, and gives what it has left of the paint below its caller.
+#[inline(never)]
+pub(crate) fn below<R>(run: impl FnOnce() -> R) -> (R, Vec<u8>) {
     let (mut run, mut result) = (Some(run), None);
     let mut below = vec![0; DEPTH - OWN];
     let memory = File::open("/proc/self/mem").expect("/proc is mounted");
@@ -95,8 +102,12 @@ pub(crate) fn after<R>(run: impl FnOnce() -> R) -> R {
     memory
         .read_exact_at(&mut below, from as u64)
         .expect("the stack is mapped");
-    WATCH.with_borrow_mut(|watch| watch.search(&below));
-    result.expect("it ran")
+    (result.expect("it ran"), below)
+}
+
+/// How many bytes below the caller a place of the stack is that [`below`] has given.
+pub(crate) fn depth_of(place: usize) -> usize {
+    DEPTH - 1024 - OWN - place
 }
 
 /// The calls that left a key, and how many bytes below their caller.
@@ -133,7 +144,7 @@ impl Watch {
         });
         if let Some(place) = found {
             let deepest = self.found.entry(self.calls.clone()).or_default();
-            *deepest = (*deepest).max(DEPTH - 1024 - OWN - 4 * place);
+            *deepest = (*deepest).max(depth_of(4 * place));
         }
     }
 

@@ -3,7 +3,7 @@
 
 mod records;
 
-use cipherlane_kernels::gcm::{GcmKey, GcmState};
+use cipherlane_kernels::gcm::{GcmState, LazyGcmKey};
 use cipherlane_kernels::job::Direction;
 use cipherlane_kernels::stack::depth;
 use inout::InOutBuf;
@@ -29,7 +29,7 @@ pub(crate) const LONGEST: u64 = (1 << 36) - 32;
 pub(crate) struct Gcm {
     spec: &'static Spec,
     key_set: bool,
-    key: GcmKey,
+    key: LazyGcmKey,
     direction: Direction,
     iv: [u8; LONGEST_IV],
     iv_len: usize,
@@ -92,7 +92,7 @@ impl Gcm {
         if matches!(self.stage, Stage::Open { .. }) {
             return Ok(());
         }
-        let key = known(self.key_set, &self.key)?;
+        let key = known(self.key_set, self.key.for_piece(self.iv_len))?;
         match self.stage {
             // A program that encrypts without an IV gets a random one, and asks for it
             // later (SP 800-38D section 8.2.2).
@@ -118,9 +118,9 @@ impl Gcm {
             self.begin()?;
         }
         let len = buffers.len();
-        let (Ok(key), Stage::Open { in_data }) = (known(self.key_set, &self.key), &mut self.stage)
-        else {
-            return Err(Reason::NoKeySet);
+        let key = known(self.key_set, self.key.for_piece(len))?;
+        let Stage::Open { in_data } = &mut self.stage else {
+            return Err(Reason::NoIvSet);
         };
         if !buffers.has_output() {
             if *in_data {
@@ -151,7 +151,7 @@ impl Gcm {
     #[cold]
     fn shared(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Reason> {
         self.stage = Stage::Ended;
-        let key = known(self.key_set, &self.key)?;
+        let key = known(self.key_set, self.key.complete())?;
         let state = std::mem::replace(&mut self.state, GcmState::idle());
         self.state = split::gcm(self.spec, self.direction, key, state, self.data, data)?;
         self.stage = Stage::Open { in_data: true };
@@ -190,7 +190,7 @@ impl Context for Gcm {
         Gcm {
             spec,
             key_set: false,
-            key: GcmKey::none(),
+            key: LazyGcmKey::none(),
             direction: Direction::Encrypt,
             iv: [0; LONGEST_IV],
             iv_len: spec.iv_len,
@@ -260,7 +260,7 @@ impl Context for Gcm {
             self.begin()?;
         }
         self.stage = Stage::Ended;
-        let found = self.state.finish(known(self.key_set, &self.key)?);
+        let found = self.state.finish(known(self.key_set, self.key.for_piece(0))?);
         match self.direction {
             Direction::Encrypt => self.tag.computed(found),
             Direction::Decrypt => self.tag.judge(found)?,

@@ -55,10 +55,11 @@ impl Gcm {
     }
 
     /// Does a whole message under the present IV, and returns its tag.
-    fn whole(&self, aad: &[u8], data: InOutBuf<'_, '_, u8>) -> Result<[u8; TAG], Reason> {
-        let key = known(self.key_set, &self.key)?;
-        let Ok(nonce) = <[u8; 12]>::try_from(self.nonce()) else {
-            let mut state = GcmState::new(self.direction, key, self.nonce());
+    fn whole(&mut self, aad: &[u8], data: InOutBuf<'_, '_, u8>) -> Result<[u8; TAG], Reason> {
+        let key = known(self.key_set, self.key.complete())?;
+        let nonce = &self.iv[..self.iv_len];
+        let Ok(nonce) = <[u8; 12]>::try_from(nonce) else {
+            let mut state = GcmState::new(self.direction, key, nonce);
             state.aad(key, aad);
             state.update(key, data);
             return Ok(state.finish(key));

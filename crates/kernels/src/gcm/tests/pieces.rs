@@ -258,3 +258,36 @@ fn parts_inside_a_block_panic() {
     state.update(&key, InOutBuf::from(&mut [0; 5][..]));
     state.part(&key, 0, InOutBuf::from(&mut [0; 16][..]));
 }
+
+/// With the powers of another key, all of them, in the places where those of this key are not yet.
+#[test]
+fn lazy_keys_are_whole_ones_in_time() {
+    let (key, data) = (bytes(32, 3), bytes(300, 9));
+    for implementation in implementations() {
+        let mut lazy = LazyGcmKey::none();
+        for (iv, aad) in [
+            (12, 0),
+            (1, 5),
+            (12, 16),
+            (64, 33),
+            (96, 96),
+            (97, 20),
+            (12, 97),
+            (12, 112),
+        ] {
+            let (iv, aad) = (bytes(iv, 5), bytes(aad, 7));
+            for len in (0..=LITTLE + 40).chain([200, 300]) {
+                lazy.rekey_on(implementation, &bytes(16, 1)).unwrap();
+                lazy.complete();
+                lazy.rekey_on(implementation, &key).unwrap();
+                let mut state = GcmState::new(Direction::Encrypt, lazy.for_piece(iv.len()), &iv);
+                state.aad(lazy.for_piece(aad.len()), &aad);
+                let mut out = data[..len].to_vec();
+                state.update(lazy.for_piece(len), (&mut out[..]).into());
+                let tag = state.finish(lazy.for_piece(0));
+                let expected = naive::gcm_seal(&key, &iv, &aad, &data[..len]);
+                assert_eq!((out, tag), expected, "{implementation:?}, {len} bytes");
+            }
+        }
+    }
+}

@@ -18,9 +18,9 @@ use inout::InOutBuf;
 use self::hash::Hash;
 pub(super) use self::lane::{Lane, load_short, store_short};
 use self::long::{End, first_group};
-use self::rounds::{FIRST, WIDTH, chunk_blocks, encrypt_block, words};
+use self::rounds::{FIRST, WIDTH, chunk_blocks, encrypt_vector, words};
 use self::short::{is_short, vectors};
-use super::ghash::{fill, product};
+use super::ghash::{self, product};
 use super::wipe;
 use crate::aes::key::{Block, EncryptionKey};
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
@@ -207,21 +207,39 @@ macro_rules! kernels {
                 }
             }
 
-            /// E(0), and the powers of it that the kernels here need.
+            /// E(0), and the powers of it that messages of at most
+            /// [`FIRST_BYTES`](crate::gcm::powers::FIRST_BYTES) need.
             #[inline]
-            pub(crate) fn fill_table(_: $token, aes: &EncryptionKey, table: &mut Table) -> Block {
+            pub(crate) fn first_powers(_: $token, aes: &EncryptionKey, table: &mut Table) -> Block {
                 #[target_feature(enable = $features)]
                 fn inner(aes: &EncryptionKey, table: &mut Table) -> Block {
                     // SAFETY: the instructions are enabled here.
                     unsafe {
-                        let h = encrypt_block(aes, &[0; 16]);
-                        fill::<$vector>(table, &h);
+                        let h = encrypt_vector(aes, _mm_setzero_si128());
+                        let mut hash_key = [0; 16];
+                        h.store(hash_key.as_mut_ptr());
+                        ghash::first_powers::<$vector>(table, h);
                         $wipe;
-                        h
+                        hash_key
                     }
                 }
                 // SAFETY: the token proves the instructions.
                 unsafe { inner(aes, table) }
+            }
+
+            /// All other powers that the kernels here need.
+            #[inline]
+            pub(crate) fn further_powers(_: $token, table: &mut Table) {
+                #[target_feature(enable = $features)]
+                fn inner(table: &mut Table) {
+                    // SAFETY: the instructions are enabled here.
+                    unsafe {
+                        ghash::further_powers::<$vector>(table);
+                        $wipe;
+                    }
+                }
+                // SAFETY: the token proves the instructions.
+                unsafe { inner(table) }
             }
 
             /// Encrypts every job and gives it its tag.

@@ -317,18 +317,27 @@ pub(super) fn words(block: &Block) -> __m128i {
     }
 }
 
+/// A block through AES.
 #[inline(always)]
-pub(super) unsafe fn encrypt_block(key: &EncryptionKey, block: &Block) -> Block {
+pub(super) unsafe fn encrypt_vector(key: &EncryptionKey, block: __m128i) -> __m128i {
     // SAFETY: the caller enables the instructions of `__m128i`.
     unsafe {
         let mut keys = RoundKeys::of(key);
-        let mut state = [words(block).xor(keys.load(0))];
+        let mut state = [block.xor(keys.load(0))];
         for i in 1..10 {
             round(&mut state, &mut keys, i);
         }
         let last = late_rounds(&mut state, &mut keys);
+        state[0].aesenclast(last)
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn encrypt_block(key: &EncryptionKey, block: &Block) -> Block {
+    // SAFETY: the caller enables the instructions of `__m128i`.
+    unsafe {
         let mut out = [0; 16];
-        state[0].aesenclast(last).store(out.as_mut_ptr());
+        encrypt_vector(key, words(block)).store(out.as_mut_ptr());
         out
     }
 }
