@@ -7,7 +7,7 @@
 use core::arch::x86_64::*;
 
 use super::wipe;
-use crate::aes::key::RoundKeys;
+use crate::aes::key::{Block, RoundKeys};
 use crate::cpu::HaveAesNi;
 
 /// Fills the schedule of encryption from a key of 16, 24 or 32 bytes.
@@ -24,63 +24,73 @@ pub(crate) fn inverse(_: HaveAesNi, rounds: usize, enc: &RoundKeys, dec: &mut Ro
 
 #[target_feature(enable = "aes,ssse3")]
 fn expand_aes_ni(key: &[u8], enc: &mut RoundKeys) {
-    let words = enc.as_flattened_mut();
-    words[..key.len()].copy_from_slice(key);
     match key.len() {
-        16 => expand_128(words),
-        24 => expand_192(words),
-        _ => expand_256(words),
+        16 => expand_128(key, enc),
+        24 => expand_192(key, enc),
+        _ => expand_256(key, enc),
     }
     wipe::registers_128();
 }
 
+// Each round key is stored as a whole: what is encrypted next would wait for parts of one.
+
 #[target_feature(enable = "aes,ssse3")]
-fn expand_128(words: &mut [u8]) {
-    let mut last = load(words, 0);
-    for i in 1..=10 {
+fn expand_128(key: &[u8], enc: &mut RoundKeys) {
+    let mut last = load(key, 0);
+    store(&mut enc[0], last);
+    for (i, key) in enc.iter_mut().enumerate().take(11).skip(1) {
         last = _mm_xor_si128(sums(last), sub_word::<ROTATED_3>(last, rcon(i)));
-        store(words, 16 * i, last);
+        store(key, last);
     }
 }
 
 #[target_feature(enable = "aes,ssse3")]
-fn expand_192(words: &mut [u8]) {
-    let mut first = load(words, 0);
-    let mut last = _mm_srli_si128::<8>(load(words, 8));
+fn expand_192(key: &[u8], enc: &mut RoundKeys) {
+    // Six words, of which the last two stand in the lower half.
+    let mut first = load(key, 0);
+    let mut last = _mm_srli_si128::<8>(load(key, 8));
+    store(&mut enc[0], first);
     for i in 1..=8 {
+        let before = last;
         first = _mm_xor_si128(sums(first), sub_word::<ROTATED_1>(last, rcon(i)));
         let carried = _mm_shuffle_epi32::<0xff>(first);
         last = _mm_xor_si128(_mm_xor_si128(last, _mm_slli_si128::<4>(last)), carried);
-        if i < 8 {
-            // Of `last` two words count; the others are overwritten in the next turn.
-            store(words, 24 * i + 16, last);
+        // Twelve words are three round keys.
+        let at = 3 * i / 2;
+        match i % 2 {
+            1 => {
+                store(&mut enc[at], _mm_unpacklo_epi64(before, first));
+                let middle = _mm_srli_si128::<8>(first);
+                store(&mut enc[at + 1], _mm_unpacklo_epi64(middle, last));
+            }
+            _ => store(&mut enc[at], first),
         }
-        store(words, 24 * i, first);
     }
 }
 
 #[target_feature(enable = "aes,ssse3")]
-fn expand_256(words: &mut [u8]) {
-    let (mut first, mut second) = (load(words, 0), load(words, 16));
+fn expand_256(key: &[u8], enc: &mut RoundKeys) {
+    let (mut first, mut second) = (load(key, 0), load(key, 16));
+    store(&mut enc[0], first);
+    store(&mut enc[1], second);
     for i in 1..=7 {
         first = _mm_xor_si128(sums(first), sub_word::<ROTATED_3>(second, rcon(i)));
-        store(words, 32 * i, first);
+        store(&mut enc[2 * i], first);
         if i < 7 {
             let zero = _mm_setzero_si128();
             second = _mm_xor_si128(sums(second), sub_word::<PLAIN_3>(first, zero));
-            store(words, 32 * i + 16, second);
+            store(&mut enc[2 * i + 1], second);
         }
     }
 }
 
 #[target_feature(enable = "aes")]
 fn inverse_aes_ni(rounds: usize, enc: &RoundKeys, dec: &mut RoundKeys) {
-    let (enc, dec) = (enc.as_flattened(), dec.as_flattened_mut());
-    store(dec, 0, load(enc, 16 * rounds));
+    dec[0] = enc[rounds];
     for i in 1..rounds {
-        store(dec, 16 * i, _mm_aesimc_si128(load(enc, 16 * (rounds - i))));
+        store(&mut dec[i], _mm_aesimc_si128(load(&enc[rounds - i], 0)));
     }
-    store(dec, 16 * rounds, load(enc, 0));
+    dec[rounds] = enc[0];
     wipe::registers_128();
 }
 
@@ -121,7 +131,7 @@ fn load(bytes: &[u8], at: usize) -> __m128i {
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn store(bytes: &mut [u8], at: usize, block: __m128i) {
-    // SAFETY: as in `load`.
-    unsafe { _mm_storeu_si128(bytes[at..][..16].as_mut_ptr().cast(), block) }
+fn store(key: &mut Block, block: __m128i) {
+    // SAFETY: the round key has 16 bytes, and unaligned access is allowed.
+    unsafe { _mm_storeu_si128(key.as_mut_ptr().cast(), block) }
 }
