@@ -4,6 +4,8 @@
 //! compiled three times at the end of this file. [`short`] is for messages of eight
 //! vectors at most, [`long`] for all others.
 
+mod chunk;
+mod end;
 mod hash;
 mod lane;
 mod last;
@@ -15,9 +17,10 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
+use self::end::End;
 use self::hash::Hash;
 pub(super) use self::lane::{Lane, load_short, store_short};
-use self::long::{End, first_group};
+use self::long::first_group;
 use self::rounds::{FIRST, WIDTH, chunk_blocks, encrypt_vector, words};
 use self::short::{is_short, vectors};
 use super::ghash::{self, product};
@@ -36,7 +39,7 @@ trait Kernels: Lane {
     unsafe fn run<const SEAL: bool, const M: usize>(jobs: &mut [AeadJob<'_, GcmKey>]) -> usize;
     /// [`long`](long::long).
     unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>);
-    /// [`rest`](long::rest).
+    /// [`rest`](end::rest).
     unsafe fn rest<const SEAL: bool, const PENDING: bool, const M: usize>(
         key: &GcmKey,
         counter: &Self,
@@ -199,7 +202,7 @@ macro_rules! kernels {
                     ) -> __m128i {
                         // SAFETY: the instructions are enabled here; else as for the caller.
                         unsafe {
-                            super::long::rest::<$vector, SEAL, PENDING, M>(key, counter, data, hash, end)
+                            super::end::rest::<$vector, SEAL, PENDING, M>(key, counter, data, hash, end)
                         }
                     }
                     // SAFETY: the caller enables the instructions.
