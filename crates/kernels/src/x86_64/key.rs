@@ -38,9 +38,9 @@ fn expand_aes_ni(key: &[u8], enc: &mut RoundKeys) {
 fn expand_128(key: &[u8], enc: &mut RoundKeys) {
     let mut last = load(key, 0);
     store(&mut enc[0], last);
-    for (i, key) in enc.iter_mut().enumerate().take(11).skip(1) {
-        last = _mm_xor_si128(sums(last), sub_word::<ROTATED_3>(last, rcon(i)));
-        store(key, last);
+    for i in 0..10 {
+        last = _mm_xor_si128(sums(last), sub_word::<ROTATED_3>(last, rcon(i + 1)));
+        store(&mut enc[i + 1], last);
     }
 }
 
