@@ -109,7 +109,8 @@ test-as:
 
 # The optimised kernels under valgrind, with keys and data marked undefined. The crates
 # below the portable path are kept to plain code, which is all that other machines have. The
-# release build too leaves no key deeper on the stack than wipe_stack wipes.
+# release build too leaves no key deeper on the stack than wipe_stack wipes, and one message goes
+# no deeper than is wiped with its key.
 PLAIN := $(foreach crate,aes chacha20 poly1305 polyval sha2,--cfg $(crate)_backend="soft")
 constant-time:
 	scripts/needs build test

@@ -3,16 +3,10 @@
 use super::by_key::by_key;
 use super::key::{GcmKey, Implementation};
 #[cfg(target_arch = "x86_64")]
-use super::powers::{FIRST_BYTES, Table};
+use super::powers::Table;
 use crate::aes::key::{EncryptionKey, rounds};
 use crate::choose::choose;
 use crate::portable;
-
-/// Bytes of a piece that needs the first powers of H alone.
-#[cfg(target_arch = "x86_64")]
-pub(super) const LITTLE: usize = FIRST_BYTES;
-#[cfg(not(target_arch = "x86_64"))]
-pub(super) const LITTLE: usize = 96;
 
 impl GcmKey {
     /// Expands a key of 16, 24 or 32 bytes; `None` for any other length.
@@ -52,9 +46,13 @@ impl GcmKey {
         Some(())
     }
 
-    /// The same, but the powers of H that pieces of more than [`LITTLE`] bytes need are those of the
-    /// key before until it is [complete](Self::complete).
-    fn rekey_for_little(&mut self, implementation: Implementation, key: &[u8]) -> Option<()> {
+    /// The same, but all powers of H behind the first are those of the key before, until this one is
+    /// [complete](Self::complete).
+    pub(super) fn rekey_for_little(
+        &mut self,
+        implementation: Implementation,
+        key: &[u8],
+    ) -> Option<()> {
         // Counter mode has no use for decryption.
         self.aes.reset(rounds(key.len())?);
         self.aes.expand(key);
@@ -68,7 +66,7 @@ impl GcmKey {
     }
 
     /// Computes the other powers of H.
-    fn complete(&mut self) {
+    pub(super) fn complete(&mut self) {
         #[cfg(target_arch = "x86_64")]
         match self.implementation {
             Implementation::Portable => {}
@@ -77,60 +75,10 @@ impl GcmKey {
     }
 }
 
-/// A key whose powers of H are computed when a message needs them: for those who may have one short
-/// message for it. Wiped on drop.
-#[derive(Clone)]
-pub struct LazyGcmKey {
-    key: GcmKey,
-    is_complete: bool,
-}
-
-impl LazyGcmKey {
-    /// As [`GcmKey::none`].
-    #[inline(always)]
-    pub const fn none() -> LazyGcmKey {
-        LazyGcmKey {
-            key: GcmKey::none(),
-            is_complete: false,
-        }
-    }
-
-    /// As [`GcmKey::rekey`].
-    pub fn rekey(&mut self, key: &[u8]) -> Option<()> {
-        self.rekey_on(Implementation::best(), key)
-    }
-
-    pub(super) fn rekey_on(&mut self, implementation: Implementation, key: &[u8]) -> Option<()> {
-        self.key.rekey_for_little(implementation, key)?;
-        self.is_complete = false;
-        Some(())
-    }
-
-    /// The key for whatever is to be done.
-    #[inline]
-    pub fn complete(&mut self) -> &GcmKey {
-        if !self.is_complete {
-            self.key.complete();
-            self.is_complete = true;
-        }
-        &self.key
-    }
-
-    /// The key for a [`GcmState`](super::GcmState) alone: to begin or to end a message whose IV has at
-    /// most `bytes` bytes, or for a piece that has at most as many.
-    #[inline(always)]
-    pub fn for_piece(&mut self, bytes: usize) -> &GcmKey {
-        match bytes {
-            ..=LITTLE => &self.key,
-            _ => self.complete(),
-        }
-    }
-}
-
 impl Implementation {
     /// The fastest one here.
     #[inline]
-    fn best() -> Implementation {
+    pub(super) fn best() -> Implementation {
         choose! {
             token: HaveVaes512 => Implementation::Vaes512(token),
             token: HaveVaes => Implementation::Vaes(token),

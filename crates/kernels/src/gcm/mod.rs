@@ -8,6 +8,7 @@
 //! | a large piece of such data on several cores | [`GcmState::part`] on each, then [`GcmState::join`] |
 //! | a message done whole that turns out to go on | [`GcmState::continue_message`] |
 //! | a message that is authenticated only (GMAC) | [`mac`] |
+//! | a key that may have one short message | [`LazyGcmKey`] |
 //!
 //! A message is at most 2^36 - 32 bytes (SP 800-38D section 5.2.1.1); behind that
 //! the counter repeats. The caller keeps to it, and to one use of each nonce.
@@ -17,6 +18,7 @@ mod by_key;
 pub(crate) mod counter;
 mod expand;
 pub(crate) mod key;
+mod lazy;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod powers;
 pub(crate) mod rest;
@@ -27,8 +29,8 @@ use inout::InOutBuf;
 use self::block::xor;
 use self::by_key::by_key;
 use self::counter::{counter_from, first_counter};
-pub use self::expand::LazyGcmKey;
 pub use self::key::GcmKey;
+pub use self::lazy::LazyGcmKey;
 use self::rest::{Begun, Rest, lengths};
 pub use self::stream::{Done, GcmState, GcmStream, InverseHashKey};
 use crate::aes::key::Block;

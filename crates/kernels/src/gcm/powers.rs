@@ -7,10 +7,8 @@ use crate::aes::key::Block;
 /// it. With 36 the powers for eight whole vectors start a cache line.
 pub(crate) const POWERS: usize = 36;
 
-/// Powers that are computed with the key, whatever it is used for, and the bytes of the longest piece
-/// of a message that needs no others: all of its blocks, one before and one behind them.
+/// Powers that are computed with every key, whatever it is used for.
 pub(crate) const FIRST_POWERS: usize = 8;
-pub(crate) const FIRST_BYTES: usize = 16 * (FIRST_POWERS - 2);
 
 /// Zeros behind the powers, so that a vector may start at any of them.
 pub(crate) const SLACK: usize = 4;

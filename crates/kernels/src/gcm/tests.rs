@@ -7,8 +7,8 @@ mod pieces;
 use inout::InOutBuf;
 use proptest::prelude::*;
 
-use super::expand::LITTLE;
 use super::key::Implementation;
+use super::lazy::LITTLE;
 use super::*;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};

@@ -7,7 +7,7 @@
 use core::arch::x86_64::*;
 
 use super::Kernels;
-use super::chunk::{rounds, rounds_beside};
+use super::chunk::{Hashed, rounds, rounds_beside};
 use super::hash::Hash;
 use super::lane::Lane;
 use super::rounds::*;
@@ -65,7 +65,7 @@ pub(super) unsafe fn rest<V: Lane, const SEAL: bool, const PENDING: bool, const 
             *block = block.xor(keys.load(0));
         }
         if PENDING {
-            let pending = to.sub(WIDTH * V::BYTES);
+            let pending = Hashed::At(to.sub(WIDTH * V::BYTES));
             let powers = key.table.at_power(chunk_blocks::<V>());
             rounds_beside::<V, SEAL, false, M>(&mut state, &mut keys, pending, powers, &mut hash);
             hash = hash.reduce();

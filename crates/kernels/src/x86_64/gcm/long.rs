@@ -7,7 +7,7 @@
 
 use core::arch::x86_64::*;
 
-use super::chunk::{LANES, chunk, together};
+use super::chunk::{APART, chunk, together};
 use super::end::{End, any_rest};
 use super::hash::{Hash, start};
 use super::lane::Lane;
@@ -51,21 +51,27 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
         let mut counters = Counters::from(counter, &key.aes);
         if SEAL {
             if len >= size {
-                hash = chunk::<V, SEAL, 0>(key, &mut counters, from, to, from, hash);
-                let data = (from.add(size), to.add(size), len - size);
-                return seal_on(key, counters, data, hash, &mut end);
+                return seal(key, counters, (from, to, len), hash, &mut end);
             }
         } else {
+            let mut text = [V::zero(); WIDTH];
             macro_rules! step {
                 ($chunks:expr) => {
-                    hash = chunk::<V, SEAL, { $chunks }>(key, &mut counters, from, to, from, hash);
+                    hash = chunk::<V, SEAL, { $chunks }>(
+                        key,
+                        &mut counters,
+                        from,
+                        to,
+                        &mut text,
+                        hash,
+                    );
                     (from, to, len) = (from.add(size), to.add(size), len - size);
                 };
             }
             if lanes_apart::<V>() && len >= 2 * size {
                 hash.sum = hash.sum.turned();
                 while len >= 2 * size {
-                    step!(LANES);
+                    step!(APART);
                 }
             }
             while len >= size {
@@ -79,9 +85,9 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
     }
 }
 
-/// What is left of a message or a piece that is encrypted, behind a chunk that is still to be hashed.
+/// A message or a piece of a chunk or more that is encrypted.
 #[inline(always)]
-unsafe fn seal_on<V: Kernels>(
+unsafe fn seal<V: Kernels>(
     key: &GcmKey,
     mut counters: Counters<V>,
     data: (*const u8, *mut u8, usize),
@@ -90,20 +96,21 @@ unsafe fn seal_on<V: Kernels>(
 ) -> __m128i {
     let size = WIDTH * V::BYTES;
     let (mut from, mut to, mut len) = data;
-    // SAFETY: the caller enables the instructions of `V`, gives `len` bytes to read and to write, and
-    // has written a chunk before these; each step takes what is left of them.
+    // SAFETY: the caller enables the instructions of `V`, gives `len` bytes to read and to write, a
+    // chunk or more; each step takes what is left of them.
     unsafe {
+        let mut text = [V::zero(); WIDTH];
         macro_rules! step {
             ($chunks:expr) => {
-                let before = to.sub(size);
-                hash = chunk::<V, true, { $chunks }>(key, &mut counters, from, to, before, hash);
+                hash = chunk::<V, true, { $chunks }>(key, &mut counters, from, to, &mut text, hash);
                 (from, to, len) = (from.add(size), to.add(size), len - size);
             };
         }
+        step!(0);
         if lanes_apart::<V>() && len >= size {
             hash.sum = hash.sum.turned();
             while len >= size {
-                step!(LANES);
+                step!(APART);
             }
         }
         while len >= size {
@@ -120,8 +127,7 @@ unsafe fn seal_on<V: Kernels>(
     }
 }
 
-/// Two instructions on 512 bits begin per cycle on processors of Intel, so what counts there is how many
-/// there are; whole products are four instructions less per chunk.
+/// Whether lanes stay apart from chunk to chunk, which pays where the number of operations counts.
 #[inline(always)]
 fn lanes_apart<V: Lane>() -> bool {
     V::BLOCKS == 4 && is_intel()

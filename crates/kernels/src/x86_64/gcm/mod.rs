@@ -210,8 +210,7 @@ macro_rules! kernels {
                 }
             }
 
-            /// E(0), and the powers of it that messages of at most
-            /// [`FIRST_BYTES`](crate::gcm::powers::FIRST_BYTES) need.
+            /// E(0), and its first powers.
             #[inline]
             pub(crate) fn first_powers(_: $token, aes: &EncryptionKey, table: &mut Table) -> Block {
                 #[target_feature(enable = $features)]
