@@ -260,7 +260,9 @@ impl Context for Gcm {
             self.begin()?;
         }
         self.stage = Stage::Ended;
-        let found = self.state.finish(known(self.key_set, self.key.for_piece(0))?);
+        let found = self
+            .state
+            .finish(known(self.key_set, self.key.for_piece(0))?);
         match self.direction {
             Direction::Encrypt => self.tag.computed(found),
             Direction::Decrypt => self.tag.judge(found)?,
