@@ -18,7 +18,7 @@ pub mod depth {
     /// A key or one message in XTS.
     pub const XTS: usize = by_build(1 << 10, 8 << 10);
     /// A key or one message in GCM.
-    pub const GCM: usize = by_build(2 << 10, 4 << 10);
+    pub const GCM: usize = by_build(2560, 4 << 10);
     /// A key or one message in any mode.
     pub const ONE: usize = by_build(8 << 10, 10 << 10);
 

@@ -4,9 +4,9 @@
 //! What limits a chunk on a Zen 5 is how many instructions begin per cycle, up to eight: beside
 //! the others a carry-less product keeps them from that for about a cycle and a half. With AVX-512
 //! a chunk has 26 of these and some 200 others, which is 64 of the 70 cycles that it takes. On a
-//! processor of Intel two operations on 512 bits begin per cycle, AES on one port alone. So whole
-//! products, which are more carry-less ones and fewer operations in all, and lanes that are added up
-//! but once leave 163 operations of 182 per chunk.
+//! processor of Intel two operations on 512 bits begin per cycle, AES on one port alone, so there whole
+//! products are taken, which are more carry-less ones and fewer operations in all, and lanes are added
+//! up once per message: a chunk has 163 operations rather than 182.
 
 use super::hash::Hash;
 use super::lane::Lane;
@@ -37,7 +37,7 @@ pub(super) unsafe fn rounds<V: Lane, const M: usize>(state: &mut [V; M], keys: &
 #[derive(Clone, Copy)]
 pub(super) enum Hashed<'a, V> {
     At(*const u8),
-    // With AVX-512 there are registers enough to keep it.
+    /// In registers, of which there are enough with AVX-512.
     Kept(&'a [V; WIDTH]),
 }
 
