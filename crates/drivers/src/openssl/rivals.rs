@@ -153,6 +153,8 @@ impl Rivals {
         let mut message = |cipher| {
             let mut message = Message::new(cipher, direction, contexts)?;
             message.tag = sealed.tag;
+            // What one provider wrote is no output of the next.
+            memory.parts().1.fill(0);
             message.run(&mut memory)?;
             Ok((message, memory.parts().1.to_vec()))
         };
