@@ -46,7 +46,7 @@ impl GcmKey {
         Some(())
     }
 
-    /// The same, but all powers of H behind the first are those of the key before, until this one is
+    /// The same, but the powers of H behind the first are left as they are until the key is
     /// [complete](Self::complete).
     pub(super) fn rekey_for_little(
         &mut self,

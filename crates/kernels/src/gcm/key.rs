@@ -26,6 +26,13 @@ impl GcmKey {
         self.implementation
     }
 
+    /// Overwrites the powers of H.
+    #[inline(always)]
+    pub(super) fn wipe_powers(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        wipe(&mut self.table, Table::new());
+    }
+
     /// H, the encrypted block of zeros.
     pub(crate) fn hash_key(&self) -> &Block {
         &self.hash_key
@@ -35,8 +42,7 @@ impl GcmKey {
 impl Drop for GcmKey {
     fn drop(&mut self) {
         // EncryptionKey wipes itself.
-        #[cfg(target_arch = "x86_64")]
-        wipe(&mut self.table, Table::new());
+        self.wipe_powers();
         wipe(&mut self.hash_key, [0; 16]);
     }
 }

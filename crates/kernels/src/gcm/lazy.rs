@@ -1,6 +1,7 @@
 //! Keys for those who may have one short message for each.
 
 use super::key::{GcmKey, Implementation};
+use crate::aes::key::rounds;
 
 /// Bytes of the longest piece of a message for which the first powers of H do: for all of its blocks,
 /// one before and one behind them.
@@ -12,7 +13,7 @@ const _: () = assert!(LITTLE / 16 + 2 <= super::powers::FIRST_POWERS);
 /// message for it. Wiped on drop.
 #[derive(Clone)]
 pub struct LazyGcmKey {
-    key: GcmKey,
+    pub(super) key: GcmKey,
     is_complete: bool,
 }
 
@@ -32,9 +33,12 @@ impl LazyGcmKey {
     }
 
     pub(super) fn rekey_on(&mut self, implementation: Implementation, key: &[u8]) -> Option<()> {
-        self.key.rekey_for_little(implementation, key)?;
-        self.is_complete = false;
-        Some(())
+        rounds(key.len())?;
+        // They would stay for as long as the messages of this key are short.
+        if core::mem::take(&mut self.is_complete) {
+            self.key.wipe_powers();
+        }
+        self.key.rekey_for_little(implementation, key)
     }
 
     /// The key for whatever is to be done.

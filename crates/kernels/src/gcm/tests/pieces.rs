@@ -259,7 +259,6 @@ fn parts_inside_a_block_panic() {
     state.part(&key, 0, InOutBuf::from(&mut [0; 16][..]));
 }
 
-/// With the powers of another key, all of them, in the places where those of this key are not yet.
 #[test]
 fn lazy_keys_are_whole_ones_in_time() {
     let (key, data) = (bytes(32, 3), bytes(300, 9));
@@ -289,5 +288,25 @@ fn lazy_keys_are_whole_ones_in_time() {
                 assert_eq!((out, tag), expected, "{implementation:?}, {len} bytes");
             }
         }
+    }
+}
+
+/// All powers of the key before are gone, and a key of a wrong length changes nothing.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn lazy_keys_keep_nothing_of_the_key_before() {
+    for implementation in implementations() {
+        let mut lazy = LazyGcmKey::none();
+        lazy.rekey_on(implementation, &bytes(32, 3)).unwrap();
+        let complete = lazy.complete().table.clone();
+        assert!(lazy.rekey_on(implementation, &[0; 17]).is_none());
+        let same =
+            |table: &powers::Table| table.powers == complete.powers && table.sums == complete.sums;
+        assert!(same(&lazy.key.table));
+        lazy.rekey_on(implementation, &bytes(16, 1)).unwrap();
+        let mut fresh = LazyGcmKey::none();
+        fresh.rekey_on(implementation, &bytes(16, 1)).unwrap();
+        assert_eq!(lazy.key.table.powers, fresh.key.table.powers);
+        assert_eq!(lazy.key.table.sums, fresh.key.table.sums);
     }
 }

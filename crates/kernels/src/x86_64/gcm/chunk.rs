@@ -53,12 +53,12 @@ impl<V: Lane> Hashed<'_, V> {
 }
 
 /// The same, and a chunk of eight vectors through GHASH, whose first block meets the power
-/// at `powers`. The sum is not reduced. With `APART` all blocks of a vector meet the power for
+/// at `powers`. The sum is not reduced. With `WHOLE` all blocks of a vector meet the power for
 /// its first one, by whole products.
 // One after the other as they stand here: how far a processor looks ahead is less than a
 // chunk of either, so the compiler may not do all of one first.
 #[inline(always)]
-pub(super) unsafe fn rounds_beside<V: Lane, const SEAL: bool, const APART: bool, const M: usize>(
+pub(super) unsafe fn rounds_beside<V: Lane, const SEAL: bool, const WHOLE: bool, const M: usize>(
     state: &mut [V; M],
     keys: &mut RoundKeys<'_>,
     hashed: Hashed<'_, V>,
@@ -67,7 +67,7 @@ pub(super) unsafe fn rounds_beside<V: Lane, const SEAL: bool, const APART: bool,
 ) {
     // The parts of a product that the next round waits for. All of them keep it in registers, of
     // which there are 16 without AVX-512: there sealing takes less time with one, opening with all.
-    let waited_for = match (SEAL && V::BLOCKS < 4, APART) {
+    let waited_for = match (SEAL && V::BLOCKS < 4, WHOLE) {
         (true, _) => 1,
         (false, false) => 3,
         (false, true) => 4,
@@ -84,7 +84,7 @@ pub(super) unsafe fn rounds_beside<V: Lane, const SEAL: bool, const APART: bool,
                 powers = powers.after(*block);
             }
             let power = powers.lower($i * V::BLOCKS);
-            let product = match APART {
+            let product = match WHOLE {
                 true => Product::whole(blocks, power),
                 false => Product::of_sums(blocks, power),
             };
