@@ -20,7 +20,7 @@ pub mod depth {
     /// A key or one message in GCM.
     pub const GCM: usize = by_build(2560, 4 << 10);
     /// A key or one message in any mode.
-    pub const ONE: usize = by_build(8 << 10, 10 << 10);
+    pub const ONE: usize = 10 << 10;
 
     const fn by_build(release: usize, with_assertions: usize) -> usize {
         match cfg!(debug_assertions) {

@@ -6,7 +6,6 @@
 //! each set in a process of its own. Kernels that clear only some registers leave none of their own.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
-#[cfg(not(debug_assertions))]
 mod deep;
 #[path = "../every_kernel/mod.rs"]
 mod every_kernel;
