@@ -7,6 +7,7 @@ use core::arch::x86_64::__m128i;
 use inout::InOutBuf;
 
 use super::rounds::{Keys, Schedule, middle};
+use super::tweaks::ShiftTweaks;
 use super::wide::Wide;
 use super::wipe;
 use crate::aes::key::{AesKey, Block, EncryptionKey};

@@ -41,6 +41,7 @@ mod poly1305_lanes;
 mod poly1305_words;
 mod rows;
 mod short;
+mod tweaks;
 mod xts;
 
 pub(crate) use tier::{aes_ni, vaes, vaes512};

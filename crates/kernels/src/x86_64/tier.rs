@@ -4,13 +4,13 @@ use core::arch::x86_64::{__m128i, __m256i, __m512i};
 
 use super::cbc_lanes::{Lanes, segment};
 use super::slots::{self, Pending, Store};
-use super::wide::Wide;
+use super::tweaks::ShiftTweaks;
 
 /// An instruction set, with what of it a kernel needs to know. The functions are
 /// the large bodies that kernels share; they are compiled once, not inlined.
 pub(crate) trait Tier {
     /// The widest register.
-    type V: Wide;
+    type V: ShiftTweaks;
     /// Blocks packed into a run of the cipher: eight registers.
     const SLOTS: usize;
     /// Requests side by side in CBC encryption.

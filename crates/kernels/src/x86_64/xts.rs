@@ -11,6 +11,7 @@ use super::rounds::{Keys, Schedule, middle, middle_beside};
 use super::short;
 use super::slots::{Feed, Slots};
 use super::tier::Tier;
+use super::tweaks::ShiftTweaks;
 use super::wide::Wide;
 use super::wipe;
 use crate::aes::key::{AesKey, Block};
@@ -75,7 +76,7 @@ pub(super) unsafe fn one<T: Tier, const DECRYPT: bool>(job: &mut CipherJob<'_, X
 /// # Safety
 /// The instructions of `V` are there, and 16 bytes of data or more.
 #[inline(always)]
-pub(super) unsafe fn crypt_from<V: Wide, const DECRYPT: bool>(
+pub(super) unsafe fn crypt_from<V: ShiftTweaks, const DECRYPT: bool>(
     key: &AesKey,
     tweak: &Block,
     mut data: InOutBuf<'_, '_, u8>,
@@ -90,7 +91,7 @@ pub(super) unsafe fn crypt_from<V: Wide, const DECRYPT: bool>(
 /// # Safety
 /// As for [`crypt_from`].
 #[inline(always)]
-unsafe fn alone<V: Wide, const DECRYPT: bool>(key: &AesKey, mut at: Cursor, tweak: __m128i) {
+unsafe fn alone<V: ShiftTweaks, const DECRYPT: bool>(key: &AesKey, mut at: Cursor, tweak: __m128i) {
     let key = Schedule::new::<DECRYPT>(key);
     let mut odd = at.len % 16;
     at.len -= odd;
@@ -131,7 +132,7 @@ const FIRST: usize = 2048;
 /// Data, and the tweaks of its next blocks.
 struct Tweaks<V>(V);
 
-impl<V: Wide> Feed<V> for Tweaks<V> {
+impl<V: ShiftTweaks> Feed<V> for Tweaks<V> {
     #[inline(always)]
     unsafe fn wide(&mut self, from: *const u8) -> (V, V) {
         // SAFETY: as the trait says.
@@ -159,7 +160,7 @@ struct Spread {
     by: i32,
 }
 
-impl<V: Wide> Feed<V> for Spread {
+impl<V: ShiftTweaks> Feed<V> for Spread {
     #[inline(always)]
     unsafe fn wide(&mut self, from: *const u8) -> (V, V) {
         // SAFETY: as the trait says.
@@ -320,7 +321,7 @@ unsafe fn single<const DECRYPT: bool>(key: Schedule, block: __m128i, tweak: __m1
 /// # Safety
 /// The instructions of `V` are there and the data behind `at` is valid.
 #[inline(always)]
-unsafe fn bulk<V: Wide, const DECRYPT: bool>(
+unsafe fn bulk<V: ShiftTweaks, const DECRYPT: bool>(
     at: &mut Cursor,
     key: Schedule,
     first: &mut Tweaks<V>,
@@ -354,7 +355,12 @@ unsafe fn bulk<V: Wide, const DECRYPT: bool>(
 /// # Safety
 /// As for [`bulk`]; the odd bytes are valid too.
 #[inline(always)]
-unsafe fn few<V: Wide, const DECRYPT: bool>(at: &Cursor, key: Schedule, first: V, odd: usize) {
+unsafe fn few<V: ShiftTweaks, const DECRYPT: bool>(
+    at: &Cursor,
+    key: Schedule,
+    first: V,
+    odd: usize,
+) {
     // SAFETY: as for this function.
     unsafe {
         match at.len.div_ceil(16 * V::BLOCKS) {
@@ -377,7 +383,7 @@ unsafe fn few<V: Wide, const DECRYPT: bool>(at: &Cursor, key: Schedule, first: V
 /// # Safety
 /// As for [`few`]. `len` is 32 blocks at most, and at least a register.
 #[inline(always)]
-unsafe fn up_to<V: Wide, const W: usize, const DECRYPT: bool>(
+unsafe fn up_to<V: ShiftTweaks, const W: usize, const DECRYPT: bool>(
     at: &Cursor,
     key: Schedule,
     first: V,
@@ -411,7 +417,7 @@ unsafe fn up_to<V: Wide, const W: usize, const DECRYPT: bool>(
 /// # Safety
 /// The instructions of `V` are there.
 #[inline(always)]
-unsafe fn in_a_row<V: Wide, const W: usize>(first: V) -> [V; W] {
+unsafe fn in_a_row<V: ShiftTweaks, const W: usize>(first: V) -> [V; W] {
     let mut tweaks = [first; W];
     for i in 1..W {
         let by = i * V::BLOCKS;
@@ -432,7 +438,7 @@ unsafe fn in_a_row<V: Wide, const W: usize>(first: V) -> [V; W] {
 /// # Safety
 /// As for [`bulk`].
 #[inline(always)]
-unsafe fn registers<V: Wide, const W: usize, const DECRYPT: bool>(
+unsafe fn registers<V: ShiftTweaks, const W: usize, const DECRYPT: bool>(
     at: &Cursor,
     key: Schedule,
     tweaks: &[V; W],
