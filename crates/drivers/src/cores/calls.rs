@@ -6,12 +6,17 @@
 //! the worker sleeps again. What callers lose by working alone is added up while their calls
 //! follow one another closely, and a worker is called when the sum has reached the price of the
 //! wake-up: callers then lose at most twice what they would have lost by calling at once, and a
-//! caller that pauses after each call never wakes a worker in vain.
+//! caller that pauses after each call wakes a worker in vain only now and then, where its work takes
+//! about as long as a wake-up: nothing else would show that wake-ups have become shorter.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The wake-up of a worker before one was measured, in nanoseconds.
 const FIRST_DELAY: u32 = 50_000;
+/// A worker is called once in this many calls for which it would come too late, if it would not in
+/// this part of the learned wake-up.
+const CALL_ANYWAY: u32 = 32;
+const MAY_BE_SHORTER: u64 = 2;
 
 /// What is known of wake-ups, and what callers have lost since the last one. All times are
 /// nanoseconds on one clock.
@@ -24,6 +29,8 @@ pub(super) struct Calls {
     lost: AtomicU64,
     /// When a caller last lost something.
     last: AtomicU64,
+    /// Calls for which no worker was called, though one that comes sooner would have helped.
+    declined: AtomicU32,
 }
 
 impl Calls {
@@ -34,6 +41,7 @@ impl Calls {
             delay: AtomicU32::new(FIRST_DELAY),
             lost: AtomicU64::new(0),
             last: AtomicU64::new(0),
+            declined: AtomicU32::new(0),
         }
     }
 
@@ -58,7 +66,7 @@ impl Calls {
         if since > close {
             // A worker called by the last caller would be asleep again.
             self.lost.store(lost.into(), Ordering::Relaxed);
-            return false;
+            return self.doubts(2 * u64::from(lost));
         }
         let sum = self.lost.fetch_add(lost.into(), Ordering::Relaxed);
         let calls = sum + u64::from(lost) > self.delay().into();
@@ -66,6 +74,14 @@ impl Calls {
             self.called();
         }
         calls
+    }
+
+    /// Whether to call a worker though it is believed to come too late for work that takes one core
+    /// `alone` nanoseconds. Where others had the machine for a while, wake-ups took longer then, and
+    /// workers that nobody calls since do not show that this is over.
+    fn doubts(&self, alone: u64) -> bool {
+        alone > u64::from(self.delay()) / MAY_BE_SHORTER
+            && (self.declined.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(CALL_ANYWAY)
     }
 
     /// Workers were called: what was lost before is paid for.
@@ -120,6 +136,41 @@ mod tests {
             alone += 1;
         }
         assert!((4..6).contains(&alone), "{alone} calls without help");
+    }
+
+    #[test]
+    fn a_wake_up_that_was_long_for_a_while_is_tried_again() {
+        let calls = Calls::new(50_000);
+        let (alone, pause) = (170_000, 2_000_000);
+        for _ in 0..100 {
+            calls.learn(250_000);
+        }
+        assert_eq!(calls.at_once(1, alone), 0);
+        // From now on wake-ups are short, and only a worker that is called can show that.
+        let (mut now, mut called) = (0, 0);
+        let alone_for = (0..200).take_while(|_| {
+            now += pause;
+            if calls.lose(now, alone as u32 / 2) {
+                called += 1;
+                calls.learn(50_000);
+            }
+            calls.at_once(1, alone) == 0
+        });
+        let alone_for = alone_for.count();
+        assert!(alone_for < 40 && called == 1, "{alone_for} {called}");
+        // Where they stay long, few are in vain.
+        for _ in 0..100 {
+            calls.learn(250_000);
+        }
+        let in_vain = (0..1000).filter(|_| {
+            now += pause;
+            let called = calls.lose(now, alone as u32 / 2);
+            if called {
+                calls.learn(250_000);
+            }
+            called
+        });
+        assert!(in_vain.count() <= 32);
     }
 
     #[test]
