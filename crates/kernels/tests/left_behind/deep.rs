@@ -104,19 +104,13 @@ fn gcm_message(direction: Direction, len: usize) {
         }
         black_box(state.finish(key.for_piece(0)));
     });
-    let mut tag = [0; 16];
-    within(depth::GCM, &format!("{what}, whole"), || {
-        let mut jobs = [AeadJob {
-            key: key.complete(),
-            iv: [3; 16],
-            aad: &[1; 13],
-            data: (&mut data[..]).into(),
-            tag: &mut tag,
-        }];
-        match direction {
-            Direction::Encrypt => gcm::seal(&mut jobs),
-            Direction::Decrypt => gcm::open(&mut jobs),
-        }
+    let crypt = match direction {
+        Direction::Encrypt => gcm::seal,
+        Direction::Decrypt => gcm::open,
+    };
+    let what = format!("{what}, whole");
+    within(depth::GCM, &what, || {
+        whole(crypt, key.complete(), &mut data)
     });
 }
 
@@ -136,18 +130,21 @@ fn chacha_message(direction: Direction, len: usize) {
     if !cpu::features().contains(&"avx2") {
         return;
     }
-    let mut tag = [0; 16];
-    within(depth::ONE, &format!("{what}, whole"), || {
-        let mut jobs = [AeadJob {
-            key: &*key,
-            iv: [3; 16],
-            aad: &[1; 13],
-            data: (&mut data[..]).into(),
-            tag: &mut tag,
-        }];
-        match direction {
-            Direction::Encrypt => chacha::seal(&mut jobs),
-            Direction::Decrypt => chacha::open(&mut jobs),
-        }
-    });
+    let crypt = match direction {
+        Direction::Encrypt => chacha::seal,
+        Direction::Decrypt => chacha::open,
+    };
+    let what = format!("{what}, whole");
+    within(depth::ONE, &what, || whole(crypt, &*key, &mut data));
+}
+
+/// A whole message.
+fn whole<K>(crypt: fn(&mut [AeadJob<'_, K>]), key: &K, data: &mut [u8]) {
+    crypt(&mut [AeadJob {
+        key,
+        iv: [3; 16],
+        aad: &[1; 13],
+        data: data.into(),
+        tag: &mut [0; 16],
+    }]);
 }
