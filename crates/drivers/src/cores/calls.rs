@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The wake-up of a worker before one was measured, in nanoseconds.
 const FIRST_DELAY: u32 = 50_000;
-/// A worker is called once in this many calls for which it would come too late, if it would not in
-/// this part of the learned wake-up.
+/// Where a worker is believed to come too late, it is called for one in this many pieces of work all
+/// the same, if they take longer than this part of the learned wake-up.
 const CALL_ANYWAY: u32 = 32;
 const MAY_BE_SHORTER: u64 = 2;
 
@@ -29,7 +29,7 @@ pub(super) struct Calls {
     lost: AtomicU64,
     /// When a caller last lost something.
     last: AtomicU64,
-    /// Calls for which no worker was called, though one that comes sooner would have helped.
+    /// How often no worker was called, though one that comes sooner would have helped.
     declined: AtomicU32,
 }
 
@@ -63,13 +63,14 @@ impl Calls {
         let since = now.saturating_sub(self.last.swap(now, Ordering::Relaxed));
         // The work itself takes about twice what one more worker would have saved.
         let close = self.spin + 2 * u64::from(lost);
-        if since > close {
+        let calls = if since > close {
             // A worker called by the last caller would be asleep again.
             self.lost.store(lost.into(), Ordering::Relaxed);
-            return self.doubts(2 * u64::from(lost));
-        }
-        let sum = self.lost.fetch_add(lost.into(), Ordering::Relaxed);
-        let calls = sum + u64::from(lost) > self.delay().into();
+            self.doubts(2 * u64::from(lost))
+        } else {
+            let sum = self.lost.fetch_add(lost.into(), Ordering::Relaxed);
+            sum + u64::from(lost) > self.delay().into()
+        };
         if calls {
             self.called();
         }
