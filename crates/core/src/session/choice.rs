@@ -2,7 +2,7 @@
 
 use super::Inner;
 use super::flight::Purpose;
-use super::sampling::{Awaiting, await_helpers, is_sample};
+use super::sampling::{Awaiting, await_helpers, awaited, is_sample};
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::dispatch::table::TableCell;
 use crate::dispatch::{BASE, Mode, Shape};
@@ -76,8 +76,8 @@ impl Inner {
     pub(super) fn explore(&self, shape: &Shape, chosen: usize, now: u64) -> Option<usize> {
         // Whatever comes of this batch, the wait is over, unless the batch is put off again: work may
         // have become too little for the driver.
-        let awaiting = self.awaiting();
-        if awaiting.is_some() {
+        let awaiting = awaited();
+        if self.awaiting().is_some() {
             await_helpers(None);
         }
         let backlog = |driver: usize| self.queue(driver).backlog(now);
@@ -90,6 +90,8 @@ impl Inner {
             // The driver's helpers rest.
             return None;
         }
+        // Helpers that were called for another session of this thread, and were not there in time, will
+        // not be for this one: sessions that take turns would put off trials for ever.
         let is_patient = awaiting.is_none_or(|of| now < of.until);
         if is_patient && self.must_wake(other, chosen, shape) {
             let longest = now + WAKE_UP_PATIENCE * u64::from(load.delay_ns);
@@ -100,6 +102,7 @@ impl Inner {
             self.dispatch.try_again(shape, other);
             return None;
         }
+        await_helpers(None);
         Some(other)
     }
 

@@ -60,6 +60,11 @@ pub(super) fn learning_cost(nanoseconds: u64) {
     LEARNING.set(known + (seen - known) / 8.0);
 }
 
+/// The trial for which this thread awaits helpers, of any session.
+pub(super) fn awaited() -> Option<Awaiting> {
+    AWAITING.get()
+}
+
 /// Sets for which trial this thread awaits helpers.
 pub(super) fn await_helpers(of: Option<Awaiting>) {
     AWAITING.set(of);
@@ -100,7 +105,7 @@ impl Inner {
     /// The trial of this session that was put off.
     pub(super) fn awaiting(&self) -> Option<Awaiting> {
         let session = std::ptr::from_ref(self).addr();
-        AWAITING.get().filter(|of| of.session == session)
+        awaited().filter(|of| of.session == session)
     }
 }
 

@@ -60,7 +60,7 @@ fn judge(outcomes: &[Outcome]) -> Summary<'_> {
 #[test]
 fn workers_that_sleep_and_rest() {
     const SOME: helped::Places = (
-        &[16 << 10, 128 << 10, 1 << 20, 4 << 20, 16 << 20],
+        &[16 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20],
         &[0, 10, 100, 1000],
         &[1, 2],
     );

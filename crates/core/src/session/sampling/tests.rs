@@ -15,15 +15,22 @@ struct Sleeper {
     time: VirtualTime,
     /// Whether helpers were asked for, for a trial.
     called: Arc<AtomicBool>,
+    /// Whether it was given work.
+    worked: Arc<AtomicBool>,
 }
 
-struct Timed(Box<dyn Transform>, VirtualTime);
+struct Timed {
+    kernel: Box<dyn Transform>,
+    time: VirtualTime,
+    worked: Arc<AtomicBool>,
+}
 
 impl Transform for Timed {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
         let bytes: usize = requests.iter().map(Request::len).sum();
-        self.1.work(Duration::from_nanos(50 + bytes as u64));
-        self.0.run(direction, requests);
+        self.time.work(Duration::from_nanos(50 + bytes as u64));
+        self.worked.store(true, Ordering::Relaxed);
+        self.kernel.run(direction, requests);
     }
 }
 
@@ -42,8 +49,11 @@ impl Driver for Sleeper {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Box<dyn Transform>, Unavailable> {
-        let kernel = (algorithm.software)(key);
-        Ok(Box::new(Timed(kernel, self.time.clone())))
+        Ok(Box::new(Timed {
+            kernel: (algorithm.software)(key),
+            time: self.time.clone(),
+            worked: self.worked.clone(),
+        }))
     }
     fn load(&self) -> Load {
         Load {
@@ -57,20 +67,24 @@ impl Driver for Sleeper {
     }
 }
 
-fn framework(clock: Clock, time: &VirtualTime, called: &Arc<AtomicBool>) -> Framework {
+/// A base and a sleeper: that one is the second.
+fn framework(clock: Clock, time: &VirtualTime) -> (Framework, Arc<Sleeper>) {
     let driver = |name, delay_ns| {
         Arc::new(Sleeper {
             name,
             delay_ns,
             time: time.clone(),
-            called: called.clone(),
+            called: Arc::default(),
+            worked: Arc::default(),
         })
     };
-    Framework::builder(driver("base", 0))
-        .driver(driver("sleeper", 50_000))
+    let sleeper = driver("sleeper", 50_000);
+    let framework = Framework::builder(driver("base", 0))
+        .driver(sleeper.clone())
         .clock(clock)
         .build()
-        .unwrap()
+        .unwrap();
+    (framework, sleeper)
 }
 
 fn encrypt(session: &Session, data: &mut [u8]) {
@@ -82,8 +96,9 @@ fn encrypt(session: &Session, data: &mut [u8]) {
 /// nor for ever.
 #[test]
 fn short_batches_are_not_all_timed_after_a_trial_was_put_off() {
-    let (time, called) = (VirtualTime::new(), Arc::new(AtomicBool::new(false)));
-    let framework = framework(time.clock(), &time, &called);
+    let time = VirtualTime::new();
+    let (framework, sleeper) = framework(time.clock(), &time);
+    let called = &sleeper.called;
     let open = |driver: Option<&str>| {
         let builder = framework.session("ctr(aes)", &[7; 16]).unwrap();
         match driver {
@@ -108,4 +123,25 @@ fn short_batches_are_not_all_timed_after_a_trial_was_put_off() {
         let between = BETWEEN_SAMPLES.get();
         assert!(between >= FIRST_SAMPLE_EVERY / 2, "{others}: {between}");
     }
+}
+
+/// A session that finds helpers asleep puts its trial off and calls them. Where another one of the same
+/// thread does so too before the first is at work again, neither may begin anew each time.
+#[test]
+fn sessions_that_take_turns_make_their_trials() {
+    let time = VirtualTime::new();
+    let (framework, sleeper) = framework(time.clock(), &time);
+    let open = || framework.session("ctr(aes)", &[7; 16]).unwrap().open();
+    let sessions = [open().unwrap(), open().unwrap()];
+    // The self-test of the algorithm was its first work.
+    sleeper.worked.store(false, Ordering::Relaxed);
+    let mut data = vec![0; 1 << 20];
+    for session in sessions.iter().cycle().take(10_000) {
+        encrypt(session, &mut data);
+        if sleeper.worked.load(Ordering::Relaxed) {
+            assert!(sleeper.called.load(Ordering::Relaxed));
+            return;
+        }
+    }
+    panic!("no trial in 10,000 batches");
 }
