@@ -250,6 +250,73 @@ fn what_is_started_after_the_begin_is_recorded() {
 }
 
 #[test]
+fn a_process_has_ended_before_its_parent_has_waited_for_it() {
+    let mut child = Command::new("sh")
+        .args(["-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"])
+        .spawn()
+        .unwrap();
+    let at_most = Options {
+        time: Some(Duration::from_secs(60)),
+        ..options()
+    };
+    let recording = recorded(&Target::Process(child.id()), &at_most);
+    assert!(child.wait().unwrap().success());
+    if let Some(recording) = recording {
+        assert!(recording.wall_ns < 60_000_000_000, "it went on");
+    }
+}
+
+#[test]
+fn a_process_is_recorded_whose_first_thread_has_ended() {
+    let words = "import ctypes, os, threading, time\n\
+                 def work():\n\
+                 \x20   end = time.monotonic() + 2\n\
+                 \x20   while time.monotonic() < end: pass\n\
+                 \x20   os._exit(0)\n\
+                 threading.Thread(target=work).start()\n\
+                 ctypes.CDLL(None).pthread_exit(None)\n";
+    let Ok(mut child) = Command::new("python3").args(["-c", words]).spawn() else {
+        eprintln!("NOT TESTED: python3 is not here");
+        return;
+    };
+    let first = format!("/proc/{0}/task/{0}/stat", child.id());
+    while !std::fs::read_to_string(&first).unwrap().contains(") Z ") {
+        std::thread::yield_now();
+    }
+    let recording = recorded(&Target::Process(child.id()), &options());
+    assert!(child.wait().unwrap().success());
+    if let Some(recording) = recording {
+        let mut frames = recording.frames.iter();
+        let is_named = frames.any(|frame| frame.module.contains("python"));
+        assert!(is_named, "{:?}", recording.frames);
+    }
+}
+
+#[test]
+fn what_a_process_has_used_is_known_after_its_parent_has_waited_for_it() {
+    let mut child = Command::new("sh")
+        .args(["-c", "while :; do :; done"])
+        .spawn()
+        .unwrap();
+    let target = Target::Process(child.id());
+    let parent = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    });
+    // Without a budget nothing else asks for it meanwhile.
+    let exact = Options {
+        exact: true,
+        ..options()
+    };
+    let recording = recorded(&target, &exact);
+    parent.join().unwrap();
+    if let Some(recording) = recording {
+        assert!(recording.counters.processor_ns > 0);
+    }
+}
+
+#[test]
 fn a_process_that_runs_is_recorded_until_it_ends_or_the_caller_stops() {
     let mut child = Command::new("sh")
         .args(["-c", "while :; do :; done"])

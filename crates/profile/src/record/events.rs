@@ -373,7 +373,7 @@ impl Events {
         event: impl Event + Clone,
         pace: Pace,
     ) -> io::Result<()> {
-        let may_end = |number: usize| number > 0 || source == Source::Call;
+        let mut is_there = source == Source::Call;
         for cpu in 0..way.terms.processors {
             let offline = |error: &io::Error| error.raw_os_error() == Some(libc::ENODEV);
             let mut owner = match self.kept_ring(way, source, cpu) {
@@ -404,14 +404,20 @@ impl Events {
                     opened => opened?,
                 },
                 Scope::Threads { tids, .. } => {
-                    for (number, &tid) in tids.iter().enumerate() {
+                    for &tid in tids {
                         let mut builder = way.sampler(source, event.clone(), pace);
                         match open(builder.observe_pid(tid as libc::pid_t)) {
-                            // A thread may have ended since they were listed.
-                            Err(e) if e.raw_os_error() == Some(libc::ESRCH) && may_end(number) => {}
-                            Err(error) if offline(&error) => {}
-                            opened => opened?,
+                            // A thread may have ended since they were listed, or before the others.
+                            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                            Err(error) if offline(&error) => is_there = true,
+                            opened => {
+                                opened?;
+                                is_there = true;
+                            }
                         }
+                    }
+                    if !is_there {
+                        return Err(io::Error::from_raw_os_error(libc::ESRCH));
                     }
                 }
             }

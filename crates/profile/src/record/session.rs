@@ -27,8 +27,11 @@ pub(super) struct Session {
     pub(super) held: Vec<Happened>,
     pub(super) command: Option<Waiting>,
     pub(super) process: Option<u32>,
-    /// What says that the process has ended; none where rings cannot be waited for.
+    /// What says that the process has ended, and whether it has.
     watched: Option<OwnedFd>,
+    ended: bool,
+    /// Rings say when they have to be read.
+    rings_tell: bool,
     /// Switches that the rings had since `counted`.
     pub(super) switches: u64,
     /// Wake-ups of kernel threads since then.
@@ -110,6 +113,8 @@ impl Session {
             command: None,
             process: None,
             watched: None,
+            ended: false,
+            rings_tell: true,
             switches: 0,
             asked: 0,
             counted: Instant::now(),
@@ -173,14 +178,20 @@ impl Session {
 
     /// Sleeps until the rings have to be read, the target ends, or `time` is over.
     pub(super) fn sleep(&mut self, time: Duration) {
-        let Some(watched) = &self.watched else {
-            return std::thread::sleep(time.min(PACE));
+        // The end of a process that is not watched has to be looked for.
+        let is_process = self.process.is_some() || self.command.is_some();
+        let is_watched = self.watched.is_some() || !is_process;
+        let time = match is_watched && self.rings_tell {
+            true => time,
+            false => time.min(PACE),
         };
-        let rings = self.events.rings.iter().map(|(_, ring)| ring.as_raw_fd());
+        let rings = self.events.rings.iter().filter(|_| self.rings_tell);
+        let rings = rings.map(|(_, ring)| ring.as_raw_fd());
+        let watched = self.watched.as_ref().map(AsRawFd::as_raw_fd);
+        let told = share::sleep(rings, watched, time);
         // The ring of a thread hangs up when the thread ends, and others still write there.
-        if share::sleep(rings.chain([watched.as_raw_fd()]), time) {
-            self.watched = None;
-        }
+        self.rings_tell &= !told.hung_up;
+        self.ended |= told.ended;
     }
 
     /// Takes what the rings hold. What happened after the first ring was read may have an older
@@ -207,6 +218,8 @@ impl Session {
             }
             (self.switches, self.asked) = (0, 0);
             self.counted = Instant::now();
+            // A process that has ended, and that its parent has waited for, tells nothing any more.
+            self.lately_used();
         }
         self.held.sort_by_key(|happened| happened.time);
         let ready = self.held.partition_point(|happened| happened.time <= now);
@@ -217,6 +230,7 @@ impl Session {
 
     pub(super) fn has_ended(&self) -> bool {
         match (&self.command, self.process) {
+            _ if self.watched.is_some() => self.ended,
             (Some(command), _) => command.has_ended(),
             (None, Some(pid)) => !std::path::Path::new(&format!("/proc/{pid}/task/{pid}")).exists(),
             (None, None) => false,

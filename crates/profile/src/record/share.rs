@@ -56,16 +56,30 @@ pub(super) fn processor_clock(pid: u32) -> io::Result<u64> {
     }
 }
 
-/// Sleeps until a quarter of a ring is full, another descriptor has something to say, a signal comes, or
-/// `time` is over. Says whether a descriptor has hung up: from then on it would end each sleep at once.
-pub(super) fn sleep(descriptors: impl Iterator<Item = RawFd>, time: Duration) -> bool {
-    let mut polled: Vec<libc::pollfd> = descriptors
-        .map(|fd| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        })
-        .collect();
+/// What a sleep was told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// A ring has hung up: from then on it would end each sleep at once.
+    pub(super) hung_up: bool,
+    /// The process that is watched has ended, whether or not its parent has waited for it.
+    pub(super) ended: bool,
+}
+
+/// Sleeps until a quarter of a ring is full, the process of the pidfd `watched` ends, a signal comes, or
+/// `time` is over.
+pub(super) fn sleep(
+    rings: impl Iterator<Item = RawFd>,
+    watched: Option<RawFd>,
+    time: Duration,
+) -> Told {
+    let of = |fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // A descriptor below zero is left out by the call.
+    let watched = of(watched.unwrap_or(-1));
+    let mut polled: Vec<libc::pollfd> = std::iter::once(watched).chain(rings.map(of)).collect();
     let time = libc::timespec {
         tv_sec: time.as_secs() as libc::time_t,
         tv_nsec: libc::c_long::from(time.subsec_nanos() as i32),
@@ -80,6 +94,12 @@ pub(super) fn sleep(descriptors: impl Iterator<Item = RawFd>, time: Duration) ->
             null(),
         )
     };
+    if woken <= 0 {
+        return Told::default();
+    }
     let hung_up = libc::POLLHUP | libc::POLLERR | libc::POLLNVAL;
-    woken > 0 && polled.iter().any(|of| of.revents & hung_up != 0)
+    Told {
+        hung_up: polled[1..].iter().any(|of| of.revents & hung_up != 0),
+        ended: polled[0].revents != 0,
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::target::threads;
+
 /// A place in a program, as it stays true when the program has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
@@ -68,7 +70,14 @@ impl Spaces {
 
     /// What a process that was there before us has mapped (proc_pid_maps(5)).
     pub(crate) fn read(&mut self, pid: u32) {
-        let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let read = |of: String| std::fs::read_to_string(of).unwrap_or_default();
+        let mut maps = read(format!("/proc/{pid}/maps"));
+        if maps.is_empty() {
+            // A first thread that has ended has no memory any more, and its process may go on.
+            let threads = threads(pid).unwrap_or_default().into_iter();
+            let mut of_each = threads.map(|tid| read(format!("/proc/{pid}/task/{tid}/maps")));
+            maps = of_each.find(|maps| !maps.is_empty()).unwrap_or_default();
+        }
         for (start, end, offset, path) in maps.lines().filter_map(line) {
             self.map(pid, start, end - start, offset, path);
         }
