@@ -61,7 +61,7 @@ pub(super) struct RecordArgs {
     #[arg(long, value_name = "HZ")]
     pub(super) rate: Option<u64>,
     /// Record each system call and each wait, whatever that costs the program; without it, those that
-    /// would cost more than about 1 % are recorded at random moments, and multiplied up
+    /// would cost more than about 0.5 % are recorded at random moments, and multiplied up
     #[arg(long)]
     pub(super) exact: bool,
     /// Rules for phases, which come before those that are built in

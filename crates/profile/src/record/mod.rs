@@ -73,7 +73,7 @@ use crate::recording::{Counters, Recording, SCHEMA, Unit, VERSION};
 
 /// How often the rings are emptied where nothing tells that they fill, and where something does.
 const PACE: Duration = Duration::from_millis(20);
-const LONG_PACE: Duration = Duration::from_millis(100);
+const LONG_PACE: Duration = Duration::from_millis(200);
 
 /// Whom to record.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ pub struct Options {
     /// Samples per second of processor time; without it, as many as the machine takes cheaply.
     pub rate: Option<u64>,
     /// Each system call and wait is recorded, whatever that costs the target. Without it, they are
-    /// recorded in windows where all of them would cost more than about 1 % of the time.
+    /// recorded in windows where all of them would cost more than about 0.5 % of the time.
     pub exact: bool,
     /// The work that is done, where the caller knows it.
     pub work: Option<(u64, Unit)>,

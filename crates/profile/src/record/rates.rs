@@ -15,10 +15,10 @@ use perf_event::{Builder, Clock, SampleFlag};
 /// of what timers like.
 const FIRST: u64 = 499;
 const LEAST: u64 = 49;
-const MOST: u64 = 199;
+const MOST: u64 = 99;
 /// The share of each processor's time that samples may cost, by what they cost when they are measured;
 /// when they are rare, and the caches have forgotten the interrupt's way, they cost about twice that.
-const SHARE: f64 = 0.0015;
+const SHARE: f64 = 0.001;
 /// Nanoseconds of each processor that the samples of the begin may cost, and how long it is at most.
 const IN_ADVANCE: u64 = 3_000_000;
 const LONGEST_BEGIN: u64 = 2_000_000_000;
@@ -112,13 +112,13 @@ mod tests {
     #[test]
     fn the_dearer_a_sample_the_fewer_are_taken() {
         let cheap = Rates::at(Some(2_000));
-        assert_eq!((cheap.first, cheap.lasting), (499, 199));
+        assert_eq!((cheap.first, cheap.lasting), (499, 99));
         assert_eq!(cheap.first_ns, LONGEST_BEGIN);
         let dear = Rates::at(Some(24_000));
-        assert_eq!((dear.first, dear.lasting), (499, 62));
+        assert_eq!((dear.first, dear.lasting), (499, 49));
         assert_eq!(dear.first_ns / 1_000_000, 250);
         assert_eq!(Rates::at(Some(u64::MAX)).lasting, 49);
-        assert_eq!(Rates::at(None), Rates::always(199));
+        assert_eq!(Rates::at(None), Rates::always(99));
         assert_eq!(Rates::of(Some(7)), Rates::always(7));
     }
 

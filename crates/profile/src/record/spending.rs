@@ -27,8 +27,8 @@ const SWITCH_OF_MACHINE: f64 = 600.0;
 /// Records of a switch: its stack, the thread that stops, and the one that goes on.
 const RECORDS: u64 = 3;
 /// Shares of the time that system calls and waits may cost.
-const CALLS_SHARE: f64 = 0.0025;
-const WAITS_SHARE: f64 = 0.005;
+const CALLS_SHARE: f64 = 0.0015;
+const WAITS_SHARE: f64 = 0.003;
 /// Nanoseconds that each may cost in advance, so that short recordings and short bursts are whole.
 const CALLS_IN_ADVANCE: u64 = 5_000_000;
 const WAITS_IN_ADVANCE: u64 = 10_000_000;

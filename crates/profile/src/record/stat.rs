@@ -1,9 +1,15 @@
 //! What the whole machine did meanwhile, from proc_stat(5).
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 /// How often the machine's counters are read.
-pub(super) const STAT_PACE: Duration = Duration::from_millis(100);
+pub(super) const STAT_PACE: Duration = Duration::from_millis(200);
+
+/// Where they are.
+const STAT: &str = "/proc/stat";
 
 /// The machine's counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +25,7 @@ pub(super) struct Stat {
 
 impl Stat {
     pub(super) fn now() -> Self {
-        Self::parse(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
+        Self::parse(&std::fs::read_to_string(STAT).unwrap_or_default())
     }
 
     fn parse(text: &str) -> Self {
@@ -67,6 +73,9 @@ pub(super) struct Steal {
     pub(super) seen: Vec<(u64, u64)>,
     /// Switches per second of all processors.
     pub(super) switches: f64,
+    /// The counters' file, which stays open: opening takes as long as reading. And what it had.
+    file: Option<File>,
+    text: Vec<u8>,
 }
 
 impl Steal {
@@ -77,6 +86,8 @@ impl Steal {
             last,
             seen: Vec::new(),
             switches: 0.0,
+            file: File::open(STAT).ok(),
+            text: Vec::new(),
         }
     }
 
@@ -86,7 +97,7 @@ impl Steal {
         }
         let passed = self.looked.elapsed().as_secs_f64();
         self.looked = Instant::now();
-        let now = Stat::now();
+        let now = self.read().unwrap_or(self.last);
         let meanwhile = now.since(self.last);
         let stolen = meanwhile.steal_ns;
         self.switches = meanwhile.switches as f64 / passed;
@@ -96,11 +107,55 @@ impl Steal {
                 .push((self.begin.elapsed().as_nanos() as u64, stolen));
         }
     }
+
+    fn read(&mut self) -> Option<Stat> {
+        let file = self.file.as_ref()?;
+        read_again(file, &mut self.text).ok()?;
+        Some(Stat::parse(&String::from_utf8_lossy(&self.text)))
+    }
+}
+
+/// Reads all that a file has now into `text`, whose memory stays.
+fn read_again(file: &File, text: &mut Vec<u8>) -> io::Result<()> {
+    /// Bytes of the first read at least.
+    const SOME: usize = 8192;
+    text.resize(text.capacity().max(SOME), 0);
+    let mut length = 0;
+    loop {
+        match file.read_at(&mut text[length..], length as u64)? {
+            0 => break,
+            more => length += more,
+        }
+        if length == text.len() {
+            text.resize(2 * length, 0);
+        }
+    }
+    text.truncate(length);
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_stays_open_is_read_as_it_is_now() {
+        let path = std::env::temp_dir().join(format!("cipherlane-stat-{}", std::process::id()));
+        std::fs::write(&path, "a".repeat(100_000)).unwrap();
+        let (file, mut text) = (File::open(&path).unwrap(), Vec::new());
+        read_again(&file, &mut text).unwrap();
+        assert_eq!(text, "a".repeat(100_000).as_bytes());
+        std::fs::write(&path, "cpu  1\n").unwrap();
+        read_again(&file, &mut text).unwrap();
+        assert_eq!(text, b"cpu  1\n");
+        std::fs::remove_file(&path).unwrap();
+        // The kernel's file tells another moment each time.
+        let mut machine = Steal::new(Instant::now(), Stat::now());
+        let begin = machine.read().unwrap();
+        while machine.read().unwrap().since(begin).switches == 0 {
+            std::thread::yield_now();
+        }
+    }
 
     #[test]
     fn figures_of_the_machine() {
