@@ -270,7 +270,7 @@ fn a_process_has_ended_before_its_parent_has_waited_for_it() {
 fn a_process_is_recorded_whose_first_thread_has_ended() {
     let words = "import ctypes, os, threading, time\n\
                  def work():\n\
-                 \x20   end = time.monotonic() + 2\n\
+                 \x20   end = time.monotonic() + 60\n\
                  \x20   while time.monotonic() < end: pass\n\
                  \x20   os._exit(0)\n\
                  threading.Thread(target=work).start()\n\
@@ -283,8 +283,13 @@ fn a_process_is_recorded_whose_first_thread_has_ended() {
     while !std::fs::read_to_string(&first).unwrap().contains(") Z ") {
         std::thread::yield_now();
     }
-    let recording = recorded(&Target::Process(child.id()), &options());
-    assert!(child.wait().unwrap().success());
+    let second = Options {
+        time: Some(Duration::from_secs(1)),
+        ..options()
+    };
+    let recording = recorded(&Target::Process(child.id()), &second);
+    child.kill().unwrap();
+    child.wait().unwrap();
     if let Some(recording) = recording {
         let mut frames = recording.frames.iter();
         let is_named = frames.any(|frame| frame.module.contains("python"));
@@ -300,7 +305,7 @@ fn what_a_process_has_used_is_known_after_its_parent_has_waited_for_it() {
         .unwrap();
     let target = Target::Process(child.id());
     let parent = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_secs(1));
+        std::thread::sleep(Duration::from_secs(3));
         child.kill().unwrap();
         child.wait().unwrap();
     });
