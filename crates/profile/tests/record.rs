@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -249,12 +249,13 @@ fn what_is_started_after_the_begin_is_recorded() {
     assert!((0.5..2.0).contains(&ratio), "{ratio}");
 }
 
+fn shell(words: &str) -> Child {
+    Command::new("sh").args(["-c", words]).spawn().unwrap()
+}
+
 #[test]
 fn a_process_has_ended_before_its_parent_has_waited_for_it() {
-    let mut child = Command::new("sh")
-        .args(["-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"])
-        .spawn()
-        .unwrap();
+    let mut child = shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done");
     let at_most = Options {
         time: Some(Duration::from_secs(60)),
         ..options()
@@ -299,10 +300,7 @@ fn a_process_is_recorded_whose_first_thread_has_ended() {
 
 #[test]
 fn what_a_process_has_used_is_known_after_its_parent_has_waited_for_it() {
-    let mut child = Command::new("sh")
-        .args(["-c", "while :; do :; done"])
-        .spawn()
-        .unwrap();
+    let mut child = shell("while :; do :; done");
     let target = Target::Process(child.id());
     let parent = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_secs(3));
@@ -323,10 +321,7 @@ fn what_a_process_has_used_is_known_after_its_parent_has_waited_for_it() {
 
 #[test]
 fn a_process_that_runs_is_recorded_until_it_ends_or_the_caller_stops() {
-    let mut child = Command::new("sh")
-        .args(["-c", "while :; do :; done"])
-        .spawn()
-        .unwrap();
+    let mut child = shell("while :; do :; done");
     let time = Options {
         time: Some(Duration::from_millis(300)),
         ..options()

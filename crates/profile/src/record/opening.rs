@@ -97,7 +97,7 @@ impl Events {
             Kinds::Waits if self.keeps_ring(Source::Switch) => {
                 let switches = Software::CONTEXT_SWITCHES;
                 match self.ring(&way, Source::Switch, switches, Pace::Each) {
-                    // The first thread has just ended.
+                    // All threads have just ended.
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     opened => opened?,
                 }

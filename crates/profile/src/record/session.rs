@@ -27,8 +27,9 @@ pub(super) struct Session {
     pub(super) held: Vec<Happened>,
     pub(super) command: Option<Waiting>,
     pub(super) process: Option<u32>,
-    /// What says that the process has ended, and whether it has.
+    /// What says that the process has ended, where the kernel gives that.
     watched: Option<OwnedFd>,
+    /// It has said so.
     ended: bool,
     /// Rings say when they have to be read.
     rings_tell: bool,
@@ -179,8 +180,7 @@ impl Session {
     /// Sleeps until the rings have to be read, the target ends, or `time` is over.
     pub(super) fn sleep(&mut self, time: Duration) {
         // The end of a process that is not watched has to be looked for.
-        let is_process = self.process.is_some() || self.command.is_some();
-        let is_watched = self.watched.is_some() || !is_process;
+        let is_watched = self.watched.is_some() || !self.is_of_processes();
         let time = match is_watched && self.rings_tell {
             true => time,
             false => time.min(PACE),
@@ -188,10 +188,10 @@ impl Session {
         let rings = self.events.rings.iter().filter(|_| self.rings_tell);
         let rings = rings.map(|(_, ring)| ring.as_raw_fd());
         let watched = self.watched.as_ref().map(AsRawFd::as_raw_fd);
-        let told = share::sleep(rings, watched, time);
+        let polled = share::sleep(rings, watched, time);
         // The ring of a thread hangs up when the thread ends, and others still write there.
-        self.rings_tell &= !told.hung_up;
-        self.ended |= told.ended;
+        self.rings_tell &= !polled.hung_up;
+        self.ended |= polled.ended;
     }
 
     /// Takes what the rings hold. What happened after the first ring was read may have an older
@@ -218,8 +218,10 @@ impl Session {
             }
             (self.switches, self.asked) = (0, 0);
             self.counted = Instant::now();
-            // A process that has ended, and that its parent has waited for, tells nothing any more.
-            self.lately_used();
+            if self.is_of_processes() {
+                // One that has ended, and that its parent has waited for, tells nothing any more.
+                self.lately_used();
+            }
         }
         self.held.sort_by_key(|happened| happened.time);
         let ready = self.held.partition_point(|happened| happened.time <= now);

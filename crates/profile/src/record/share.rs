@@ -56,9 +56,9 @@ pub(super) fn processor_clock(pid: u32) -> io::Result<u64> {
     }
 }
 
-/// What a sleep was told.
+/// What descriptors said that a sleep has waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct Polled {
     /// A ring has hung up: from then on it would end each sleep at once.
     pub(super) hung_up: bool,
     /// The process that is watched has ended, whether or not its parent has waited for it.
@@ -71,7 +71,7 @@ pub(super) fn sleep(
     rings: impl Iterator<Item = RawFd>,
     watched: Option<RawFd>,
     time: Duration,
-) -> Told {
+) -> Polled {
     let of = |fd| libc::pollfd {
         fd,
         events: libc::POLLIN,
@@ -95,10 +95,10 @@ pub(super) fn sleep(
         )
     };
     if woken <= 0 {
-        return Told::default();
+        return Polled::default();
     }
     let hung_up = libc::POLLHUP | libc::POLLERR | libc::POLLNVAL;
-    Told {
+    Polled {
         hung_up: polled[1..].iter().any(|of| of.revents & hung_up != 0),
         ended: polled[0].revents != 0,
     }
