@@ -39,7 +39,7 @@ fn program() {
                     std::hint::black_box(std::os::unix::process::parent_id());
                     // Something is done between them, too: with less of it, a window of few
                     // milliseconds is followed by a pause of seconds.
-                    std::hint::black_box((0..5000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
+                    std::hint::black_box((0..20_000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
                 }
                 calls += 1000;
             }
@@ -207,8 +207,9 @@ fn in_windows() {
         .as_ref()
         .expect("there are too many waits");
     assert!(coverage.waits.0.len() > 1, "{coverage:?}");
-    // Recorded waits are slower, so there are fewer in a window than outside of one.
-    is_about(2 * recording.counters.waits, truth);
+    // The kernel counts them, too. Other threads of the program have waited a few times.
+    let ratio = recording.counters.waits as f64 / truth as f64;
+    assert!((0.8..1.2).contains(&ratio), "{ratio} of {truth}");
     eprintln!(
         "{} waits for {truth}, {:?}",
         recording.counters.waits,

@@ -13,8 +13,10 @@
 
 use cipherlane_measure::random::Random;
 
-/// Nanoseconds until the price is looked at again, where all of it is covered by what is earned.
+/// Nanoseconds until the price is looked at again at most, where all of it is covered by what is earned, and
+/// the part of the time since the window began: a command that has just begun says nothing of what follows.
 const CALM: u64 = 100_000_000;
+const CALM_PART: u64 = 4;
 /// Nanoseconds of a window; shorter where what happens is so dear that pauses would be long.
 const LONGEST: u64 = 40_000_000;
 const SHORTEST: u64 = 5_000_000;
@@ -109,7 +111,8 @@ impl Budget {
                 let income = (income / passed.max(1) as f64).max(self.share);
                 let window = length(dearness, income);
                 if self.credit >= 0.0 {
-                    *until = now + if dearness <= income { CALM } else { window };
+                    let calm = (now.saturating_sub(*since) / CALM_PART).clamp(SHORTEST, CALM);
+                    *until = now + if dearness <= income { calm } else { window };
                     return Order::Nothing;
                 }
                 let pause = self.pause(dearness, part * income, window);
@@ -253,6 +256,15 @@ mod tests {
                 assert!(windows[0].1 as f64 * dearness >= IN_ADVANCE as f64);
             }
         }
+    }
+
+    #[test]
+    fn a_command_that_is_dear_soon_after_its_begin_hardly_spends_more_than_its_advance() {
+        let dearness = |now| if now < 20_000_000 { 0.0 } else { 0.3 };
+        let (windows, _) = run(1, 1, dearness);
+        let spent = (windows[0].1 - 20_000_000) as f64 * 0.3;
+        let most = IN_ADVANCE as f64 + 0.3 * LONGEST as f64;
+        assert!((IN_ADVANCE as f64..most).contains(&spent), "{spent}");
     }
 
     #[test]

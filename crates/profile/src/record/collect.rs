@@ -7,13 +7,17 @@ use rustc_hash::FxHashMap;
 use super::helpers::Helpers;
 use super::records::{Happened, Kinds, What};
 use super::spaces::{Place, Spaces};
+use super::switches::Switches;
 use super::turns::Parts;
 use super::used::Used;
 use super::waits::{State, WaitSums};
 use super::wakes::Wakes;
 use super::whose::Whose;
-use super::windowed::{Windowed, scaled};
+use super::windowed::{Done, Windowed, scaled};
 use crate::recording::{Coverage, Kind, Sample, Thread};
+
+/// Nanoseconds of processor time that windows need at least, to say what others stand for.
+const LEAST_RAN: f64 = 1e7;
 
 /// What was collected.
 #[derive(Debug, Default)]
@@ -29,8 +33,10 @@ pub(super) struct Collector {
     pub(super) calls: Windowed<BTreeMap<u64, Calls>>,
     /// Nanoseconds that a recorded system call takes longer, where that was measured.
     pub(super) call_price: Option<u64>,
-    /// What the target had used when the recording ended.
+    /// What the target had used when the recording ended, and how often it had given up a processor, where
+    /// that is known.
     pub(super) used: Used,
+    pub(super) switches: Option<Switches>,
     pub(super) waits: Windowed<WaitSums>,
     pub(super) sums: Sums,
     /// Threads that are recorded and have not ended, with their processes.
@@ -179,9 +185,9 @@ impl Collector {
             What::Window {
                 of,
                 is_open,
-                ran,
+                done,
                 counted,
-            } => self.window(time, (of, is_open), ran, counted),
+            } => self.window(time, (of, is_open), done, counted),
             // The last events of a window that has been closed.
             What::Stack { .. } | What::Called { .. } | What::Woke { .. } => {}
         }
@@ -194,7 +200,11 @@ impl Collector {
         }
         self.flush();
         let begin = self.begin.unwrap_or(now);
-        let (windows, calls) = self.calls.finish(begin, now, Some(self.used.processor_ns));
+        let ran = Done {
+            all: self.used.processor_ns,
+            least: LEAST_RAN,
+        };
+        let (windows, calls) = self.calls.finish(begin, now, Some(ran));
         for (weight, calls) in calls {
             for (number, of) in calls {
                 let sum = self.sums.calls.entry(number).or_default();
@@ -206,9 +216,9 @@ impl Collector {
         self.finish_waits(begin, now);
     }
 
-    fn window(&mut self, time: u64, of: (Kinds, bool), ran: u64, counted: u64) {
+    fn window(&mut self, time: u64, of: (Kinds, bool), done: u64, counted: u64) {
         match of {
-            (Kinds::Calls, true) => self.calls.open(time, ran),
+            (Kinds::Calls, true) => self.calls.open(time, done),
             (Kinds::Calls, false) => {
                 let seen: u64 = self.calls.now.values().map(|of| of.count).sum();
                 // Those that the rings had no room for were like the others.
@@ -221,12 +231,12 @@ impl Collector {
                 // in which it could have made calls.
                 let price = self.call_price.unwrap_or(super::spending::CALL);
                 let price = price.saturating_mul(counted.max(seen));
-                self.calls.close(time, ran, price);
+                self.calls.close(time, done, price);
             }
-            (Kinds::Waits, true) => self.resume_waits(time),
+            (Kinds::Waits, true) => self.resume_waits(time, done),
             (Kinds::Waits, false) => {
                 self.pause_waits(time);
-                self.waits.close(time, ran, 0);
+                self.waits.close(time, done, 0);
             }
         }
     }

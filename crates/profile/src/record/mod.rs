@@ -19,7 +19,8 @@
 //! | `call_price` | what a system call takes longer in a window |
 //! | `ended` | names and figures of what was recorded |
 //! | `turns` | one recording for each of those who take turns |
-//! | `used`, `meter` | what the target has used; work as the target counts it itself |
+//! | `used`, `switches` | what the target has used; how often its threads gave up a processor |
+//! | `meter` | work as the target counts it itself |
 //! | `calls`, `stat` | system calls by name; what the machine did meanwhile |
 
 mod attributes;
@@ -44,6 +45,7 @@ pub(crate) mod spaces;
 mod spending;
 mod stacks;
 mod stat;
+mod switches;
 mod switching;
 mod target;
 mod tracepoints;
@@ -142,7 +144,7 @@ pub fn record(target: &Target, options: &Options, stop: &AtomicBool) -> Result<R
     let moved = session.moved().since(moved);
     session.events.disable();
     session.drain();
-    session.collector.used = session.used();
+    session.take_stock();
     session.collector.finish(now);
     let status = session.end(asked);
     drop(priority);

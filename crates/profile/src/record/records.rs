@@ -96,8 +96,8 @@ pub(super) enum What {
     Window {
         of: Kinds,
         is_open: bool,
-        /// Nanoseconds of processors that the target has used until now.
-        ran: u64,
+        /// What the target has done until now: nanoseconds of processors for system calls, waits for waits.
+        done: u64,
         /// System calls that the kernel has counted in the window that ends, those among them that
         /// the rings had no room for.
         counted: u64,

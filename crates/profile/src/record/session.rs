@@ -12,6 +12,7 @@ use super::rates::Rates;
 use super::records::{self, Happened};
 use super::spending::{Seen, Spending};
 use super::stat::STAT_PACE;
+use super::switches::Counted;
 use super::target::{self, Moved, Waiting};
 use super::used::{Usage, Used};
 use super::whose::Whose;
@@ -43,6 +44,8 @@ pub(super) struct Session {
     pub(super) spending: Option<Spending>,
     /// What the target uses, where it is no machine.
     usage: Option<Usage>,
+    /// How often its threads give up a processor, where these are few and not all of it is recorded.
+    pub(super) counted_switches: Option<Counted>,
 }
 
 impl Session {
@@ -122,6 +125,7 @@ impl Session {
             seen: Seen::default(),
             spending: None,
             usage: None,
+            counted_switches: None,
         }
     }
 
@@ -131,6 +135,10 @@ impl Session {
         if self.process.is_some() || self.command.is_some() {
             let processes = self.collector.alive.values().copied();
             self.usage = Some(Usage::begin(processes, self.collector.children));
+            let is_limited = self.spending.is_some();
+            self.counted_switches = is_limited
+                .then(|| Counted::begin(&self.collector.alive))
+                .flatten();
         }
         let begun = match &self.command {
             Some(_) => self.events.enable_everywhere(),
@@ -167,6 +175,24 @@ impl Session {
             Some(usage) => usage.look(processes),
             None => self.events.used(),
         }
+    }
+
+    /// How often the target's threads have waited since the begin; 0 where that is not known.
+    pub(super) fn waited(&mut self) -> u64 {
+        let counted = self.counted_switches.as_mut();
+        let told = counted.and_then(|counted| counted.look(&self.collector.alive));
+        if told.is_none() {
+            self.counted_switches = None;
+        }
+        told.map_or(0, |told| told.waits)
+    }
+
+    /// The target is at its end: what it has used and done is known to the collector.
+    pub(super) fn take_stock(&mut self) {
+        self.collector.used = self.used();
+        let counted = self.counted_switches.as_mut();
+        self.collector.switches =
+            counted.and_then(|counted| counted.look_at_the_end(&self.collector.alive));
     }
 
     /// After the begin, samples are as rare as they are until the end.
@@ -221,6 +247,9 @@ impl Session {
             if self.is_of_processes() {
                 // One that has ended, and that its parent has waited for, tells nothing any more.
                 self.lately_used();
+                if !self.collector.waits.is_whole() {
+                    self.waited();
+                }
             }
         }
         self.held.sort_by_key(|happened| happened.time);

@@ -71,7 +71,7 @@ impl Collector {
         }
         let samples = std::mem::take(&mut self.samples);
         let wakes = std::mem::take(&mut self.waits.now.wakes);
-        self.sums.wakes.add_all(&wakes, 1.0);
+        self.sums.wakes.add_all(&wakes, (1.0, 1.0));
         if let Some(turns) = &mut self.turns {
             let behind = turns.change(time, of, samples, &wakes);
             self.begin = Some(time.saturating_sub(behind));

@@ -119,12 +119,16 @@ impl Session {
             match budget.look(now, price, used) {
                 Order::Nothing => {}
                 Order::Close => {
-                    self.tell(Kinds::Waits, false, processor_ns, 0);
+                    let waited = self.waited();
+                    self.tell(Kinds::Waits, false, waited, 0);
                     self.events.stop_window(Kinds::Waits);
                     self.events.close_window(Kinds::Waits);
                 }
                 Order::Open => match self.open_window(Kinds::Waits, budget) {
-                    Ok(()) => self.tell(Kinds::Waits, true, processor_ns, 0),
+                    Ok(()) => {
+                        let waited = self.waited();
+                        self.tell(Kinds::Waits, true, waited, 0);
+                    }
                     Err(error) => {
                         self.events.stop_window(Kinds::Waits);
                         self.events.close_window(Kinds::Waits);
@@ -197,8 +201,8 @@ impl Session {
         self.events.open_window(of, scope)
     }
 
-    /// From now on these kinds are recorded, or not.
-    fn tell(&mut self, of: Kinds, is_open: bool, ran: u64, counted: u64) {
+    /// From now on these kinds are recorded, or not; until now the target has `done` that much.
+    fn tell(&mut self, of: Kinds, is_open: bool, done: u64, counted: u64) {
         self.held.push(Happened {
             time: monotonic(),
             pid: 0,
@@ -207,7 +211,7 @@ impl Session {
             what: What::Window {
                 of,
                 is_open,
-                ran,
+                done,
                 counted,
             },
         });

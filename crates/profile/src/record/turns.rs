@@ -318,7 +318,7 @@ impl Parts {
             let part = self.parts.entry(before).or_default();
             part.wall_ns += time.saturating_sub(since);
             part.samples.extend(samples);
-            part.wakes.add_all(wakes, 1.0);
+            part.wakes.add_all(wakes, (1.0, 1.0));
         }
         let Some(of) = of else {
             return 0;

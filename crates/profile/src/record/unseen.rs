@@ -4,25 +4,39 @@
 use std::collections::HashMap;
 
 use super::collect::Collector;
-use super::windowed::scaled;
+use super::windowed::{Done, scaled};
 use crate::recording::{Kind, Sample};
 
 /// Stacks of a thread that time without a stack is given to at most, those with the most time.
 const SHARED: usize = 8;
+/// Waits that windows need at least, to say how many there were around them.
+const LEAST_WAITS: f64 = 200.0;
 
 impl Collector {
     /// The recording has lasted from `begin` to `end`: shares out the time without a stack, and
     /// multiplies up.
     pub(super) fn finish_waits(&mut self, begin: u64, end: u64) {
-        let (windows, sums) = self.waits.finish(begin, end, None);
-        for (weight, of) in sums {
-            self.sums.waits += scaled(of.waits, weight);
-            self.sums.preemptions += scaled(of.preemptions, weight);
-            self.sums.migrations += scaled(of.migrations, weight);
-            self.sums.wakes.add_all(&of.wakes, weight);
+        // Threads that live shorter than from one look to the next are not counted: most are known, or
+        // nothing is made of it.
+        let is_known = 2 * self.waits.done() > self.waits.seen(|of| of.waits);
+        let known = self.switches.filter(|_| is_known && !self.waits.is_whole());
+        let done = known.map(|of| Done {
+            all: of.waits,
+            least: LEAST_WAITS,
+        });
+        let (windows, sums) = self.waits.finish(begin, end, done);
+        let weights = windows.weights(end.saturating_sub(begin));
+        for (number, (by_count, of)) in sums.into_iter().enumerate() {
+            let by_time = weights.get(number).copied().unwrap_or(1.0);
+            self.sums.waits += scaled(of.waits, by_count);
+            self.sums.preemptions += scaled(of.preemptions, by_time);
+            self.sums.migrations += scaled(of.migrations, by_count);
+            self.sums.wakes.add_all(&of.wakes, (by_count, by_time));
+        }
+        if let Some(of) = known {
+            (self.sums.waits, self.sums.preemptions) = (of.waits, of.preemptions);
         }
         self.share_out();
-        let weights = windows.weights(end.saturating_sub(begin));
         for sample in self.samples.iter_mut().filter(|of| of.kind != Kind::Cpu) {
             let weight = windows.at(sample.at_ns).map_or(1.0, |at| weights[at]);
             sample.count = scaled(sample.count, weight);

@@ -137,8 +137,8 @@ impl Collector {
     }
 
     /// A window begins. Who waited when the last one ended, and was not seen to run since, waits.
-    pub(super) fn resume_waits(&mut self, time: u64) {
-        self.waits.open(time, 0);
+    pub(super) fn resume_waits(&mut self, time: u64, done: u64) {
+        self.waits.open(time, done);
         let alive = self.alive.keys().copied();
         for tid in alive {
             self.states.entry(tid).or_default();
@@ -204,7 +204,7 @@ mod tests {
             What::Window {
                 of,
                 is_open,
-                ran: 0,
+                done: 0,
                 counted: 0,
             },
         ));

@@ -39,11 +39,11 @@ impl Wakes {
         sum.1 += ns;
     }
 
-    /// Adds those of a window, each of which stands for `weight`.
-    pub(super) fn add_all(&mut self, window: &Self, weight: f64) {
+    /// Adds those of a window, each of which stands for `by_count`, and its time for `by_time`.
+    pub(super) fn add_all(&mut self, window: &Self, (by_count, by_time): (f64, f64)) {
         self.seen += window.seen;
         for (&(thread, stack, waker), &(count, ns)) in &window.sums {
-            let of = (scaled(count, weight), scaled(ns, weight));
+            let of = (scaled(count, by_count), scaled(ns, by_time));
             self.add(thread, stack, waker, of);
         }
     }

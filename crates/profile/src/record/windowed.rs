@@ -10,21 +10,27 @@ pub(super) struct Windowed<T> {
     pub(super) is_open: bool,
     /// When that window was opened, on the kernel's clock; 0 for the begin of the recording.
     pub(super) since: u64,
-    /// Processor time that the target had used then.
-    ran: u64,
+    /// What the target had done then.
+    done: u64,
     closed: Vec<Closed<T>>,
 }
 
-/// A window that is over: its begin and end, processor time of the target then, and its sums.
+/// A window that is over: its begin and end, what the target had done then, and its sums.
 #[derive(Debug)]
 struct Closed<T> {
     time: (u64, u64),
-    ran: (u64, u64),
+    done: (u64, u64),
     sums: T,
 }
 
-/// Nanoseconds of processor time that windows need at least, to say what others stand for.
-const LEAST_RAN: f64 = 1e7;
+/// What the target has done altogether: processor time that it has used, or something that is counted all
+/// of the time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    pub(super) all: u64,
+    /// What windows need at least of it, to say what the time around them stands for.
+    pub(super) least: f64,
+}
 
 impl<T: Default> Default for Windowed<T> {
     fn default() -> Self {
@@ -32,69 +38,84 @@ impl<T: Default> Default for Windowed<T> {
             now: T::default(),
             is_open: true,
             since: 0,
-            ran: 0,
+            done: 0,
             closed: Vec::new(),
         }
     }
 }
 
 impl<T: Default> Windowed<T> {
-    /// A window begins at `time`, until when the target has used `ran` nanoseconds of processors.
-    pub(super) fn open(&mut self, time: u64, ran: u64) {
-        (self.is_open, self.since, self.ran) = (true, time, ran);
+    /// A window begins at `time`, until when the target has `done` that much.
+    pub(super) fn open(&mut self, time: u64, done: u64) {
+        (self.is_open, self.since, self.done) = (true, time, done);
     }
 
-    /// It ends; recording it has cost the target `price` of that processor time, about.
-    pub(super) fn close(&mut self, time: u64, ran: u64, price: u64) {
+    /// It ends; of what the target has done since, `price` is what recording it has cost, about.
+    pub(super) fn close(&mut self, time: u64, done: u64, price: u64) {
         // The price is not known exactly, so something has to be left.
-        let most = ran.saturating_sub(self.ran) / 8 * 7;
-        let ran = ran - price.min(most);
+        let most = done.saturating_sub(self.done) / 8 * 7;
+        let done = done - price.min(most);
         self.closed.push(Closed {
             time: (self.since, time),
-            ran: (self.ran, ran),
+            done: (self.done, done),
             sums: std::mem::take(&mut self.now),
         });
         self.is_open = false;
     }
 
+    /// Whether nothing was left out until now.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_open && self.closed.is_empty()
+    }
+
+    /// What the target has done in the windows that are over.
+    pub(super) fn done(&self) -> u64 {
+        self.closed.iter().map(|of| of.done.1 - of.done.0).sum()
+    }
+
+    /// What was seen in them.
+    pub(super) fn seen(&self, count: impl Fn(&T) -> u64) -> u64 {
+        self.closed.iter().map(|of| count(&of.sums)).sum()
+    }
+
     /// The recording has lasted from `begin` to `end`: its windows, in nanoseconds since `begin`,
     /// and the sums of each with its weight. There are no windows where there was no gap.
     ///
-    /// With `ran`, the processor time altogether, weights are by processor time: who has no
-    /// processor during a window makes no system calls, which says nothing of the time around it.
+    /// With `done`, weights are by that: who has no processor during a window makes no system calls, which
+    /// says nothing of the time around it.
     pub(super) fn finish(
         &mut self,
         begin: u64,
         end: u64,
-        ran: Option<u64>,
+        done: Option<Done>,
     ) -> (Windows, Vec<(f64, T)>) {
-        if self.is_open && self.closed.is_empty() {
+        if self.is_whole() {
             return (
                 Windows::default(),
                 vec![(1.0, std::mem::take(&mut self.now))],
             );
         }
         if self.is_open {
-            self.close(end, ran.unwrap_or(0), 0);
+            self.close(end, done.map_or(0, |of| of.all), 0);
         }
         let closed = std::mem::take(&mut self.closed);
         let since = |time: u64| time.saturating_sub(begin);
         let windows = closed.iter().map(|of| (since(of.time.0), since(of.time.1)));
         let windows = Windows(windows.collect());
-        let weights = match ran {
+        let weights = match done {
             None => windows.weights(since(end)),
-            Some(ran) => by_processor(closed.iter().map(|of| of.ran).collect(), ran),
+            Some(all) => by_done(closed.iter().map(|of| of.done).collect(), all),
         };
         let sums = closed.into_iter().map(|of| of.sums);
         (windows, weights.into_iter().zip(sums).collect())
     }
 }
 
-/// Weights by processor time. Windows in which the target hardly ran have one together with those
-/// that follow.
-fn by_processor(ran: Vec<(u64, u64)>, all: u64) -> Vec<f64> {
-    let windows = Windows(ran);
-    let mut weights = windows.weights(all);
+/// Weights by what was done until the begin and the end of each window. Windows in which the target did
+/// hardly anything have one together with those that follow.
+fn by_done(windows: Vec<(u64, u64)>, done: Done) -> Vec<f64> {
+    let windows = Windows(windows);
+    let mut weights = windows.weights(done.all);
     let lengths: Vec<f64> = windows
         .0
         .iter()
@@ -103,13 +124,13 @@ fn by_processor(ran: Vec<(u64, u64)>, all: u64) -> Vec<f64> {
     let mut first = 0;
     while first < weights.len() {
         let (mut last, mut length, mut stands_for) = (first, 0.0, 0.0);
-        while last < weights.len() && length < LEAST_RAN {
+        while last < weights.len() && length < done.least {
             length += lengths[last];
             stands_for += weights[last] * lengths[last];
             last += 1;
         }
         let rest: f64 = lengths[last..].iter().sum();
-        if rest < LEAST_RAN {
+        if rest < done.least {
             let rest_stands_for = weights[last..].iter().zip(&lengths[last..]);
             stands_for += rest_stands_for
                 .map(|(weight, length)| weight * length)
@@ -152,13 +173,17 @@ mod tests {
         // A quarter of the processor time was the price of recording.
         let mut slowed = Windowed::<u64>::default();
         slowed.close(1000, 4000, 1000);
-        assert_eq!(slowed.finish(0, 2000, Some(6000)).1, [(2.0, 0)]);
+        let done = |all| Done { all, least: 1e7 };
+        assert_eq!(slowed.finish(0, 2000, Some(done(6000))).1, [(2.0, 0)]);
         // In milliseconds of processors: a window of 100, none in the next, 20 in the last.
         let ms = |from: u64, to: u64| (from * 1_000_000, to * 1_000_000);
-        let weights = by_processor(vec![ms(0, 100), ms(200, 200), ms(300, 320)], 400_000_000);
+        let weights = by_done(
+            vec![ms(0, 100), ms(200, 200), ms(300, 320)],
+            done(400_000_000),
+        );
         assert_eq!(weights[0], 1.5);
         assert!((weights[1] - 12.5).abs() < 1e-5 && weights[1] == weights[2]);
-        let rest = by_processor(vec![ms(0, 100), ms(200, 201)], 400_000_000);
+        let rest = by_done(vec![ms(0, 100), ms(200, 201)], done(400_000_000));
         assert!(
             (rest[0] - 400.0 / 101.0).abs() < 1e-9 && rest[0] == rest[1],
             "{rest:?}"
