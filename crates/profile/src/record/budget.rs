@@ -13,10 +13,9 @@
 
 use cipherlane_measure::random::Random;
 
-/// Nanoseconds until the price is looked at again at most, where all of it is covered by what is earned, and
-/// the part of the time since the window began: a command that has just begun says nothing of what follows.
+/// Nanoseconds until the price is looked at again at most, where all of it is covered by what is earned. It is
+/// looked at when the window is twice as old, too: a command that has just begun says nothing of what follows.
 const CALM: u64 = 100_000_000;
-const CALM_PART: u64 = 4;
 /// Nanoseconds of a window; shorter where what happens is so dear that pauses would be long.
 const LONGEST: u64 = 40_000_000;
 const SHORTEST: u64 = 5_000_000;
@@ -111,7 +110,7 @@ impl Budget {
                 let income = (income / passed.max(1) as f64).max(self.share);
                 let window = length(dearness, income);
                 if self.credit >= 0.0 {
-                    let calm = (now.saturating_sub(*since) / CALM_PART).clamp(SHORTEST, CALM);
+                    let calm = now.saturating_sub(*since).clamp(SHORTEST, CALM);
                     *until = now + if dearness <= income { calm } else { window };
                     return Order::Nothing;
                 }
