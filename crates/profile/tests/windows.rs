@@ -39,7 +39,9 @@ fn program() {
                     std::hint::black_box(std::os::unix::process::parent_id());
                     // Something is done between them, too: with less of it, a window of few
                     // milliseconds is followed by a pause of seconds.
-                    std::hint::black_box((0..20_000u64).fold(1, |a, b| std::hint::black_box(a ^ b)));
+                    std::hint::black_box(
+                        (0..20_000u64).fold(1, |a, b| std::hint::black_box(a ^ b)),
+                    );
                 }
                 calls += 1000;
             }

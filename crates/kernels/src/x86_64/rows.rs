@@ -62,13 +62,31 @@ pub(super) unsafe fn load8(lanes: &[*const u8; 8], offset: usize) -> [__m256i; 4
     transpose256(rows)
 }
 
+/// 32 bytes at `offset` of two lanes.
+///
+/// # Safety
+/// They must be readable.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) unsafe fn load2<const L: usize>(
+    lanes: &[*const u8; L],
+    [l0, l1]: [usize; 2],
+    offset: usize,
+) -> __m512i {
+    // SAFETY: by the contract of this function.
+    unsafe {
+        let row = _mm512_castsi256_si512(_mm256_loadu_si256(lanes[l0].add(offset).cast()));
+        _mm512_inserti64x4::<1>(row, _mm256_loadu_si256(lanes[l1].add(offset).cast()))
+    }
+}
+
 /// 16 bytes at `offset` of four lanes.
 ///
 /// # Safety
 /// They must be readable.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn load4<const L: usize>(
+unsafe fn load4<const L: usize>(
     lanes: &[*const u8; L],
     [l0, l1, l2, l3]: [usize; 4],
     offset: usize,

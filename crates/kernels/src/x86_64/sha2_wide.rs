@@ -10,7 +10,7 @@ use core::arch::x86_64::*;
 use crate::cpu::{HaveAvx2, HaveAvx512, is_intel};
 use crate::sha2::constants::{K256, K512};
 use crate::sha2::hash::SHA256_PLACES;
-use crate::x86_64::rows::{load4, load16, store4, transpose512};
+use crate::x86_64::rows::{load2, load16, store4, transpose512};
 
 /// Compresses whole blocks of 1 to 16 messages; all have the same length.
 pub(crate) fn sha256_x16(_: HaveAvx512, states: &mut [[u32; 8]], blocks: &[&[u8]]) {
@@ -303,17 +303,16 @@ mod x8 {
     #[target_feature(enable = "avx512f")]
     unsafe fn load(lanes: &[*const u8; 8], offset: usize) -> [V; 8] {
         let mut words = [_mm512_setzero_si512(); 8];
-        for pair in 0..4 {
+        for half in 0..2 {
             // SAFETY: by the contract of this function.
-            let (even, odd) = unsafe {
-                let offset = offset + 16 * pair;
-                (
-                    load4(lanes, [0, 2, 4, 6], offset),
-                    load4(lanes, [1, 3, 5, 7], offset),
-                )
-            };
-            words[2 * pair] = _mm512_unpacklo_epi64(even, odd);
-            words[2 * pair + 1] = _mm512_unpackhi_epi64(even, odd);
+            let row = |l0, l1| unsafe { load2(lanes, [l0, l1], offset + 32 * half) };
+            let (r0, r1, r2, r3) = (row(0, 2), row(1, 3), row(4, 6), row(5, 7));
+            let (even, odd) = (_mm512_unpacklo_epi64(r0, r1), _mm512_unpackhi_epi64(r0, r1));
+            let (even_2, odd_2) = (_mm512_unpacklo_epi64(r2, r3), _mm512_unpackhi_epi64(r2, r3));
+            words[4 * half] = _mm512_shuffle_i64x2::<0x88>(even, even_2);
+            words[4 * half + 1] = _mm512_shuffle_i64x2::<0x88>(odd, odd_2);
+            words[4 * half + 2] = _mm512_shuffle_i64x2::<0xdd>(even, even_2);
+            words[4 * half + 3] = _mm512_shuffle_i64x2::<0xdd>(odd, odd_2);
         }
         words
     }
