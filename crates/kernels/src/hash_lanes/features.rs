@@ -1,10 +1,11 @@
 //! The choice among the SHA-2 kernels by the number of messages in flight.
 
-use super::lanes::Compress;
+use super::lanes::{Compress, run};
+use super::message::Message;
 use crate::cpu::{HaveAvx2, HaveAvx512, HaveBmi2, HaveShaNi};
 use crate::portable::sha2::OneByOne;
 use crate::sha2::hash::{Sha256, Sha512};
-use crate::x86_64::{sha2_wide, sha256, sha512, wipe};
+use crate::x86_64::{hmac_few, sha2_wide, sha256 as sha_ni, sha512 as one, wipe};
 
 /// Messages from which on 16 lanes of AVX-512 take less time than the SHA
 /// instructions, and than one message after the other.
@@ -16,6 +17,60 @@ const WIDE_256_WITHOUT_SHA_NI: usize = 3;
 const WIDE_512: usize = 3;
 const WIDE_512_WITHOUT_BMI2: usize = 2;
 const WIDE_512_AVX2: usize = 3;
+
+/// Hashes all messages with SHA-256 by the best way that this machine has.
+#[inline]
+pub(crate) fn sha256<'j>(mut messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
+    let features = Sha256Features::new();
+    match (messages.len(), features.sha_ni) {
+        (1, sha_ni) => {
+            let Some(message) = messages.next() else {
+                return;
+            };
+            if let Some(sha_ni) = sha_ni
+                && hmac_few::takes(&message)
+            {
+                return hmac_few::mac(sha_ni, message);
+            }
+            run::<Sha256, _, 1>(features, core::iter::once(message));
+        }
+        (len, _) if features.takes_all(len) => run::<Sha256, _, 16>(features, messages),
+        (_, Some(sha_ni)) => by_twos(features, sha_ni, messages),
+        (_, None) => run::<Sha256, _, 4>(features, messages),
+    }
+}
+
+/// Two messages at a time, until some are not alike or long; the others through lanes.
+#[inline]
+fn by_twos<'j>(
+    features: Sha256Features,
+    sha_ni: HaveShaNi,
+    mut messages: impl Iterator<Item = Message<'j, Sha256>>,
+) {
+    while let Some(mut first) = messages.next() {
+        match messages.next() {
+            Some(mut second) if hmac_few::takes_both(&first, &second) => {
+                hmac_few::macs(sha_ni, [&mut first, &mut second]);
+            }
+            None if hmac_few::takes(&first) => hmac_few::mac(sha_ni, first),
+            second => {
+                let others = [Some(first), second].into_iter().flatten().chain(messages);
+                return run::<Sha256, _, 4>(features, others);
+            }
+        }
+    }
+}
+
+/// Hashes all messages with SHA-512 by the best way that this machine has.
+#[inline]
+pub(crate) fn sha512<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha512>>) {
+    let features = Sha512Features::new();
+    match messages.len() {
+        1 => run::<Sha512, _, 1>(features, messages),
+        5.. if features.avx512.is_some() => run::<Sha512, _, 8>(features, messages),
+        _ => run::<Sha512, _, 4>(features, messages),
+    }
+}
 
 /// What this processor has for SHA-256.
 #[derive(Clone, Copy)]
@@ -32,6 +87,16 @@ impl Sha256Features {
             avx512: HaveAvx512::new(),
         }
     }
+
+    /// Whether so many messages are compressed all at once.
+    #[inline]
+    pub(crate) fn takes_all(self, messages: usize) -> bool {
+        let least = match self.sha_ni {
+            Some(_) => WIDE_256,
+            None => WIDE_256_WITHOUT_SHA_NI,
+        };
+        self.avx512.is_some() && messages >= least
+    }
 }
 
 impl Compress<Sha256> for Sha256Features {
@@ -41,9 +106,9 @@ impl Compress<Sha256> for Sha256Features {
             (Some(_), Some(avx512)) if states.len() >= WIDE_256 => {
                 sha2_wide::sha256_x16(avx512, states, blocks);
             }
-            (Some(sha_ni), _) => {
+            (Some(token), _) => {
                 for (states, blocks) in states.chunks_mut(4).zip(blocks.chunks(4)) {
-                    sha256::compress(sha_ni, states, blocks);
+                    sha_ni::compress(token, states, blocks);
                 }
             }
             (None, Some(avx512)) if states.len() >= WIDE_256_WITHOUT_SHA_NI => {
@@ -98,7 +163,7 @@ impl Compress<Sha512> for Sha512Features {
             _ => match self.bmi2 {
                 Some(bmi2) => {
                     for (state, blocks) in states.iter_mut().zip(blocks) {
-                        sha512::compress(bmi2, state, blocks);
+                        one::compress(bmi2, state, blocks);
                     }
                 }
                 None => Compress::<Sha512>::compress(OneByOne, states, blocks),

@@ -1,12 +1,15 @@
 //! Random batches through every engine, and the ends of blocks.
 
-use super::*;
+#[cfg(target_arch = "x86_64")]
+use super::features::{Sha256Features, Sha512Features};
+use super::lanes::run;
+use super::message::Message;
+use super::{sha256, sha512};
 use crate::hmac::{HmacSha256Key, HmacSha512Key};
 use crate::job::SUFFIX;
 use crate::naive;
-#[cfg(target_arch = "x86_64")]
 use crate::portable::sha2::OneByOne;
-use crate::sha2::hash::Hash;
+use crate::sha2::hash::{Hash, Sha256, Sha512};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -78,7 +81,7 @@ fn expected_512((key, data, ..): &Case) -> Vec<u8> {
 }
 
 /// As many bytes of each as are asked for.
-fn cut(digests: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
+fn cut_all(digests: impl Iterator<Item = Vec<u8>>) -> Vec<Vec<u8>> {
     let cut = |(i, digest): (usize, Vec<u8>)| digest[..asked(digest.len(), i)].to_vec();
     digests.enumerate().map(cut).collect()
 }
@@ -98,7 +101,7 @@ macro_rules! subsets {
 }
 
 fn check_256(cases: &[Case]) {
-    let expected = cut(cases.iter().map(expected_256));
+    let expected = cut_all(cases.iter().map(expected_256));
     let digests = digests!(Sha256, HmacSha256Key, 3, OneByOne, cases);
     assert_eq!(digests, expected);
     #[cfg(target_arch = "x86_64")]
@@ -122,7 +125,7 @@ fn check_256(cases: &[Case]) {
 }
 
 fn check_512(cases: &[Case]) {
-    let expected = cut(cases.iter().map(expected_512));
+    let expected = cut_all(cases.iter().map(expected_512));
     let digests = digests!(Sha512, HmacSha512Key, 3, OneByOne, cases);
     assert_eq!(digests, expected);
     #[cfg(target_arch = "x86_64")]
@@ -179,6 +182,52 @@ fn ends_of_blocks() {
         }
         check_256(&cases);
         check_512(&cases);
+    }
+}
+
+/// Messages go two at a time where few come, until two are not alike or long.
+#[test]
+fn few_messages() {
+    let data: Vec<u8> = (0..=1100).map(|i: u32| ((i * 7) >> 2) as u8).collect();
+    let keys: Vec<Vec<u8>> = (0..9).map(|i| vec![i as u8; 20 + i]).collect();
+    let keys_256: Vec<_> = keys.iter().map(|key| HmacSha256Key::new(key)).collect();
+    let keys_512: Vec<_> = keys.iter().map(|key| HmacSha512Key::new(key)).collect();
+    let lens = (0..=130).chain([180, 192, 300, 1024, 1030]);
+    for (len, other) in lens.flat_map(|len| [(len, len), (len, 55), (len, 56), (len, 200)]) {
+        for messages in 2..=9 {
+            // The last but one is of another length, or none is.
+            let len = |i: usize| if i + 2 == messages { other } else { len };
+            let cut = |i: usize| [0, 1, len(i) / 2, len(i)][(i + len(i)) % 4].min(len(i));
+            let cases: Vec<Case> = (0..messages)
+                .map(|i| {
+                    let suffix = [0, 0, 4, SUFFIX][i % 4].min(len(i) - cut(i));
+                    (
+                        Some(keys[i].clone()),
+                        data[i..][..len(i)].to_vec(),
+                        cut(i),
+                        suffix,
+                    )
+                })
+                .collect();
+            macro_rules! macs {
+                ($hash:ident, $keys:ident, $function:ident) => {{
+                    let digests = (0..messages).map(|i| vec![0xff_u8; asked($hash::DIGEST, i)]);
+                    let mut digests: Vec<_> = digests.collect();
+                    let jobs = digests.iter_mut().zip(&cases).zip(&$keys);
+                    $function(jobs.map(|((digest, (_, data, cut, suffix)), key)| {
+                        let (head, data) = data.split_at(*cut);
+                        let (data, suffix) = data.split_at(data.len() - suffix);
+                        key.message(head, data, suffix, digest)
+                    }));
+                    digests
+                }};
+            }
+            let what = format!("{messages} of {}, one of {other}", len(0));
+            let expected = cut_all(cases.iter().map(expected_256));
+            assert_eq!(macs!(Sha256, keys_256, sha256), expected, "{what}");
+            let expected = cut_all(cases.iter().map(expected_512));
+            assert_eq!(macs!(Sha512, keys_512, sha512), expected, "{what}");
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 use zeroize::Zeroize;
 
 use crate::hash_lanes::lanes::Compress;
+#[cfg(not(target_arch = "x86_64"))]
+use crate::hash_lanes::{lanes::run, message::Message};
 use crate::sha2::hash::{SHA256_PLACES, Sha256, Sha512};
 
 /// A message after the other.
@@ -28,4 +30,16 @@ impl Compress<Sha512> for OneByOne {
             sha2::block_api::compress512(state, blocks.as_chunks().0);
         }
     }
+}
+
+/// Hashes all messages with SHA-256.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn sha256<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
+    run::<Sha256, _, 1>(OneByOne, messages);
+}
+
+/// Hashes all messages with SHA-512.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn sha512<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha512>>) {
+    run::<Sha512, _, 1>(OneByOne, messages);
 }

@@ -6,7 +6,7 @@ pub(crate) mod chacha;
 pub(crate) mod gcm;
 pub(crate) mod ghash;
 pub(crate) mod gost28147;
-pub(crate) mod hmac_one;
+pub(crate) mod hmac_few;
 pub(crate) mod key;
 pub(crate) mod kuznyechik;
 pub(crate) mod mgm;

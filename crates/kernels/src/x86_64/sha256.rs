@@ -45,63 +45,56 @@ macro_rules! four_rounds {
 }
 pub(super) use four_rounds;
 
-/// Compresses one block, given as words, into a state (f e b a, h g d c).
+/// Compresses a block of each message, given as words, into its state (f e b a, h g d c).
 #[inline]
 #[target_feature(enable = "sha,avx2")]
-pub(super) fn block(
-    (mut feba, mut hgdc): (__m128i, __m128i),
-    mut w: [__m128i; 4],
-) -> (__m128i, __m128i) {
-    let before = (feba, hgdc);
+pub(super) fn blocks<const L: usize>(
+    states: &mut [(__m128i, __m128i); L],
+    mut w: [[__m128i; 4]; L],
+) {
+    let before = *states;
     macro_rules! quarters {
-        ($($j:literal)*) => {$(four_rounds!($j, w, feba, hgdc);)*};
+        ($($j:literal)*) => {$(
+            for l in 0..L {
+                four_rounds!($j, w[l], states[l].0, states[l].1);
+            }
+        )*};
     }
     quarters!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-    (_mm_add_epi32(feba, before.0), _mm_add_epi32(hgdc, before.1))
+    for l in 0..L {
+        states[l].0 = _mm_add_epi32(states[l].0, before[l].0);
+        states[l].1 = _mm_add_epi32(states[l].1, before[l].1);
+    }
 }
 
 /// Compresses the blocks of `L` messages, as many as the first one has.
 #[target_feature(enable = "sha,avx2")]
-fn lanes<const L: usize>(states: &mut [[u32; 8]], blocks: &[&[u8]]) {
+fn lanes<const L: usize>(states: &mut [[u32; 8]], data: &[&[u8]]) {
     let states: &mut [[u32; 8]; L] = states.try_into().expect("a state for each lane");
-    let blocks: &[&[u8]; L] = blocks.try_into().expect("blocks for each lane");
-    let len = blocks[0].len();
-    assert!(blocks.iter().all(|b| b.len() == len));
+    let data: &[&[u8]; L] = data.try_into().expect("blocks for each lane");
+    let len = data[0].len();
+    assert!(data.iter().all(|b| b.len() == len));
 
     let big_endian = _mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203);
-    let mut feba = [_mm_setzero_si128(); L];
-    let mut hgdc = [_mm_setzero_si128(); L];
+    let mut vectors = [(_mm_setzero_si128(), _mm_setzero_si128()); L];
     for l in 0..L {
-        feba[l] = load(&states[l][..4]);
-        hgdc[l] = load(&states[l][4..]);
+        vectors[l] = (load(&states[l][..4]), load(&states[l][4..]));
     }
     for offset in (0..len).step_by(64) {
-        let (feba_before, hgdc_before) = (feba, hgdc);
         let mut w = [[_mm_setzero_si128(); 4]; L];
         for l in 0..L {
-            let block = &blocks[l][offset..][..64];
+            let block = &data[l][offset..][..64];
             for (i, w) in w[l].iter_mut().enumerate() {
                 // SAFETY: a load of 16 of the 64 bytes.
                 let words = unsafe { _mm_loadu_si128(block.as_ptr().add(16 * i).cast()) };
                 *w = _mm_shuffle_epi8(words, big_endian);
             }
         }
-        macro_rules! quarters {
-            ($($j:literal)*) => {$(
-                for l in 0..L {
-                    four_rounds!($j, w[l], feba[l], hgdc[l]);
-                }
-            )*};
-        }
-        quarters!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-        for l in 0..L {
-            feba[l] = _mm_add_epi32(feba[l], feba_before[l]);
-            hgdc[l] = _mm_add_epi32(hgdc[l], hgdc_before[l]);
-        }
+        blocks(&mut vectors, w);
     }
     for l in 0..L {
-        store(&mut states[l][..4], feba[l]);
-        store(&mut states[l][4..], hgdc[l]);
+        store(&mut states[l][..4], vectors[l].0);
+        store(&mut states[l][4..], vectors[l].1);
     }
 }
 
