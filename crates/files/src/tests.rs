@@ -1,6 +1,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
 
@@ -14,6 +15,13 @@ fn names(dir: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// Who abandons all temporary names takes those of tests beside it, too.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn text(path: &Path) -> String {
@@ -35,6 +43,7 @@ fn is_root() -> bool {
 
 #[test]
 fn a_file_appears_whole_or_not_at_all() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out");
     for round in 0..4 {
@@ -287,6 +296,7 @@ fn what_took_the_name_meanwhile_is_not_replaced_unless_it_is_a_file() {
 
 #[test]
 fn temporary_names_cannot_be_foretold() {
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("out");
     let make = || Target::create_named(Place::find(&path, true).unwrap()).unwrap();
