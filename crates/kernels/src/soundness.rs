@@ -51,7 +51,7 @@
 //! number is at most 14.
 //!
 //! The kernels of hashes and of ChaCha20 take slices and arrays, and take addresses
-//! from them only inside the function that checks their lengths: `sha2_wide` asserts
+//! from them only inside the function that checks their lengths: `sha2_wide` and `sha2_avx2` assert
 //! that every lane has as many bytes as the first one before its loop, and a lane
 //! without a message repeats the last one's address, so it reads and writes the same
 //! bytes. `chacha_lanes::xor` asserts that the key stream is no shorter than the data.

@@ -5,12 +5,13 @@ use super::message::Message;
 use crate::cpu::{HaveAvx2, HaveAvx512, HaveBmi2, HaveShaNi};
 use crate::portable::sha2::OneByOne;
 use crate::sha2::hash::{Sha256, Sha512};
-use crate::x86_64::{hmac_few, sha2_wide, sha256 as sha_ni, sha512 as one, wipe};
+use crate::x86_64::{hmac_few, sha2_avx2, sha2_wide, sha256 as sha_ni, sha512 as one, wipe};
 
 /// Messages from which on 16 lanes of AVX-512 take less time than the SHA
 /// instructions, and than one message after the other.
 const WIDE_256: usize = 9;
 const WIDE_256_WITHOUT_SHA_NI: usize = 3;
+const WIDE_256_AVX2: usize = 3;
 
 /// Messages from which on vectors take less time than one message after the
 /// other: 8 lanes of AVX-512, and 4 of AVX2. Without BMI2 the other way takes longer.
@@ -36,6 +37,7 @@ pub(crate) fn sha256<'j>(mut messages: impl ExactSizeIterator<Item = Message<'j,
         }
         (len, _) if features.takes_all(len) => run::<Sha256, _, 16>(features, messages),
         (_, Some(sha_ni)) => by_twos(features, sha_ni, messages),
+        (5.., None) if features.avx2.is_some() => run::<Sha256, _, 8>(features, messages),
         (_, None) => run::<Sha256, _, 4>(features, messages),
     }
 }
@@ -76,6 +78,7 @@ pub(crate) fn sha512<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha
 #[derive(Clone, Copy)]
 pub(crate) struct Sha256Features {
     pub(crate) sha_ni: Option<HaveShaNi>,
+    pub(crate) avx2: Option<HaveAvx2>,
     pub(crate) avx512: Option<HaveAvx512>,
 }
 
@@ -84,6 +87,7 @@ impl Sha256Features {
     pub(crate) fn new() -> Self {
         Sha256Features {
             sha_ni: HaveShaNi::new(),
+            avx2: HaveAvx2::new(),
             avx512: HaveAvx512::new(),
         }
     }
@@ -114,13 +118,20 @@ impl Compress<Sha256> for Sha256Features {
             (None, Some(avx512)) if states.len() >= WIDE_256_WITHOUT_SHA_NI => {
                 sha2_wide::sha256_x16(avx512, states, blocks);
             }
-            _ => Compress::<Sha256>::compress(OneByOne, states, blocks),
+            _ => match self.avx2 {
+                Some(avx2) if states.len() >= WIDE_256_AVX2 => {
+                    for (states, blocks) in states.chunks_mut(8).zip(blocks.chunks(8)) {
+                        sha2_avx2::sha256_x8(avx2, states, blocks);
+                    }
+                }
+                _ => Compress::<Sha256>::compress(OneByOne, states, blocks),
+            },
         }
     }
 
     #[inline]
     fn wipe_registers(self) {
-        if let Some(avx2) = HaveAvx2::new() {
+        if let Some(avx2) = self.avx2 {
             wipe::vectors(avx2, self.avx512);
         }
     }
@@ -157,7 +168,7 @@ impl Compress<Sha512> for Sha512Features {
             }
             (Some(avx2), None) if states.len() >= WIDE_512_AVX2 => {
                 for (states, blocks) in states.chunks_mut(4).zip(blocks.chunks(4)) {
-                    sha2_wide::sha512_x4(avx2, states, blocks);
+                    sha2_avx2::sha512_x4(avx2, states, blocks);
                 }
             }
             _ => match self.bmi2 {

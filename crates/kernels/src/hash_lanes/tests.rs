@@ -107,6 +107,7 @@ fn check_256(cases: &[Case]) {
     #[cfg(target_arch = "x86_64")]
     for features in subsets!(Sha256Features {
         sha_ni: HaveShaNi,
+        avx2: HaveAvx2,
         avx512: HaveAvx512
     }) {
         assert_eq!(
