@@ -68,9 +68,10 @@ impl<T: Default> Windowed<T> {
         self.is_open && self.closed.is_empty()
     }
 
-    /// What the target has done in the windows that are over.
+    /// What the target has done in the windows that are over, as far as that is known.
     pub(super) fn done(&self) -> u64 {
-        self.closed.iter().map(|of| of.done.1 - of.done.0).sum()
+        let windows = self.closed.iter();
+        windows.map(|of| of.done.1.saturating_sub(of.done.0)).sum()
     }
 
     /// What was seen in them.
@@ -175,6 +176,12 @@ mod tests {
         slowed.close(1000, 4000, 1000);
         let done = |all| Done { all, least: 1e7 };
         assert_eq!(slowed.finish(0, 2000, Some(done(6000))).1, [(2.0, 0)]);
+        // It was not known any more when a window ended.
+        let mut unknown = Windowed::<u64>::default();
+        unknown.close(1000, 500, 0);
+        unknown.open(2000, 700);
+        unknown.close(3000, 0, 0);
+        assert_eq!((unknown.done(), unknown.is_whole()), (500, false));
         // In milliseconds of processors: a window of 100, none in the next, 20 in the last.
         let ms = |from: u64, to: u64| (from * 1_000_000, to * 1_000_000);
         let weights = by_done(
