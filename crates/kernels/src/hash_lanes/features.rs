@@ -5,10 +5,10 @@ use super::message::Message;
 use crate::cpu::{HaveAvx2, HaveAvx512, HaveBmi2, HaveShaNi};
 use crate::portable::sha2::OneByOne;
 use crate::sha2::hash::{Sha256, Sha512};
-use crate::x86_64::{hmac_few, sha2_avx2, sha2_wide, sha256 as sha_ni, sha512 as one, wipe};
+use crate::x86_64::{self, hmac_few, sha2_avx2, sha2_wide, wipe};
 
 /// Messages from which on 16 lanes of AVX-512 take less time than the SHA
-/// instructions, and than one message after the other.
+/// instructions, and than one message after the other, and 8 lanes of AVX2 than that.
 const WIDE_256: usize = 9;
 const WIDE_256_WITHOUT_SHA_NI: usize = 3;
 const WIDE_256_AVX2: usize = 3;
@@ -110,9 +110,9 @@ impl Compress<Sha256> for Sha256Features {
             (Some(_), Some(avx512)) if states.len() >= WIDE_256 => {
                 sha2_wide::sha256_x16(avx512, states, blocks);
             }
-            (Some(token), _) => {
+            (Some(sha_ni), _) => {
                 for (states, blocks) in states.chunks_mut(4).zip(blocks.chunks(4)) {
-                    sha_ni::compress(token, states, blocks);
+                    x86_64::sha256::compress(sha_ni, states, blocks);
                 }
             }
             (None, Some(avx512)) if states.len() >= WIDE_256_WITHOUT_SHA_NI => {
@@ -174,7 +174,7 @@ impl Compress<Sha512> for Sha512Features {
             _ => match self.bmi2 {
                 Some(bmi2) => {
                     for (state, blocks) in states.iter_mut().zip(blocks) {
-                        one::compress(bmi2, state, blocks);
+                        x86_64::sha512::compress(bmi2, state, blocks);
                     }
                 }
                 None => Compress::<Sha512>::compress(OneByOne, states, blocks),

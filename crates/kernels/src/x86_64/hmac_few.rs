@@ -1,6 +1,5 @@
-//! HMAC-SHA-256 of one message, or of two side by side, whose ends never go through memory: padding, inner
-//! digest and outer block stay in registers. A block put together in memory from narrow stores costs a wide
-//! load tens of cycles.
+//! HMAC-SHA-256 of one message, or of two side by side. Padding, inner digest and outer block are made in
+//! vectors: a block put together in memory from narrow stores costs a wide load tens of cycles.
 
 use core::arch::x86_64::*;
 

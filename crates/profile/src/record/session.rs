@@ -45,7 +45,7 @@ pub(super) struct Session {
     /// What the target uses, where it is no machine.
     usage: Option<Usage>,
     /// How often its threads give up a processor, where these are few and not all of it is recorded.
-    pub(super) counted_switches: Option<Counted>,
+    counted_switches: Option<Counted>,
 }
 
 impl Session {

@@ -16,8 +16,8 @@ impl Collector {
     /// The recording has lasted from `begin` to `end`: shares out the time without a stack, and
     /// multiplies up.
     pub(super) fn finish_waits(&mut self, begin: u64, end: u64) {
-        // Threads that live shorter than from one look to the next are not counted: most are known, or
-        // nothing is made of it.
+        // Threads that live shorter than from one look to the next are not counted. Where they make most
+        // of the waits, the count is not used.
         let is_known = 2 * self.waits.done() > self.waits.seen(|of| of.waits);
         let known = self.switches.filter(|_| is_known && !self.waits.is_whole());
         let done = known.map(|of| Done {
