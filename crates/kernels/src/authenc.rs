@@ -239,7 +239,7 @@ impl few::Halves for Apart {
 
     #[inline]
     fn hash<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
-        hash_lanes::sha256(messages);
+        hash_lanes::sha256(None, messages);
     }
 }
 

@@ -67,7 +67,9 @@ where
 /// HMAC-SHA-256 of every job: 32 bytes or fewer.
 #[inline]
 pub fn sha256(jobs: &mut [MacJob<'_, HmacSha256Key>]) {
+    let first = jobs.first();
     hash_lanes::sha256(
+        first.map(|job| job.head.len() + job.data.len() + job.suffix.len()),
         jobs.iter_mut()
             .map(|job| job.key.message(job.head, job.data, job.suffix, job.mac)),
     );

@@ -14,7 +14,7 @@ use crate::job::MacJob;
 
 /// SHA-256 of every message; the key of the jobs says nothing.
 pub fn sha256(jobs: &mut [MacJob<'_, ()>]) {
-    hash_lanes::sha256(jobs.iter_mut().map(plain));
+    hash_lanes::sha256(None, jobs.iter_mut().map(plain));
 }
 
 /// SHA-512 of every message; the key of the jobs says nothing.

@@ -34,7 +34,10 @@ impl Compress<Sha512> for OneByOne {
 
 /// Hashes all messages with SHA-256.
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn sha256<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>) {
+pub(crate) fn sha256<'j>(
+    _: Option<usize>,
+    messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>,
+) {
     run::<Sha256, _, 1>(OneByOne, messages);
 }
 
