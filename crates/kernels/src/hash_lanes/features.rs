@@ -87,6 +87,7 @@ pub(crate) fn sha512<'j>(messages: impl ExactSizeIterator<Item = Message<'j, Sha
 pub(crate) struct Sha256Features {
     pub(crate) sha_ni: Option<HaveShaNi>,
     pub(crate) avx2: Option<HaveAvx2>,
+    pub(crate) bmi2: Option<HaveBmi2>,
     pub(crate) avx512: Option<HaveAvx512>,
 }
 
@@ -96,6 +97,7 @@ impl Sha256Features {
         Sha256Features {
             sha_ni: HaveShaNi::new(),
             avx2: HaveAvx2::new(),
+            bmi2: HaveBmi2::new(),
             avx512: HaveAvx512::new(),
         }
     }
@@ -134,7 +136,14 @@ impl Compress<Sha256> for Sha256Features {
                         sha2_avx2::sha256_x8(avx2, states, blocks);
                     }
                 }
-                _ => Compress::<Sha256>::compress(OneByOne, states, blocks),
+                _ => match self.bmi2 {
+                    Some(bmi2) => {
+                        for (state, blocks) in states.iter_mut().zip(blocks) {
+                            x86_64::sha256_bmi2::compress(bmi2, state, blocks);
+                        }
+                    }
+                    None => Compress::<Sha256>::compress(OneByOne, states, blocks),
+                },
             },
         }
     }

@@ -108,6 +108,7 @@ fn check_256(cases: &[Case]) {
     for features in subsets!(Sha256Features {
         sha_ni: HaveShaNi,
         avx2: HaveAvx2,
+        bmi2: HaveBmi2,
         avx512: HaveAvx512
     }) {
         assert_eq!(

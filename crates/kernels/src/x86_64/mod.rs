@@ -12,6 +12,7 @@ pub(crate) mod kuznyechik;
 pub(crate) mod mgm;
 pub(crate) mod rounds;
 pub(crate) mod sha256;
+pub(crate) mod sha256_bmi2;
 pub(crate) mod sha2_avx2;
 pub(crate) mod sha2_wide;
 pub(crate) mod sha512;
