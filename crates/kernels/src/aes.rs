@@ -28,7 +28,8 @@ impl EncryptionKey {
     pub(crate) fn encrypt(&self, block: &mut Block) {
         choose! {
             token: HaveVaes => crate::x86_64::block::vaes::encrypt(token, self, block),
-            token: HaveAesNi => crate::x86_64::block::aes_ni::encrypt(token, self, block),
+            token: HaveClmul => crate::x86_64::block::aes_ni::encrypt(token, self, block),
+            token: HaveAesNi => crate::x86_64::block::aes_bare::encrypt(token, self, block),
             _ => on_portable(|| self.portable().crypt(Direction::Encrypt, from_mut(block))),
         }
     }

@@ -29,7 +29,8 @@ macro_rules! by_tier {
         $crate::choose::choose! {
             token: HaveVaes512 => $crate::x86_64::vaes512::$entry(token, $($arg),*),
             token: HaveVaes => $crate::x86_64::vaes::$entry(token, $($arg),*),
-            token: HaveAesNi => $crate::x86_64::aes_ni::$entry(token, $($arg),*),
+            token: HaveClmul => $crate::x86_64::aes_ni::$entry(token, $($arg),*),
+            token: HaveAesNi => $crate::x86_64::aes_bare::$entry(token, $($arg),*),
             _ => $crate::wipe::on_portable(|| $portable),
         }
     };
@@ -43,7 +44,8 @@ macro_rules! alone {
         $crate::choose::choose! {
             token: HaveVaes512 => return $crate::x86_64::vaes512::$entry(token, $($arg),*),
             token: HaveVaes => return $crate::x86_64::vaes::$entry(token, $($arg),*),
-            token: HaveAesNi => return $crate::x86_64::aes_ni::$entry(token, $($arg),*),
+            token: HaveClmul => return $crate::x86_64::aes_ni::$entry(token, $($arg),*),
+            token: HaveAesNi => return $crate::x86_64::aes_bare::$entry(token, $($arg),*),
             _ => (),
         }
     };
@@ -63,7 +65,8 @@ macro_rules! part {
     ($entry:ident($($arg:expr),*)) => {
         $crate::choose::choose! {
             token: HaveVaes => return $crate::x86_64::part::vaes::$entry(token, $($arg),*),
-            token: HaveAesNi => return $crate::x86_64::part::aes_ni::$entry(token, $($arg),*),
+            token: HaveClmul => return $crate::x86_64::part::aes_ni::$entry(token, $($arg),*),
+            token: HaveAesNi => return $crate::x86_64::part::aes_bare::$entry(token, $($arg),*),
             _ => (),
         }
     };
@@ -78,7 +81,8 @@ macro_rules! block {
         if $crate::x86_64::block::takes($len) {
             $crate::choose::choose! {
                 token: HaveVaes => return $crate::x86_64::block::vaes::$entry(token, $($arg),*),
-                token: HaveAesNi => return $crate::x86_64::block::aes_ni::$entry(token, $($arg),*),
+                token: HaveClmul => return $crate::x86_64::block::aes_ni::$entry(token, $($arg),*),
+                token: HaveAesNi => return $crate::x86_64::block::aes_bare::$entry(token, $($arg),*),
                 _ => (),
             }
         }

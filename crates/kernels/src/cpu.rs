@@ -150,8 +150,8 @@ fn present() -> u32 {
 
 #[cfg(target_arch = "x86_64")]
 pub use tokens::{
-    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Ifma, HaveAvx512Vbmi, HaveBmi2, HaveGfni512,
-    HaveShaNi, HaveVaes, HaveVaes512,
+    HaveAesNi, HaveAvx2, HaveAvx512, HaveAvx512Ifma, HaveAvx512Vbmi, HaveBmi2, HaveClmul,
+    HaveGfni512, HaveShaNi, HaveVaes, HaveVaes512,
 };
 
 #[cfg(target_arch = "x86_64")]
@@ -186,15 +186,19 @@ mod tokens {
     }
 
     token! {
-        /// AES-NI and PCLMULQDQ, with SSSE3 and SSE4.1.
-        HaveAesNi = AES | PCLMULQDQ
+        /// AES-NI, with SSSE3 and SSE4.1.
+        HaveAesNi = AES
+    }
+    token! {
+        /// PCLMULQDQ and all of [`HaveAesNi`].
+        HaveClmul = AES | PCLMULQDQ
     }
     token! {
         /// AVX2, with BMI2, which nearly every processor with AVX2 has.
         HaveAvx2 = AVX2
     }
     token! {
-        /// VAES and VPCLMULQDQ on 256-bit registers, with AVX2 and all of [`HaveAesNi`].
+        /// VAES and VPCLMULQDQ on 256-bit registers, with AVX2 and all of [`HaveClmul`].
         HaveVaes = AES | PCLMULQDQ | AVX2 | VAES | VPCLMULQDQ
     }
     token! {

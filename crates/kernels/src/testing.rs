@@ -58,7 +58,8 @@ pub(crate) fn tiers() -> Vec<Tier> {
                 }
             }};
         }
-        push!(aes_ni, HaveAesNi);
+        push!(aes_bare, HaveAesNi);
+        push!(aes_ni, HaveClmul);
         push!(vaes, HaveVaes);
         push!(vaes512, HaveVaes512);
     }

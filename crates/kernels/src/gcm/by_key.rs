@@ -7,6 +7,10 @@ macro_rules! by_key {
         match $by {
             $crate::gcm::key::Implementation::Portable => $crate::wipe::on_portable(|| $portable),
             #[cfg(target_arch = "x86_64")]
+            $crate::gcm::key::Implementation::Bare(token) => {
+                $crate::x86_64::gcm_bare::$function(token, $($arg),*)
+            }
+            #[cfg(target_arch = "x86_64")]
             $crate::gcm::key::Implementation::AesNi(token) => {
                 $crate::x86_64::gcm::x128::$function(token, $($arg),*)
             }

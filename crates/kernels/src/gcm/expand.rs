@@ -82,7 +82,8 @@ impl Implementation {
         choose! {
             token: HaveVaes512 => Implementation::Vaes512(token),
             token: HaveVaes => Implementation::Vaes(token),
-            token: HaveAesNi => Implementation::AesNi(token),
+            token: HaveClmul => Implementation::AesNi(token),
+            token: HaveAesNi => Implementation::Bare(token),
             _ => Implementation::Portable,
         }
     }

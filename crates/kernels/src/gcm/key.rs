@@ -6,7 +6,7 @@ use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use super::powers::Table;
 #[cfg(target_arch = "x86_64")]
-use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
+use crate::cpu::{HaveAesNi, HaveClmul, HaveVaes, HaveVaes512};
 
 /// An expanded key of AES-GCM: the round keys of AES and the powers of H. Wiped on drop.
 #[derive(Clone)]
@@ -52,7 +52,9 @@ impl Drop for GcmKey {
 pub(crate) enum Implementation {
     Portable,
     #[cfg(target_arch = "x86_64")]
-    AesNi(HaveAesNi),
+    Bare(HaveAesNi),
+    #[cfg(target_arch = "x86_64")]
+    AesNi(HaveClmul),
     #[cfg(target_arch = "x86_64")]
     Vaes(HaveVaes),
     #[cfg(target_arch = "x86_64")]

@@ -23,6 +23,7 @@ mod lazy;
 pub(crate) mod powers;
 pub(crate) mod rest;
 mod stream;
+pub(crate) mod two_passes;
 
 use inout::InOutBuf;
 
@@ -33,15 +34,17 @@ pub use self::key::GcmKey;
 pub use self::lazy::LazyGcmKey;
 use self::rest::{Begun, Rest, lengths};
 pub use self::stream::{Done, GcmState, GcmStream, InverseHashKey};
+use self::two_passes::TwoPasses;
 use crate::aes::key::Block;
 use crate::job::{AeadJob, Direction};
 use crate::portable;
+use crate::portable::gcm::Crates;
 
 /// Encrypts each job and computes its tag.
 #[inline]
 pub fn seal(jobs: &mut [AeadJob<'_, GcmKey>]) {
     if let Some(by) = jobs.first().map(|job| job.key.implementation()) {
-        by_key!(by, seal(jobs), _ => portable::gcm::crypt_batch(Direction::Encrypt, jobs));
+        by_key!(by, seal(jobs), _ => two_passes::crypt_batch(Crates, Direction::Encrypt, jobs));
     }
 }
 
@@ -51,7 +54,7 @@ pub fn seal(jobs: &mut [AeadJob<'_, GcmKey>]) {
 #[inline]
 pub fn open(jobs: &mut [AeadJob<'_, GcmKey>]) {
     if let Some(by) = jobs.first().map(|job| job.key.implementation()) {
-        by_key!(by, open(jobs), _ => portable::gcm::crypt_batch(Direction::Decrypt, jobs));
+        by_key!(by, open(jobs), _ => two_passes::crypt_batch(Crates, Direction::Decrypt, jobs));
     }
 }
 
@@ -155,13 +158,13 @@ fn crypt(
     by_key!(
         key.implementation(),
         crypt(dir, key, counter, y, begun, data),
-        _ => portable::gcm::crypt_piece(dir, key, counter, y, begun, data)
+        _ => two_passes::crypt_piece(Crates, dir, key, counter, y, begun, data)
     )
 }
 
 /// GHASH on from `y` over bytes and zeros up to a whole block.
 fn hash(key: &GcmKey, y: &mut Block, bytes: &[u8]) {
-    by_key!(key.implementation(), hash(key, y, bytes), _ => portable::gcm::hash(key, y, bytes))
+    by_key!(key.implementation(), hash(key, y, bytes), _ => Crates.hash(key, y, bytes))
 }
 
 /// GHASH on from `y` over one block.
@@ -169,7 +172,7 @@ fn hash_block(key: &GcmKey, y: &mut Block, block: &Block) {
     by_key!(
         key.implementation(),
         hash_block(key, y, block),
-        _ => portable::gcm::hash(key, y, block)
+        _ => Crates.hash(key, y, block)
     )
 }
 
@@ -178,12 +181,12 @@ fn tag(key: &GcmKey, y: &Block, rest: &Rest<'_>, pad: &Block) -> Block {
     by_key!(
         key.implementation(),
         tag(key, y, rest, pad),
-        _ => portable::gcm::tag(key, y, rest, pad)
+        _ => two_passes::tag(Crates, key, y, rest, pad)
     )
 }
 
 fn encrypt(key: &GcmKey, block: &Block) -> Block {
-    by_key!(key.implementation(), encrypt(&key.aes, block), _ => portable::gcm::encrypt(&key.aes, block))
+    by_key!(key.implementation(), encrypt(&key.aes, block), _ => Crates.encrypt(&key.aes, block))
 }
 
 /// The product of two blocks in the field of GHASH.

@@ -11,7 +11,7 @@ use super::key::Implementation;
 use super::lazy::LITTLE;
 use super::*;
 #[cfg(target_arch = "x86_64")]
-use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
+use crate::cpu::{HaveAesNi, HaveClmul, HaveVaes, HaveVaes512};
 use crate::naive;
 
 /// Every implementation that this machine has.
@@ -19,7 +19,8 @@ fn implementations() -> Vec<Implementation> {
     let mut all = vec![Implementation::Portable];
     #[cfg(target_arch = "x86_64")]
     {
-        all.extend(HaveAesNi::new().map(Implementation::AesNi));
+        all.extend(HaveAesNi::new().map(Implementation::Bare));
+        all.extend(HaveClmul::new().map(Implementation::AesNi));
         all.extend(HaveVaes::new().map(Implementation::Vaes));
         all.extend(HaveVaes512::new().map(Implementation::Vaes512));
     }

@@ -43,7 +43,7 @@ impl Field<16> for Sum {
     #[inline]
     fn add(&mut self, multipliers: &[[u8; 16]], data: &[u8]) {
         choose! {
-            token: HaveAesNi => {
+            token: HaveClmul => {
                 let (whole, rest) = data.as_chunks();
                 let sum = (&mut self.high, &mut self.low);
                 let (own, others) = multipliers.split_at(whole.len());
@@ -72,7 +72,7 @@ impl Field<8> for Sum {
     #[inline]
     fn add(&mut self, multipliers: &[[u8; 8]], data: &[u8]) {
         choose! {
-            token: HaveAesNi => {
+            token: HaveClmul => {
                 let (whole, rest) = data.as_chunks();
                 let (own, others) = multipliers.split_at(whole.len());
                 crate::x86_64::mgm::add_64(token, &mut self.low, own, whole);

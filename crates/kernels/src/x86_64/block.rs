@@ -6,12 +6,13 @@ use core::arch::x86_64::__m128i;
 
 use inout::InOutBuf;
 
+use super::bare::Bare;
 use super::rounds::{Keys, Schedule, middle};
 use super::tweaks::ShiftTweaks;
 use super::wide::Wide;
 use super::wipe;
 use crate::aes::key::{AesKey, Block, EncryptionKey};
-use crate::cpu::{HaveAesNi, HaveVaes};
+use crate::cpu::{HaveAesNi, HaveClmul, HaveVaes};
 use crate::job::Direction;
 
 /// Whether the entries here take a part of `len` bytes.
@@ -75,7 +76,7 @@ unsafe fn cbc_decrypt<const N: usize>(key: &AesKey, iv: &mut Block, data: (*cons
 /// # Safety
 /// As for [`crypt`].
 #[inline(always)]
-unsafe fn xts<const N: usize, const DECRYPT: bool>(
+unsafe fn xts<V: ShiftTweaks, const N: usize, const DECRYPT: bool>(
     key: &AesKey,
     tweak: &Block,
     (from, to): (*const u8, *mut u8),
@@ -86,7 +87,8 @@ unsafe fn xts<const N: usize, const DECRYPT: bool>(
         let first = __m128i::load(tweak.as_ptr());
         let tweaks: [__m128i; N] = core::array::from_fn(|i| match i {
             0 => first,
-            _ => first.shift_tweaks(i as i32),
+            1 => V::double_tweak(first),
+            _ => V::shift_tweak(first, i as i32),
         });
         let first: __m128i = key.at(0, 0);
         let mut state =
@@ -101,7 +103,7 @@ unsafe fn xts<const N: usize, const DECRYPT: bool>(
 }
 
 macro_rules! blocks {
-    ($(#[$doc:meta])* $module:ident: $token:ident, $features:literal, $wipe:expr) => {
+    ($(#[$doc:meta])* $module:ident: $token:ident, $features:literal, $tweak:ty, $wipe:expr) => {
         $(#[$doc])*
         pub(crate) mod $module {
             use super::*;
@@ -176,7 +178,7 @@ macro_rules! blocks {
                 ) {
                     // SAFETY: as below.
                     unsafe {
-                        super::xts::<N, DECRYPT>(key, tweak, (from, to));
+                        super::xts::<$tweak, N, DECRYPT>(key, tweak, (from, to));
                         $wipe;
                     }
                 }
@@ -235,10 +237,15 @@ macro_rules! blocks {
 
 blocks! {
     /// The instructions as they are without AVX.
-    aes_ni: HaveAesNi, "aes,pclmulqdq,ssse3,sse4.1", wipe::first_128::<N>()
+    aes_ni: HaveClmul, "aes,pclmulqdq,ssse3,sse4.1", __m128i, wipe::first_128::<N>()
+}
+
+blocks! {
+    /// The same without carry-less multiplication.
+    aes_bare: HaveAesNi, "aes,ssse3,sse4.1", Bare, wipe::first_128::<N>()
 }
 
 blocks! {
     /// With three operands.
-    vaes: HaveVaes, "aes,pclmulqdq,avx", wipe::first_256::<N>()
+    vaes: HaveVaes, "aes,pclmulqdq,avx", __m128i, wipe::first_256::<N>()
 }

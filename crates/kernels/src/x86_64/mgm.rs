@@ -2,11 +2,11 @@
 
 use core::arch::x86_64::*;
 
-use crate::cpu::HaveAesNi;
+use crate::cpu::HaveClmul;
 
 /// Adds the products of blocks of 16 bytes to the 256-bit sum (high, low).
 #[inline]
-pub(crate) fn add_128(_: HaveAesNi, sum: (&mut u128, &mut u128), h: &[[u8; 16]], x: &[[u8; 16]]) {
+pub(crate) fn add_128(_: HaveClmul, sum: (&mut u128, &mut u128), h: &[[u8; 16]], x: &[[u8; 16]]) {
     #[target_feature(enable = "pclmulqdq,ssse3")]
     fn inner(high: &mut u128, low: &mut u128, h: &[[u8; 16]], x: &[[u8; 16]]) {
         let zero = _mm_setzero_si128();
@@ -31,7 +31,7 @@ pub(crate) fn add_128(_: HaveAesNi, sum: (&mut u128, &mut u128), h: &[[u8; 16]],
 
 /// Adds the products of blocks of 8 bytes to the 128-bit sum.
 #[inline]
-pub(crate) fn add_64(_: HaveAesNi, sum: &mut u128, h: &[[u8; 8]], x: &[[u8; 8]]) {
+pub(crate) fn add_64(_: HaveClmul, sum: &mut u128, h: &[[u8; 8]], x: &[[u8; 8]]) {
     #[target_feature(enable = "pclmulqdq,ssse3")]
     fn inner(sum: &mut u128, h: &[[u8; 8]], x: &[[u8; 8]]) {
         let mut total = _mm_setzero_si128();

@@ -4,6 +4,7 @@
 pub(crate) mod authenc;
 pub(crate) mod chacha;
 pub(crate) mod gcm;
+pub(crate) mod gcm_bare;
 pub(crate) mod ghash;
 pub(crate) mod gost28147;
 pub(crate) mod hmac_few;
@@ -21,6 +22,7 @@ pub(crate) mod tier;
 pub(crate) mod wide;
 pub(crate) mod wipe;
 
+mod bare;
 pub(crate) mod block;
 mod cbc;
 mod cbc_lanes;
@@ -46,4 +48,4 @@ mod short;
 mod tweaks;
 mod xts;
 
-pub(crate) use tier::{aes_ni, vaes, vaes512};
+pub(crate) use tier::{aes_bare, aes_ni, vaes, vaes512};

@@ -5,6 +5,7 @@
 
 use core::arch::x86_64::{__m128i, __m256i, _mm_cvtsi64_si128};
 
+use super::bare::Bare;
 use super::cbc::Chain;
 use super::cbc_lanes;
 use super::ctr::{Counters, places};
@@ -87,7 +88,12 @@ macro_rules! parts {
 
 parts! {
     /// AES-NI: one block to a register.
-    aes_ni: HaveAesNi, "aes,pclmulqdq,ssse3,sse4.1", __m128i, wipe::registers_128()
+    aes_ni: HaveClmul, "aes,pclmulqdq,ssse3,sse4.1", __m128i, wipe::registers_128()
+}
+
+parts! {
+    /// AES-NI without carry-less multiplication.
+    aes_bare: HaveAesNi, "aes,ssse3,sse4.1", Bare, wipe::registers_128()
 }
 
 parts! {

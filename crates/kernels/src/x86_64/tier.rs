@@ -1,7 +1,8 @@
-//! The three instruction sets that the kernels are compiled for.
+//! The instruction sets that the kernels are compiled for.
 
 use core::arch::x86_64::{__m128i, __m256i, __m512i};
 
+use super::bare::Bare;
 use super::cbc_lanes::{Lanes, segment};
 use super::slots::{self, Pending, Store};
 use super::tweaks::ShiftTweaks;
@@ -169,8 +170,20 @@ macro_rules! tier {
 }
 
 tier! {
+    /// AES-NI without carry-less multiplication: one block to a register.
+    aes_bare, AesBare: HaveAesNi, "aes,ssse3,sse4.1",
+    Bare, 8 slots, 8 lanes, wipe wipe::registers_128(),
+    segments
+        1 => __m128i, 1;
+        2 => __m128i, 2;
+        3 | 4 => __m128i, 4;
+        5 | 6 => __m128i, 6;
+        _ => __m128i, 8;
+}
+
+tier! {
     /// AES-NI: one block to a register.
-    aes_ni, AesNi: HaveAesNi, "aes,pclmulqdq,ssse3,sse4.1",
+    aes_ni, AesNi: HaveClmul, "aes,pclmulqdq,ssse3,sse4.1",
     __m128i, 8 slots, 8 lanes, wipe wipe::registers_128(),
     segments
         1 => __m128i, 1;

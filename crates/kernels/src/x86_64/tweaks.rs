@@ -9,6 +9,22 @@ use super::wide::Wide;
 /// # Safety
 /// As for [`Wide`].
 pub(crate) trait ShiftTweaks: Wide {
+    /// Whether tweaks in a row are computed each from the one before, which takes fewer instructions where
+    /// there is no carry-less multiplication.
+    const ONE_BY_ONE: bool = false;
+
+    /// One block as an XTS tweak times x to the power `by`, at most 32.
+    #[inline(always)]
+    unsafe fn shift_tweak(block: __m128i, by: i32) -> __m128i {
+        // SAFETY: as the trait says.
+        unsafe { block.shift_tweaks(by) }
+    }
+    /// One block as an XTS tweak times x.
+    #[inline(always)]
+    unsafe fn double_tweak(block: __m128i) -> __m128i {
+        // SAFETY: as the trait says.
+        unsafe { Self::shift_tweak(block, 1) }
+    }
     /// Each block as an XTS tweak times x to the power `by`, at most 32.
     unsafe fn shift_tweaks(self, by: i32) -> Self;
     /// Each block as an XTS tweak times x to the power `8 * bytes`, at most 4 bytes. It takes fewer

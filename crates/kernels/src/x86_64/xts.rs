@@ -102,10 +102,10 @@ unsafe fn alone<V: ShiftTweaks, const DECRYPT: bool>(key: &AesKey, mut at: Curso
             at.len -= 16;
             let mut last = tweak;
             for _ in 0..at.blocks() / 32 {
-                last = last.shift_tweaks(32);
+                last = V::shift_tweak(last, 32);
             }
-            last = last.shift_tweaks((at.blocks() % 32) as i32);
-            steal::<DECRYPT>(key, &at, odd, last);
+            last = V::shift_tweak(last, (at.blocks() % 32) as i32);
+            steal::<V, DECRYPT>(key, &at, odd, last);
             odd = 0;
         }
         let mut tweaks = Tweaks(V::broadcast(tweak).spread_tweaks());
@@ -117,8 +117,8 @@ unsafe fn alone<V: ShiftTweaks, const DECRYPT: bool>(key: &AesKey, mut at: Curso
         let tweak = tweaks.0.first();
         if odd > 0 {
             at.len -= 16;
-            let last = tweak.shift_tweaks(at.blocks() as i32);
-            steal::<DECRYPT>(key, &at, odd, last);
+            let last = V::shift_tweak(tweak, at.blocks() as i32);
+            steal::<V, DECRYPT>(key, &at, odd, last);
         }
         short::crypt::<V, _, DECRYPT>(&mut at, key, &mut Spread { tweak, by: 0 });
     }
@@ -137,7 +137,10 @@ impl<V: ShiftTweaks> Feed<V> for Tweaks<V> {
     unsafe fn wide(&mut self, from: *const u8) -> (V, V) {
         // SAFETY: as the trait says.
         unsafe {
-            let next = self.0.shift_tweaks(V::BLOCKS as i32);
+            let next = match V::ONE_BY_ONE {
+                true => V::broadcast(V::double_tweak(self.0.first())),
+                false => self.0.shift_tweaks(V::BLOCKS as i32),
+            };
             let these = core::mem::replace(&mut self.0, next);
             (V::load(from).xor(these), these)
         }
@@ -176,7 +179,7 @@ impl<V: ShiftTweaks> Feed<V> for Spread {
     unsafe fn single(&mut self, from: *const u8) -> (__m128i, __m128i) {
         // SAFETY: as the trait says.
         unsafe {
-            let this = self.tweak.shift_tweaks(self.by);
+            let this = V::shift_tweak(self.tweak, self.by);
             self.by += 1;
             (__m128i::load(from).xor(this), this)
         }
@@ -208,8 +211,8 @@ unsafe fn packed<T: Tier, const DECRYPT: bool>(
             at.advance(half);
         }
         if odd > 0 {
-            let last = tweaks.0.first().shift_tweaks(at.blocks() as i32);
-            steal::<DECRYPT>(key, at, odd, last);
+            let last = T::V::shift_tweak(tweaks.0.first(), at.blocks() as i32);
+            steal::<T::V, DECRYPT>(key, at, odd, last);
         }
         slots.begin::<T, DECRYPT>(key);
         slots.stage::<T, DECRYPT>(at, &mut tweaks);
@@ -233,11 +236,16 @@ fn leave_end(at: &mut Cursor) -> usize {
 /// # Safety
 /// AES-NI is there, and the end behind `at` is valid.
 #[inline(always)]
-unsafe fn steal<const DECRYPT: bool>(key: Schedule, at: &Cursor, odd: usize, last: __m128i) {
+unsafe fn steal<V: ShiftTweaks, const DECRYPT: bool>(
+    key: Schedule,
+    at: &Cursor,
+    odd: usize,
+    last: __m128i,
+) {
     // SAFETY: as for this function.
     unsafe {
         let (from, to) = (at.from.add(at.len), at.to.add(at.len));
-        let (first, second) = order::<DECRYPT>(last);
+        let (first, second) = order::<V, DECRYPT>(last);
         let end = __m128i::load(from.add(odd));
         let whole = single::<DECRYPT>(key, __m128i::load(from), first);
         give_way::<DECRYPT>(key, to, odd, end, whole, second);
@@ -250,9 +258,9 @@ unsafe fn steal<const DECRYPT: bool>(key: Schedule, at: &Cursor, odd: usize, las
 /// # Safety
 /// AES-NI is there.
 #[inline(always)]
-unsafe fn order<const DECRYPT: bool>(last: __m128i) -> (__m128i, __m128i) {
+unsafe fn order<V: ShiftTweaks, const DECRYPT: bool>(last: __m128i) -> (__m128i, __m128i) {
     // SAFETY: as for this function.
-    let behind = unsafe { last.shift_tweaks(1) };
+    let behind = unsafe { V::double_tweak(last) };
     match DECRYPT {
         false => (last, behind),
         true => (behind, last),
@@ -338,7 +346,10 @@ unsafe fn bulk<V: ShiftTweaks, const DECRYPT: bool>(
             let mut next = tweaks;
             let place = |i| i * step;
             registers::<V, 8, DECRYPT>(at, key, &tweaks, place, |part| {
-                if part < 8 {
+                if part < 8 && V::ONE_BY_ONE {
+                    let before = if part == 0 { tweaks[7] } else { next[part - 1] };
+                    next[part] = V::broadcast(V::double_tweak(before.first()));
+                } else if part < 8 {
                     next[part] = next[part].shift_tweaks_by_bytes(V::BLOCKS);
                 }
             });
@@ -405,7 +416,7 @@ unsafe fn up_to<V: ShiftTweaks, const W: usize, const DECRYPT: bool>(
         }
         let whole = len - 16;
         let end = __m128i::load(at.from.add(whole + odd));
-        let (first, second) = order::<DECRYPT>(tweaks[W - 1].last());
+        let (first, second) = order::<V, DECRYPT>(tweaks[W - 1].last());
         tweaks[W - 1] = tweaks[W - 1].with_last(first);
         let blocks = registers::<V, W, DECRYPT>(at, key, &tweaks, place, |_| {});
         give_way::<DECRYPT>(key, at.to.add(whole), odd, end, blocks.last(), second);

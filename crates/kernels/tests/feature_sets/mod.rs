@@ -4,14 +4,18 @@
 pub(crate) const VARIABLE: &str = "CIPHERLANE_CPU_DISABLE";
 
 /// What is denied besides, for each kind of machine: nothing, nothing but to be of the maker that it is
-/// of, what only later processors with AVX-512 have (Skylake), AVX-512, VAES too (Haswell), AVX2 too (Westmere), and all there is.
-const DENIED: [&str; 7] = [
+/// of, what only later processors with AVX-512 have (Skylake), AVX-512, VAES too (Haswell), carry-less
+/// multiplication too (a virtual machine of x86-64-v3), AVX2 but not that (Westmere), both (x86-64-v2
+/// with AES), and all there is.
+const DENIED: [&str; 9] = [
     "",
     "other-maker",
     "avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni",
     "avx512,avx512vbmi,avx512ifma",
     "avx512,avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni",
+    "avx512,avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni,pclmulqdq",
     "avx512,avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni,avx2",
+    "avx512,avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni,avx2,pclmulqdq",
     "avx512,avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni,avx2,aes,pclmulqdq",
 ];
 

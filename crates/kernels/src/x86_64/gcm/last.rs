@@ -6,7 +6,7 @@ use super::hash::Hash;
 use super::lane::Lane;
 use super::rounds::{encrypt_block, words};
 use crate::aes::key::{Block, EncryptionKey};
-use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
+use crate::cpu::{HaveClmul, HaveVaes, HaveVaes512};
 use crate::gcm::key::GcmKey;
 use crate::gcm::rest::Rest;
 use crate::x86_64::wipe;
@@ -76,7 +76,7 @@ macro_rules! last {
 
 last!(
     x128,
-    HaveAesNi,
+    HaveClmul,
     "aes,pclmulqdq,ssse3,sse4.1",
     wipe::registers_128()
 );

@@ -26,7 +26,7 @@ use self::short::{is_short, vectors};
 use super::ghash::{self, product};
 use super::wipe;
 use crate::aes::key::{Block, EncryptionKey};
-use crate::cpu::{HaveAesNi, HaveVaes, HaveVaes512};
+use crate::cpu::{HaveClmul, HaveVaes, HaveVaes512};
 use crate::gcm::key::GcmKey;
 use crate::gcm::powers::Table;
 use crate::gcm::rest::Begun;
@@ -348,7 +348,7 @@ macro_rules! kernels {
 
 kernels!(
     /// One block a vector.
-    x128, HaveAesNi, __m128i, "aes,pclmulqdq,ssse3,sse4.1",
+    x128, HaveClmul, __m128i, "aes,pclmulqdq,ssse3,sse4.1",
     wipe wipe::registers_128()
 );
 kernels!(
