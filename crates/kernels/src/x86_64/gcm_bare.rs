@@ -18,7 +18,7 @@ use super::wipe;
 use crate::aes::key::{Block, EncryptionKey};
 use crate::cpu::HaveAesNi;
 use crate::gcm::key::GcmKey;
-use crate::gcm::powers::Table;
+use crate::gcm::powers::{FIRST_POWERS, POWERS, SLACK, Table};
 use crate::gcm::rest::{Begun, Rest};
 use crate::gcm::two_passes::{self, TwoPasses};
 use crate::job::{AeadJob, Direction};
@@ -114,30 +114,44 @@ pub(crate) fn multiply(_: HaveAesNi, a: &Block, b: &Block) -> Block {
     let mut product = [0; 16];
     // SAFETY: the token proves SSSE3.
     unsafe {
-        fill(&mut table, a);
+        fill(&mut table.powers, a);
         hash_with(&table, &mut product, b);
     }
     crate::wipe::wipe(&mut table, Table::new());
     product
 }
 
-/// E(0), and the table for it.
+/// E(0), and the rows for it.
 #[inline]
 pub(crate) fn first_powers(token: HaveAesNi, aes: &EncryptionKey, table: &mut Table) -> Block {
     let hash_key = TwoPasses::encrypt(token, aes, &[0; 16]);
     // SAFETY: the token proves SSSE3.
-    unsafe { fill(table, &hash_key) };
+    unsafe { fill(&mut table.powers, &hash_key) };
     hash_key
 }
 
-/// There is one table, and it is full.
+/// The rows for H^2.
 #[inline]
-pub(crate) fn further_powers(_: HaveAesNi, _: &mut Table) {}
+pub(crate) fn further_powers(_: HaveAesNi, table: &mut Table) {
+    // Of the numbers of four bits 8 stands for x^0.
+    let mut h = core::array::from_fn(|j| table.powers[j][8]);
+    let mut square = [0; 16];
+    // SAFETY: the token proves SSSE3.
+    unsafe {
+        hash_with(table, &mut square, &h);
+        fill(&mut table.sums, &square);
+    }
+    crate::wipe::wipe(&mut h, [0; 16]);
+    crate::wipe::wipe(&mut square, [0; 16]);
+}
 
-/// Fills the table: row `j` has byte `j` of H times each number of four bits, and row 16 + `j` the
+/// Rows for a power of H.
+type Rows = [Block; POWERS + SLACK];
+
+/// Fills rows: row `j` has byte `j` of H times each number of four bits, and row 16 + `j` the
 /// same times x^4.
 #[target_feature(enable = "ssse3")]
-fn fill(table: &mut Table, h: &Block) {
+fn fill(rows: &mut Rows, h: &Block) {
     let mut power = u128::from_be_bytes(*h);
     let mut powers = [_mm_setzero_si128(); 8];
     for place in &mut powers {
@@ -158,52 +172,67 @@ fn fill(table: &mut Table, h: &Block) {
             for (power, has) in powers.iter().zip(has) {
                 row = _mm_xor_si128(row, _mm_and_si128(_mm_shuffle_epi8(*power, place), has));
             }
-            // SAFETY: a block of the table has 16 bytes.
-            unsafe { _mm_storeu_si128(table.powers[first + j].as_mut_ptr().cast(), row) };
+            // SAFETY: a row has 16 bytes.
+            unsafe { _mm_storeu_si128(rows[first + j].as_mut_ptr().cast(), row) };
         }
     }
     wipe::registers_128();
 }
 
+/// Blocks up to which one power of H does: those of pieces for which a
+/// [`LazyGcmKey`](crate::gcm::LazyGcmKey) has no other.
+const ONE_POWER: usize = FIRST_POWERS;
+
 /// GHASH on from `y` over bytes and zeros up to a whole block.
 #[target_feature(enable = "ssse3,sse4.1")]
 fn hash_with(table: &Table, y: &mut Block, bytes: &[u8]) {
-    let (blocks, rest) = bytes.as_chunks::<16>();
+    let (mut blocks, rest) = bytes.as_chunks::<16>();
+    let (h, square) = (&table.powers, &table.sums);
     // SAFETY: every load and store is of bytes of its slice.
     unsafe {
-        let mut sum = _mm_loadu_si128(y.as_ptr().cast());
+        let load = |block: &Block| _mm_loadu_si128(block.as_ptr().cast());
+        let mut sum = load(y);
+        if blocks.len() > ONE_POWER {
+            let (pairs, last) = blocks.as_chunks::<2>();
+            for [one, two] in pairs {
+                sum = product([square, h], [sum.xor(load(one)), load(two)]);
+            }
+            blocks = last;
+        }
         for block in blocks {
-            let block = _mm_loadu_si128(block.as_ptr().cast());
-            sum = times_h(table, _mm_xor_si128(sum, block));
+            sum = product([h], [sum.xor(load(block))]);
         }
         if !rest.is_empty() {
             let block = load_short(rest.as_ptr(), rest.len());
-            sum = times_h(table, _mm_xor_si128(sum, block));
+            sum = product([h], [sum.xor(block)]);
         }
         _mm_storeu_si128(y.as_mut_ptr().cast(), sum);
     }
     wipe::registers_128();
 }
 
-/// The product of a block and H.
+/// The sum of the products of each block and the power of H that the rows are for.
 #[target_feature(enable = "ssse3")]
 #[inline]
-fn times_h(table: &Table, block: __m128i) -> __m128i {
-    let (high, low) = halves(block);
+fn product<const N: usize>(rows: [&Rows; N], blocks: [__m128i; N]) -> __m128i {
+    let bits = blocks.map(|block| halves(block));
     // Eight rows each, so that half as many steps wait for one another: the first 16 bytes of
     // their sum, and those behind.
     let eight = |from: usize| {
         let (mut first, mut behind) = (_mm_setzero_si128(), _mm_setzero_si128());
         for j in (from..from + 8).rev() {
-            // SAFETY: the table has 2 * BYTES rows and more, of 16 bytes.
-            let rows =
-                [j, BYTES + j].map(|j| unsafe { _mm_load_si128(table.powers[j].as_ptr().cast()) });
-            let byte_j = _mm_xor_si128(
-                _mm_shuffle_epi8(rows[0], high),
-                _mm_shuffle_epi8(rows[1], low),
-            );
             behind = _mm_alignr_epi8::<15>(behind, first);
-            first = _mm_xor_si128(_mm_slli_si128::<1>(first), byte_j);
+            first = _mm_slli_si128::<1>(first);
+            for (rows, (high, low)) in rows.iter().zip(bits) {
+                // SAFETY: there are 2 * BYTES rows and more, of 16 bytes.
+                let [by_high, by_low] =
+                    [j, BYTES + j].map(|j| unsafe { _mm_load_si128(rows[j].as_ptr().cast()) });
+                let byte_j = _mm_xor_si128(
+                    _mm_shuffle_epi8(by_high, high),
+                    _mm_shuffle_epi8(by_low, low),
+                );
+                first = _mm_xor_si128(first, byte_j);
+            }
         }
         (first, behind)
     };
