@@ -38,7 +38,7 @@ pub(crate) fn run() -> Result<(), Failure> {
 
 /// What each family of kernels has at its best here; for few requests, or short ones, kernels
 /// may take narrower registers.
-fn kernels() -> [(&'static str, &'static str); 6] {
+fn kernels() -> [(&'static str, &'static str); 7] {
     const PORTABLE: &str = "portable, in constant time";
     #[cfg(target_arch = "x86_64")]
     {
@@ -60,11 +60,29 @@ fn kernels() -> [(&'static str, &'static str); 6] {
                 ]),
             ),
             (
+                "GHASH",
+                first(&[
+                    (
+                        cpu::HaveVaes512::new().is_some(),
+                        "VPCLMULQDQ, 512-bit registers",
+                    ),
+                    (
+                        cpu::HaveVaes::new().is_some(),
+                        "VPCLMULQDQ, 256-bit registers",
+                    ),
+                    (cpu::HaveClmul::new().is_some(), "PCLMULQDQ"),
+                    (cpu::HaveAesNi::new().is_some(), "byte shuffles of SSSE3"),
+                ]),
+            ),
+            (
                 "SHA-256",
                 match (cpu::HaveShaNi::new(), cpu::HaveAvx512::new()) {
                     (Some(_), Some(_)) => "SHA-NI, AVX-512 for many messages",
                     (Some(_), None) => "SHA-NI",
-                    (None, _) => first(&[avx512, avx2]),
+                    (None, _) => first(&[
+                        (avx512.0, "AVX-512 for several messages, BMI2"),
+                        (avx2.0, "AVX2 for several messages, BMI2"),
+                    ]),
                 },
             ),
             ("SHA-512", first(&[avx512, avx2])),
@@ -85,6 +103,7 @@ fn kernels() -> [(&'static str, &'static str); 6] {
     #[cfg(not(target_arch = "x86_64"))]
     [
         "AES",
+        "GHASH",
         "SHA-256",
         "SHA-512",
         "ChaCha20-Poly1305",

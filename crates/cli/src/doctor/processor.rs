@@ -61,6 +61,16 @@ const KNOWN: [Known; 6] = [
     },
 ];
 
+/// What QEMU makes up for guests that move between hosts (`qemu64`, `kvm64`, and x86-64-v2-AES and the
+/// like, which are made of these), whoever the maker is. Hosts of the last ten years have these.
+const MADE_UP: Known = Known {
+    vendor: "any",
+    family: 15,
+    models: &[6..=6, 107..=107],
+    name: "a model that QEMU makes up for guests that move between hosts",
+    features: &["aes", "pclmulqdq", "avx2"],
+};
+
 /// AES and carry-less products in registers of 512 bits, and what goes with them.
 const WIDE: &[&str] = &[
     "aes",
@@ -85,17 +95,20 @@ pub(super) fn hidden(system: &System) -> Outcome {
     ) else {
         return Outcome::Unknown("/proc/cpuinfo does not tell vendor, family and model".to_owned());
     };
-    let known = KNOWN.iter().find(|known| {
-        let models = &mut known.models.iter();
-        (known.vendor, known.family) == (vendor, family)
-            && models.any(|models| models.contains(&model))
-    });
+    let has = |feature: &str| flags.split_whitespace().any(|flag| flag == feature);
+    let is_of = |known: &Known| {
+        known.family == family && known.models.iter().any(|models| models.contains(&model))
+    };
+    let is_made_up = has("hypervisor") && is_of(&MADE_UP);
+    let known = match is_made_up {
+        true => Some(&MADE_UP),
+        false => (KNOWN.iter()).find(|known| known.vendor == vendor && is_of(known)),
+    };
     let Some(Known { name, features, .. }) = known else {
         return Outcome::Unknown(format!(
             "what {vendor} family {family} model {model} has is not known here"
         ));
     };
-    let has = |feature: &str| flags.split_whitespace().any(|flag| flag == feature);
     let missing: Vec<String> = (features.iter())
         .filter(|feature| !has(feature))
         .map(|feature| feature.to_string())
@@ -120,8 +133,11 @@ pub(super) fn hidden(system: &System) -> Outcome {
         // AES without its instructions is an order of magnitude slower.
         guess: if has("aes") { 1.9 } else { 10.0 },
         evidence: format!(
-            "family {family} model {model} is {name}, which has them, and the flags of \
-             /proc/cpuinfo lack them"
+            "family {family} model {model} is {name}, {}, and the flags of /proc/cpuinfo lack them",
+            match is_made_up {
+                true => "and processors of the last ten years have them",
+                false => "which has them",
+            }
         ),
         remedy: remedy.to_owned(),
         command,
@@ -260,6 +276,14 @@ mod tests {
                 all.replace(" vaes", ""),
                 Some("command line: vaes."),
             ),
+            // QEMU's x86-64-v2 with AES.
+            (
+                "GenuineIntel",
+                15,
+                107,
+                "fpu aes hypervisor".to_owned(),
+                Some("by the hypervisor: pclmulqdq, avx2."),
+            ),
         ] {
             let text = cpuinfo(vendor, family, model, &flags);
             let (system, _directory) = machine(&[("proc/cpuinfo", &text)]);
@@ -271,9 +295,12 @@ mod tests {
                 (other, _) => panic!("{family} {model}: {other:?}"),
             }
         }
-        let text = cpuinfo("Other", 1, 1, "fpu");
-        let (system, _directory) = machine(&[("proc/cpuinfo", &text)]);
-        assert!(matches!(hidden(&system), Outcome::Unknown(_)));
+        // An Athlon of 2006 has the number of QEMU's model.
+        for (vendor, family, model) in [("Other", 1, 1), ("AuthenticAMD", 15, 107)] {
+            let text = cpuinfo(vendor, family, model, "fpu");
+            let (system, _directory) = machine(&[("proc/cpuinfo", &text)]);
+            assert!(matches!(hidden(&system), Outcome::Unknown(_)));
+        }
     }
 
     #[test]

@@ -85,6 +85,7 @@ fn the_version_names_the_commit_and_the_kernels() {
         "built for: ",
         "processor: ",
         "AES: ",
+        "GHASH: ",
         "SHA-256: ",
     ] {
         assert!(verbose.contains(part), "'{part}' is not in: {verbose}");
