@@ -108,17 +108,21 @@ pub(crate) fn encrypt(token: HaveAesNi, key: &EncryptionKey, block: &Block) -> B
     TwoPasses::encrypt(token, key, block)
 }
 
-/// The product of two blocks in the field of GHASH.
+/// The product of two blocks in the field of GHASH, bit by bit: for products that come once per message.
 pub(crate) fn multiply(_: HaveAesNi, a: &Block, b: &Block) -> Block {
-    let mut table = Table::new();
-    let mut product = [0; 16];
-    // SAFETY: the token proves SSSE3.
-    unsafe {
-        fill(&mut table.powers, a);
-        hash_with(&table, &mut product, b);
+    let (mut power, b) = (u128::from_be_bytes(*a), u128::from_be_bytes(*b));
+    let mut product = 0;
+    for i in (0..128).rev() {
+        product ^= power & (b >> i & 1).wrapping_neg();
+        power = times_x(power);
     }
-    crate::wipe::wipe(&mut table, Table::new());
-    product
+    product.to_be_bytes()
+}
+
+/// A block times x, its first bit being the highest.
+#[inline]
+fn times_x(block: u128) -> u128 {
+    block >> 1 ^ (block & 1).wrapping_neg() & 0xe1 << 120
 }
 
 /// E(0), and the rows for it.
@@ -157,8 +161,7 @@ fn fill(rows: &mut Rows, h: &Block) {
     for place in &mut powers {
         // SAFETY: 16 bytes are loaded from as many.
         *place = unsafe { _mm_loadu_si128(power.to_be_bytes().as_ptr().cast()) };
-        let carry = (power & 1).wrapping_neg() & (0xe1 << 120);
-        power = power >> 1 ^ carry;
+        power = times_x(power);
     }
     let numbers = _mm_set_epi64x(0x0f0e_0d0c_0b0a_0908, 0x0706_0504_0302_0100);
     let has = [8, 4, 2, 1].map(|bit| {
