@@ -20,7 +20,7 @@
 # make sbom   what the programs are built of, as SPDX, into target/cipherlane.spdx.json
 # make advisories   dependencies against the newest list of known vulnerabilities
 # make test-as MACHINE
-#             every test as if on another machine: zen5 (or avx512), zen3, haswell, westmere, none
+#             every test as if on another machine: zen5 (or avx512), zen3, haswell, westmere, x86-64-v2-aes, none
 
 .PHONY: run build provider c-library install-c-library charon-plugin test guest gateway-interop lint large-moves split-stores figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
 
@@ -221,6 +221,7 @@ soak:
 	scripts/test-as avx512
 	scripts/test-as haswell
 	TEST_AS_QEMU=1 scripts/test-as westmere
+	TEST_AS_QEMU=1 scripts/test-as x86-64-v2-aes
 	TEST_AS_QEMU=1 scripts/test-as none
 	scripts/foreign
 	scripts/fuzz 30
