@@ -62,7 +62,7 @@ const KNOWN: [Known; 6] = [
 ];
 
 /// What QEMU makes up for guests that move between hosts (`qemu64`, `kvm64`, and x86-64-v2-AES and the
-/// like, which are made of these), whoever the maker is. Hosts of the last ten years have these.
+/// like, which are made of these), whoever the maker is. Most hosts have these features.
 const MADE_UP: Known = Known {
     vendor: "any",
     family: 15,
@@ -135,7 +135,7 @@ pub(super) fn hidden(system: &System) -> Outcome {
         evidence: format!(
             "family {family} model {model} is {name}, {}, and the flags of /proc/cpuinfo lack them",
             match is_made_up {
-                true => "and processors of the last ten years have them",
+                true => "and most hosts have them",
                 false => "which has them",
             }
         ),

@@ -1,5 +1,5 @@
 //! AES-GCM as counter mode over a message and GHASH over its ciphertext, one after the other, for
-//! implementations that gain nothing from doing both at once.
+//! implementations that do not have both in one loop.
 
 use core::mem;
 

@@ -8,7 +8,7 @@ use super::tweaks::ShiftTweaks;
 use super::wide::Wide;
 use crate::aes::key::Block;
 
-/// One block.
+/// One block. Its [`ShiftTweaks`] takes SSE2 alone.
 #[derive(Clone, Copy)]
 pub(crate) struct Bare(__m128i);
 
@@ -125,7 +125,7 @@ impl ShiftTweaks for Bare {
     unsafe fn double_tweak(block: __m128i) -> __m128i {
         // SAFETY: as the trait says.
         unsafe {
-            // The bit that leaves each half, all over the place that it goes to.
+            // Ones in all of the word that the bit which leaves a half goes to, if that bit is set.
             let out = _mm_srai_epi32::<31>(_mm_shuffle_epi32::<0b01_00_11>(block));
             let carry = _mm_and_si128(out, _mm_set_epi64x(1, 0x87));
             _mm_xor_si128(_mm_add_epi64(block, block), carry)

@@ -74,7 +74,7 @@ unsafe fn cbc_decrypt<const N: usize>(key: &AesKey, iv: &mut Block, data: (*cons
 /// A data unit of whole blocks, from the tweak of the first.
 ///
 /// # Safety
-/// As for [`crypt`].
+/// As for [`crypt`], and the instructions of `V` are there.
 #[inline(always)]
 unsafe fn xts<V: ShiftTweaks, const N: usize, const DECRYPT: bool>(
     key: &AesKey,

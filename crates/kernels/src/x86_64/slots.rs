@@ -449,19 +449,19 @@ unsafe fn copy_ends<T>(from: *const u8, to: *mut u8, len: usize) {
 mod tests {
     use super::*;
     use crate::aes::key::AesKey;
-    use crate::cpu::HaveAesNi;
+    use crate::cpu::HaveClmul;
     use crate::x86_64::ecb::Plain;
     use crate::x86_64::tier::AesNi;
 
     #[test]
     fn wiping_leaves_zeros() {
-        if HaveAesNi::new().is_none() {
+        if HaveClmul::new().is_none() {
             return;
         }
         let key = AesKey::new(&[1; 16]).unwrap();
         let mut data = [0x77; 16 * 20];
         let mut store = MaybeUninit::<Store>::uninit();
-        // SAFETY: the token proves AES-NI, the data outlives the flush, and the store is
+        // SAFETY: the token proves the instructions of the tier, the data outlives the flush, and the store is
         // initialised as plain bytes before and read as such after it.
         let (input, post) = unsafe {
             let mut slots = Slots::new(&mut store);

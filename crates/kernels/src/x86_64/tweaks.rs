@@ -7,7 +7,8 @@ use super::wide::Wide;
 /// A register whose blocks are tweaks.
 ///
 /// # Safety
-/// As for [`Wide`].
+/// As for [`Wide`], and the methods here multiply without carries: PCLMULQDQ for [`__m128i`],
+/// VPCLMULQDQ for the longer vectors.
 pub(crate) trait ShiftTweaks: Wide {
     /// Whether tweaks in a row are computed each from the one before, which takes fewer instructions where
     /// there is no carry-less multiplication.

@@ -9,8 +9,8 @@ use crate::aes::key::Block;
 ///
 /// # Safety
 /// Every method may run only where the processor has the instructions of the
-/// type: AES-NI and PCLMULQDQ for [`__m128i`], VAES, VPCLMULQDQ and AVX2 for
-/// [`__m256i`], the same with AVX-512 for [`__m512i`]. Methods are inlined into
+/// type: AES-NI for [`__m128i`], VAES and AVX2 for [`__m256i`], the same with
+/// AVX-512 for [`__m512i`]. Methods are inlined into
 /// functions that enable these. Pointers need no alignment.
 pub(crate) trait Wide: Copy {
     /// Blocks in a register.

@@ -234,7 +234,7 @@ fn leave_end(at: &mut Cursor) -> usize {
 /// the tweak `last`, and `odd` bytes.
 ///
 /// # Safety
-/// AES-NI is there, and the end behind `at` is valid.
+/// The instructions of `V` are there, and the end behind `at` is valid.
 #[inline(always)]
 unsafe fn steal<V: ShiftTweaks, const DECRYPT: bool>(
     key: Schedule,
@@ -256,7 +256,7 @@ unsafe fn steal<V: ShiftTweaks, const DECRYPT: bool>(
 /// place then.
 ///
 /// # Safety
-/// AES-NI is there.
+/// The instructions of `V` are there.
 #[inline(always)]
 unsafe fn order<V: ShiftTweaks, const DECRYPT: bool>(last: __m128i) -> (__m128i, __m128i) {
     // SAFETY: as for this function.
