@@ -108,7 +108,7 @@ pub(crate) fn encrypt(token: HaveAesNi, key: &EncryptionKey, block: &Block) -> B
     TwoPasses::encrypt(token, key, block)
 }
 
-/// The product of two blocks in the field of GHASH, bit by bit: it is needed rarely, and filling rows takes as long.
+/// The product of two blocks in the field of GHASH, bit by bit: few are needed, for messages in parts.
 pub(crate) fn multiply(_: HaveAesNi, a: &Block, b: &Block) -> Block {
     let (mut power, b) = (u128::from_be_bytes(*a), u128::from_be_bytes(*b));
     let mut product = 0;
