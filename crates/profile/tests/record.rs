@@ -47,10 +47,10 @@ fn program() {
         while !begun.load(Ordering::Relaxed) {
             std::thread::yield_now();
         }
-        let requests = if besides == "end" {
-            REQUESTS / 20
-        } else {
-            REQUESTS
+        let requests = match besides.as_str() {
+            "end" => REQUESTS / 20,
+            "long" => REQUESTS * 20,
+            _ => REQUESTS,
         };
         for request in 0..requests {
             encrypt_in_place(&mut data, request);
@@ -215,13 +215,14 @@ fn a_thousand_children_are_followed() {
     assert_eq!(processes.len(), 1, "{processes:?}");
 }
 
-/// Samples are rarer after the begin, which is two seconds at most: other events take them then.
+/// Samples are rarer after the begin, which is two seconds at most: other events take them then. The
+/// program works for long enough that several of them fall into it.
 #[test]
 fn what_is_started_after_the_begin_is_recorded() {
     let own = std::env::current_exe().unwrap();
     let later = format!(
         "end=$(($(date +%s) + 4)); while [ $(date +%s) -lt $end ]; do :; done; \
-         BESIDES=nothing {} --ignored --exact program --test-threads=1 --quiet",
+         BESIDES=long {} --ignored --exact program --test-threads=1 --quiet",
         own.display()
     );
     let options = Options {
