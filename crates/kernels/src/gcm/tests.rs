@@ -163,6 +163,29 @@ fn every_length() {
     }
 }
 
+/// Behind 256 blocks kernels begin with what they kept of these. Around where that begins and where
+/// the last byte of the counter comes again.
+#[test]
+fn long_messages() {
+    let ends = [6144, 8192 - 32, 8192, 12288 - 32];
+    let lengths = ends.iter().flat_map(|end| end - 20..end + 20);
+    let mut messages: Vec<_> = lengths
+        .chain((6500..21_000).step_by(487))
+        .map(|len| Message {
+            key: bytes([16, 24, 32][len % 3], 1),
+            nonce: core::array::from_fn(|i| (len >> i) as u8),
+            aad: bytes([8, 0, 12, 40][len % 4], 3),
+            data: bytes(len, 5),
+            shift: len % 64,
+            in_place: len % 2 == 0,
+        })
+        .collect();
+    messages.sort_by_key(|message| message.data.len());
+    for implementation in implementations() {
+        check(implementation, &messages);
+    }
+}
+
 fn message() -> impl Strategy<Value = Message> {
     let len = prop_oneof![4 => 0..300usize, 2 => 300..2000usize, 1 => 2000..=9000usize];
     let aad = prop_oneof![0..=20usize, 0..=300usize];

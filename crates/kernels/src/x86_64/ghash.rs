@@ -170,6 +170,12 @@ impl<V: Lane> Sum<V> {
         }
     }
 
+    /// Its parts.
+    #[inline(always)]
+    pub(super) fn parts(&self) -> [V; 3] {
+        [self.low, self.middle, self.high]
+    }
+
     /// Adds a product.
     ///
     /// # Safety

@@ -42,17 +42,22 @@ pub(super) fn blocks(len: usize) -> bool {
 
 /// A message of each length that the mode takes, with its key lengths in turn.
 pub(super) fn messages(key_lengths: &[usize], fit: fn(usize) -> bool) -> Vec<Message> {
+    let lengths: Vec<_> = LENGTHS.into_iter().filter(|&len| fit(len)).collect();
+    messages_of(&lengths, key_lengths)
+}
+
+/// A message of each length, with key lengths in turn.
+pub(super) fn messages_of(lengths: &[usize], key_lengths: &[usize]) -> Vec<Message> {
     let bytes = |len: usize, seed: usize| -> Vec<u8> {
         (0..len)
             .map(|i| (((i + seed) * (2 * seed + 167)) >> 3) as u8)
             .collect()
     };
-    LENGTHS
-        .into_iter()
-        .filter(|&len| fit(len))
+    lengths
+        .iter()
         .zip(key_lengths.iter().cycle())
         .enumerate()
-        .map(|(i, (len, &key_len))| Message {
+        .map(|(i, (&len, &key_len))| Message {
             key: unlike_data(key_len, i),
             iv: bytes(16, i + 1).try_into().expect("16 bytes"),
             aad: bytes([0, 8, 13, 20, 100][i % 5], i + 2),

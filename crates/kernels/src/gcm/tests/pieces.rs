@@ -219,8 +219,11 @@ fn parts_count_from_their_first_block() {
     for implementation in implementations() {
         let key = GcmKey::on(implementation, &bytes(32, 2)).unwrap();
         let nonce = [7; 12];
-        for first in [u32::MAX - 9, 1 << 31, 12345] {
-            let mut out = vec![0; 16 * 40];
+        let starts = [u32::MAX - 9, 1 << 31, 12345].map(|first| (first, 40));
+        // With many blocks kernels keep what the upper bytes of the counter do not change.
+        let many = [0, 1, 31, 32, 222, 223, 255, 0xff_ff00, u32::MAX - 300];
+        for (first, blocks) in starts.into_iter().chain(many.map(|first| (first, 900))) {
+            let mut out = vec![0; 16 * blocks];
             part(
                 Direction::Encrypt,
                 &key,

@@ -24,12 +24,54 @@ pub(super) const fn together<V: Lane>() -> usize {
 /// For [`chunk`]: its lanes are not added up.
 pub(super) const APART: usize = 3;
 
+/// What the rounds of a group of vectors begin with.
+pub(super) trait Start<V: Lane> {
+    /// Rounds that are done.
+    const DONE: usize;
+
+    /// Is given the states after two rounds, if fewer are done.
+    #[inline(always)]
+    unsafe fn keep<const M: usize>(&mut self, _: &[V; M]) {}
+}
+
+/// What a chunk begins with.
+pub(super) trait Chunk<V: Lane>: Start<V> {
+    /// The states of the next chunk.
+    unsafe fn start(&mut self, keys: &mut RoundKeys<'_>) -> [V; WIDTH];
+    /// What is given to [`keep`](Start::keep) from here on is the second half of it.
+    #[inline(always)]
+    fn second(&mut self) {}
+}
+
+/// Counters after the first round key.
+pub(super) struct Plain;
+
+impl<V: Lane> Start<V> for Plain {
+    const DONE: usize = 0;
+}
+
+impl<V: Lane> Start<V> for &mut Counters<V> {
+    const DONE: usize = 0;
+}
+
+impl<V: Lane> Chunk<V> for &mut Counters<V> {
+    #[inline(always)]
+    unsafe fn start(&mut self, keys: &mut RoundKeys<'_>) -> [V; WIDTH] {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe { self.first_round(keys) }
+    }
+}
+
 /// The first nine rounds.
 #[inline(always)]
-pub(super) unsafe fn rounds<V: Lane, const M: usize>(state: &mut [V; M], keys: &mut RoundKeys<'_>) {
-    for i in 1..10 {
+pub(super) unsafe fn rounds<V: Lane, S: Start<V>, const M: usize>(
+    start: &mut S,
+    state: &mut [V; M],
+    keys: &mut RoundKeys<'_>,
+) {
+    for place in 1..10 {
         // SAFETY: the caller enables the instructions of `V`.
-        unsafe { round(state, keys, i) }
+        unsafe { round_at(start, place, state, keys) }
     }
 }
 
@@ -38,7 +80,7 @@ pub(super) unsafe fn rounds<V: Lane, const M: usize>(state: &mut [V; M], keys: &
 pub(super) enum Hashed<'a, V> {
     At(*const u8),
     /// In registers, of which there are enough with AVX-512.
-    Kept(&'a [V; WIDTH]),
+    Kept(&'a [V]),
 }
 
 impl<V: Lane> Hashed<'_, V> {
@@ -52,60 +94,126 @@ impl<V: Lane> Hashed<'_, V> {
     }
 }
 
-/// The same, and a chunk of eight vectors through GHASH, whose first block meets the power
+/// What is hashed beside rounds of AES: how much of it is of whole products, and from where.
+struct Beside<'a, 'k, V, const WHOLE: bool> {
+    hashed: Hashed<'a, V>,
+    powers: Powers<'k>,
+    /// How many parts of a product the next round waits for.
+    waited_for: usize,
+}
+
+impl<V: Lane, const WHOLE: bool> Beside<'_, '_, V, WHOLE> {
+    /// Vector `i` times its powers, behind a round that gave `state`.
+    #[inline(always)]
+    unsafe fn product<const M: usize>(
+        &mut self,
+        i: usize,
+        state: &[V; M],
+        keys: &mut RoundKeys<'_>,
+        hash: &Hash<V>,
+    ) -> Product<V> {
+        // SAFETY: the caller enables the instructions of `V`, and gives that vector and the place
+        // of its power.
+        unsafe {
+            let mut blocks = self.hashed.vector(i).reverse();
+            if i == 0 {
+                blocks = blocks.xor(hash.y);
+            }
+            for block in state {
+                self.powers = self.powers.after(*block);
+            }
+            let power = self.powers.lower(i * V::BLOCKS);
+            let product = match WHOLE {
+                true => Product::whole(blocks, power),
+                false => Product::of_sums(blocks, power),
+            };
+            for part in &product.parts()[..self.waited_for] {
+                keys.wait_for(*part);
+            }
+            product
+        }
+    }
+}
+
+/// Loads of keys that follow wait for the sum. Else the compiler adds up all products behind the
+/// last round, and keeps them on the stack until then; and a processor of Intel, which gives each
+/// operation a port before it can begin, then gives half of these additions to the port for AES.
+#[inline(always)]
+unsafe fn wait_for_sum<V: Lane>(keys: &mut RoundKeys<'_>, hash: &Hash<V>) {
+    for part in hash.sum.parts() {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe { keys.wait_for(part) }
+    }
+}
+
+/// A round of AES, the one `place` behind those that are done, if it is one of the first nine.
+#[inline(always)]
+unsafe fn round_at<V: Lane, S: Start<V>, const M: usize>(
+    start: &mut S,
+    place: usize,
+    state: &mut [V; M],
+    keys: &mut RoundKeys<'_>,
+) {
+    let number = S::DONE + place;
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        if number < 10 {
+            round(state, keys, number);
+        }
+        if number == 2 {
+            start.keep(state);
+        }
+    }
+}
+
+/// [`rounds`], and a chunk of eight vectors through GHASH, whose first block meets the power
 /// at `powers`. The sum is not reduced. With `WHOLE` all blocks of a vector meet the power for
 /// its first one, by whole products.
 // One after the other as they stand here: how far a processor looks ahead is less than a
 // chunk of either, so the compiler may not do all of one first.
 #[inline(always)]
-pub(super) unsafe fn rounds_beside<V: Lane, const SEAL: bool, const WHOLE: bool, const M: usize>(
+pub(super) unsafe fn rounds_beside<
+    V: Lane,
+    S: Start<V>,
+    const SEAL: bool,
+    const WHOLE: bool,
+    const M: usize,
+>(
+    start: &mut S,
     state: &mut [V; M],
     keys: &mut RoundKeys<'_>,
     hashed: Hashed<'_, V>,
-    mut powers: Powers<'_>,
+    powers: Powers<'_>,
     hash: &mut Hash<V>,
 ) {
-    // The parts of a product that the next round waits for. All of them keep it in registers, of
-    // which there are 16 without AVX-512: there sealing takes less time with one, opening with all.
-    let waited_for = match (SEAL && V::BLOCKS < 4, WHOLE) {
-        (true, _) => 1,
-        (false, false) => 3,
-        (false, true) => 4,
+    let mut beside = Beside::<V, WHOLE> {
+        hashed,
+        powers,
+        // All of them keep a product in registers, of which there are 16 without AVX-512: there
+        // sealing takes less time with one, opening with all.
+        waited_for: match (SEAL && V::BLOCKS < 4, WHOLE) {
+            (true, _) => 1,
+            (false, false) => 3,
+            (false, true) => 4,
+        },
     };
     // A loop would not be unrolled.
-    macro_rules! round_and_product {
-        ($round:literal, $i:literal) => {{
-            round(state, keys, $round);
-            let mut blocks = hashed.vector($i).reverse();
-            if $i == 0 {
-                blocks = blocks.xor(hash.y);
-            }
-            for block in &*state {
-                powers = powers.after(*block);
-            }
-            let power = powers.lower($i * V::BLOCKS);
-            let product = match WHOLE {
-                true => Product::whole(blocks, power),
-                false => Product::of_sums(blocks, power),
-            };
-            for part in &product.parts()[..waited_for] {
-                keys.wait_for(*part);
-            }
-            product
-        }};
-    }
     macro_rules! two {
-        ($round:literal, $i:literal; $next_round:literal, $j:literal) => {
-            let one = round_and_product!($round, $i);
-            if V::BLOCKS == 4 {
-                let two = round_and_product!($next_round, $j);
-                hash.sum.add_products(one, two);
-            } else {
+        ($place:literal, $i:literal; $next:literal, $j:literal) => {
+            round_at(start, $place, state, keys);
+            let one = beside.product($i, state, keys, hash);
+            if V::BLOCKS < 4 {
                 // There are not enough registers for three more vectors.
                 hash.sum.add_product(one);
-                let two = round_and_product!($next_round, $j);
-                hash.sum.add_product(two);
+                wait_for_sum(keys, hash);
             }
+            round_at(start, $next, state, keys);
+            let two = beside.product($j, state, keys, hash);
+            match V::BLOCKS < 4 {
+                true => hash.sum.add_product(two),
+                false => hash.sum.add_products(one, two),
+            }
+            wait_for_sum(keys, hash);
         };
     }
     // SAFETY: the caller enables the instructions of `V` and gives eight vectors to read and
@@ -116,7 +224,43 @@ pub(super) unsafe fn rounds_beside<V: Lane, const SEAL: bool, const WHOLE: bool,
         two!(3, 3; 4, 4);
         two!(5, 5; 6, 6);
         two!(7, 7; 8, 0);
-        round(state, keys, 9);
+        round_at(start, 9, state, keys);
+    }
+}
+
+/// [`rounds`], and half a chunk through GHASH, as in [`rounds_beside`].
+#[inline(always)]
+pub(super) unsafe fn rounds_beside_half<V: Lane, S: Start<V>, const WHOLE: bool, const M: usize>(
+    start: &mut S,
+    state: &mut [V; M],
+    keys: &mut RoundKeys<'_>,
+    hashed: Hashed<'_, V>,
+    powers: Powers<'_>,
+    hash: &mut Hash<V>,
+) {
+    let mut beside = Beside::<V, WHOLE> {
+        hashed,
+        powers,
+        waited_for: 4,
+    };
+    macro_rules! two {
+        ($place:literal, $i:literal; $next:literal, $j:literal) => {
+            round_at(start, $place, state, keys);
+            let one = beside.product($i, state, keys, hash);
+            round_at(start, $place + 1, state, keys);
+            round_at(start, $next, state, keys);
+            let two = beside.product($j, state, keys, hash);
+            hash.sum.add_products(one, two);
+            wait_for_sum(keys, hash);
+        };
+    }
+    // SAFETY: as in `rounds_beside`, for four vectors.
+    unsafe {
+        two!(1, 1; 3, 2);
+        round_at(start, 4, state, keys);
+        two!(5, 3; 7, 0);
+        round_at(start, 8, state, keys);
+        round_at(start, 9, state, keys);
     }
 }
 
@@ -125,9 +269,9 @@ pub(super) unsafe fn rounds_beside<V: Lane, const SEAL: bool, const WHOLE: bool,
 /// second of `HASH` chunks to the end of its group, where the sum is reduced; with 0 nothing is
 /// hashed, and with [`APART`] the lanes of the sum stay apart, as a group of as many vectors follows.
 #[inline(always)]
-pub(super) unsafe fn chunk<V: Lane, const SEAL: bool, const HASH: usize>(
+pub(super) unsafe fn chunk<V: Lane, C: Chunk<V>, const SEAL: bool, const HASH: usize>(
     key: &GcmKey,
-    counters: &mut Counters<V>,
+    start: &mut C,
     from: *const u8,
     to: *mut u8,
     text: &mut [V; WIDTH],
@@ -137,7 +281,7 @@ pub(super) unsafe fn chunk<V: Lane, const SEAL: bool, const HASH: usize>(
     // each pointer. All that is hashed is read before anything is written.
     unsafe {
         let mut keys = RoundKeys::of(&key.aes);
-        let mut state = counters.first_round(&mut keys);
+        let mut state = start.start(&mut keys);
         let before = *text;
         let hashed = match (SEAL, V::BLOCKS) {
             (false, _) => Hashed::At(from),
@@ -146,15 +290,19 @@ pub(super) unsafe fn chunk<V: Lane, const SEAL: bool, const HASH: usize>(
         };
         let (state_of, keys_of) = (&mut state, &mut keys);
         match HASH {
-            0 => rounds(state_of, keys_of),
+            0 => rounds(start, state_of, keys_of),
             APART => {
                 let powers = key.table.at_power(chunk_blocks::<V>());
-                rounds_beside::<V, SEAL, true, _>(state_of, keys_of, hashed, powers, &mut hash);
+                rounds_beside::<V, C, SEAL, true, _>(
+                    start, state_of, keys_of, hashed, powers, &mut hash,
+                );
                 hash = hash.reduce_lanes();
             }
             _ => {
                 let powers = key.table.at_power(HASH * chunk_blocks::<V>());
-                rounds_beside::<V, SEAL, false, _>(state_of, keys_of, hashed, powers, &mut hash);
+                rounds_beside::<V, C, SEAL, false, _>(
+                    start, state_of, keys_of, hashed, powers, &mut hash,
+                );
                 match HASH {
                     1 => hash = hash.reduce(),
                     _ => hash.y = V::zero(),

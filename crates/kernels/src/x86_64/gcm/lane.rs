@@ -6,36 +6,9 @@
 
 use core::arch::x86_64::*;
 
+use super::some::{KEEP_MASKS, ONE_LANE, ONE_WORD, WIDEST, Word, load_short, store_short};
+use crate::aes::key::Block;
 use crate::x86_64::order;
-
-/// The widest vector, in bytes.
-const WIDEST: usize = 64;
-
-/// Byte `WIDEST - n` starts a mask that keeps the first `n` bytes of a vector.
-#[repr(align(64))]
-struct KeepTable([u8; 2 * WIDEST]);
-static KEEP_MASKS: KeepTable = KeepTable({
-    let mut table = [0; 2 * WIDEST];
-    let mut i = 0;
-    while i < WIDEST {
-        table[i] = 0xff;
-        i += 1;
-    }
-    table
-});
-
-/// Byte `48 - 16 * lane` starts a mask that keeps that one lane.
-#[repr(align(64))]
-struct LaneTable([u8; 2 * WIDEST]);
-static ONE_LANE: LaneTable = LaneTable({
-    let mut table = [0; 2 * WIDEST];
-    let mut i = 48;
-    while i < 64 {
-        table[i] = 0xff;
-        i += 1;
-    }
-    table
-});
 
 /// A vector of `BLOCKS` 16-byte lanes.
 ///
@@ -109,6 +82,12 @@ pub(in crate::x86_64) trait Lane: Copy {
         unsafe { self.xor(Self::splat(block).and(Self::one_lane(i))) }
     }
 
+    /// The nonce, with a counter of zero behind it, in every lane.
+    // Three loads: whatever the sizes of the stores that wrote it a moment ago (8 and 4 bytes, or salt
+    // and IV of 4 and 8), they are then forwarded, while a load over two stores would wait until
+    // both are done.
+    unsafe fn nonce(iv: &Block) -> Self;
+
     /// Ones in the first `n <= BYTES` bytes.
     #[inline(always)]
     unsafe fn keep(n: usize) -> Self {
@@ -128,58 +107,6 @@ pub(in crate::x86_64) trait Lane: Copy {
 
 const REVERSE: [u8; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
 const SWAP_COUNTER: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 14, 13, 12];
-
-/// `n < 16` bytes, zero extended, by loads that overlap.
-#[inline(always)]
-pub(in crate::x86_64) unsafe fn load_short(from: *const u8, n: usize) -> __m128i {
-    debug_assert!(n < 16);
-    // SAFETY: each branch reads inside the first n bytes.
-    unsafe {
-        let (low, high) = if n >= 8 {
-            let low = from.cast::<u64>().read_unaligned();
-            let high = from.add(n - 8).cast::<u64>().read_unaligned();
-            // The upper n - 8 bytes of `high`; shifting in two steps allows n = 8.
-            (low, (high >> 1) >> (8 * (16 - n) - 1))
-        } else if n >= 4 {
-            let low = u64::from(from.cast::<u32>().read_unaligned());
-            let high = u64::from(from.add(n - 4).cast::<u32>().read_unaligned());
-            (low | high << (8 * (n - 4)), 0)
-        } else if n > 0 {
-            let a = u64::from(from.read());
-            let b = u64::from(from.add(n / 2).read());
-            let c = u64::from(from.add(n - 1).read());
-            (a | b << (8 * (n / 2)) | c << (8 * (n - 1)), 0)
-        } else {
-            (0, 0)
-        };
-        _mm_set_epi64x(high.cast_signed(), low.cast_signed())
-    }
-}
-
-/// The first `n < 16` bytes of a block, by stores that overlap.
-#[inline(always)]
-pub(in crate::x86_64) unsafe fn store_short(block: __m128i, to: *mut u8, n: usize) {
-    debug_assert!(n < 16);
-    // SAFETY: each branch writes inside the first n bytes.
-    unsafe {
-        let low = _mm_cvtsi128_si64(block).cast_unsigned();
-        if n >= 8 {
-            let high = _mm_extract_epi64::<1>(block).cast_unsigned();
-            let both = u128::from(high) << 64 | u128::from(low);
-            to.cast::<u64>().write_unaligned(low);
-            let end = (both >> (8 * (n - 8))) as u64;
-            to.add(n - 8).cast::<u64>().write_unaligned(end);
-        } else if n >= 4 {
-            to.cast::<u32>().write_unaligned(low as u32);
-            let end = (low >> (8 * (n - 4))) as u32;
-            to.add(n - 4).cast::<u32>().write_unaligned(end);
-        } else if n > 0 {
-            to.write(low as u8);
-            to.add(n / 2).write((low >> (8 * (n / 2))) as u8);
-            to.add(n - 1).write((low >> (8 * (n - 1))) as u8);
-        }
-    }
-}
 
 /// Methods that are one instruction on two vectors.
 macro_rules! operations {
@@ -236,6 +163,15 @@ impl Lane for __m128i {
     #[inline(always)]
     unsafe fn splat(block: __m128i) -> Self {
         block
+    }
+    #[inline(always)]
+    unsafe fn nonce(iv: &Block) -> Self {
+        let words = iv.as_ptr().cast::<Word>();
+        // SAFETY: three words are inside the array. Volatile, so that the loads stay three.
+        unsafe {
+            let [a, b, c] = [0, 1, 2].map(|i| words.add(i).read_volatile().0);
+            _mm_set_epi32(0, c, b, a)
+        }
     }
     #[inline(always)]
     unsafe fn first(block: __m128i) -> Self {
@@ -336,6 +272,17 @@ impl Lane for __m256i {
         unsafe { _mm256_broadcastsi128_si256(block) }
     }
     #[inline(always)]
+    unsafe fn nonce(iv: &Block) -> Self {
+        let words = iv.as_ptr().cast::<Word>();
+        // SAFETY: see above; three words are inside the array.
+        unsafe {
+            let [a, b, c] = [0, 1, 2].map(|i| _mm256_set1_epi32(words.add(i).read().0));
+            let ab = _mm256_blend_epi32::<0b0010_0010>(a, b);
+            let zero = _mm256_setzero_si256();
+            _mm256_blend_epi32::<0b1000_1000>(_mm256_blend_epi32::<0b0100_0100>(ab, c), zero)
+        }
+    }
+    #[inline(always)]
     unsafe fn first(block: __m128i) -> Self {
         // SAFETY: see above.
         unsafe { _mm256_zextsi128_si256(block) }
@@ -426,6 +373,19 @@ impl Lane for __m512i {
     unsafe fn splat(block: __m128i) -> Self {
         // SAFETY: see above.
         unsafe { _mm512_broadcast_i32x4(block) }
+    }
+    // Operations that any port takes: the one that would move a register to all lanes may still be
+    // busy with the hash of the message before.
+    #[inline(always)]
+    unsafe fn nonce(iv: &Block) -> Self {
+        let words = iv.as_ptr().cast::<Word>();
+        // SAFETY: see above; three words are inside the array.
+        unsafe {
+            let [a, b, c] = [0, 1, 2].map(|i| _mm512_set1_epi32(words.add(i).read().0));
+            let word = |i: usize| Self::splat_load(ONE_WORD.0.as_ptr().add(4 * i).cast());
+            let ab = _mm512_and_si512(a, word(0)).select(b, word(1));
+            ab.select(c, word(2))
+        }
     }
     #[inline(always)]
     unsafe fn first(block: __m128i) -> Self {

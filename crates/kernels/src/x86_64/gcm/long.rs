@@ -7,20 +7,22 @@
 
 use core::arch::x86_64::*;
 
-use super::chunk::{APART, chunk, together};
-use super::end::{End, any_rest};
+use super::chunk::{APART, together};
+use super::end::{End, From, any_rest};
 use super::hash::{Hash, start};
 use super::lane::Lane;
 use super::rounds::*;
+use super::row::Row;
+use super::windows::windows;
 use super::{Kernels, store_tag};
 use crate::cpu::is_intel;
 use crate::gcm::key::GcmKey;
 use crate::job::AeadJob;
 
-/// A whole message or a piece of it from the counter of its first block, in the form for
-/// counting, which is `ahead` blocks ahead of where a chunk would begin.
+/// A piece of a message from the counter of its first block, in the form for counting, which is
+/// `ahead` blocks ahead of where a chunk would begin.
 #[inline(always)]
-pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
+pub(super) unsafe fn piece<V: Kernels, const SEAL: bool>(
     key: &GcmKey,
     first: __m128i,
     ahead: usize,
@@ -28,117 +30,115 @@ pub(super) unsafe fn crypt<V: Kernels, const SEAL: bool>(
     mut hash: Hash<V>,
     mut end: End<'_, V>,
 ) -> __m128i {
-    let size = WIDTH * V::BYTES;
     let (mut from, mut to, mut len) = data;
     // SAFETY: the caller enables the instructions of `V` and gives `len` bytes to
     // read and to write; each step takes what is left of them.
     unsafe {
         let mut counter = V::splat(first);
-        if ahead > 0 && len >= size {
+        if ahead > 0 {
             let blocks = chunk_blocks::<V>() - ahead;
             let head = 16 * blocks;
-            let y = any_rest::<V, SEAL, false>(
-                key,
-                counter,
-                (from, to, head),
-                hash,
-                &mut End::Piece(None),
-            );
-            hash = Hash::from(y);
+            if len < WIDTH * V::BYTES {
+                let row = Row::new(key, (from, to, len), hash);
+                return any_rest::<V, SEAL, 0>(row, From::Block(counter), &mut end);
+            }
+            let row = Row::new(key, (from, to, head), hash);
+            let end = &mut End::Piece(None);
+            hash = Hash::from(any_rest::<V, SEAL, 0>(row, From::Block(counter), end));
             counter = counter.add32(count(blocks as u32));
             (from, to, len) = (from.add(head), to.add(head), len - head);
         }
-        let mut counters = Counters::from(counter, &key.aes);
-        if SEAL {
-            if len >= size {
-                return seal(key, counters, (from, to, len), hash, &mut end);
-            }
-        } else {
-            let mut text = [V::zero(); WIDTH];
-            macro_rules! step {
-                ($chunks:expr) => {
-                    hash = chunk::<V, SEAL, { $chunks }>(
-                        key,
-                        &mut counters,
-                        from,
-                        to,
-                        &mut text,
-                        hash,
-                    );
-                    (from, to, len) = (from.add(size), to.add(size), len - size);
-                };
-            }
-            if lanes_apart::<V>() && len >= 2 * size {
-                hash.sum = hash.sum.turned();
-                while len >= 2 * size {
-                    step!(APART);
-                }
-            }
-            while len >= size {
-                if together::<V>() == 2 && len >= 2 * size {
-                    step!(2);
-                }
-                step!(1);
+        let counters = Counters::from(counter, &key.aes);
+        crypt::<V, SEAL>(key, counters, (from, to, len), hash, end)
+    }
+}
+
+/// What begins where a chunk does.
+#[inline(always)]
+unsafe fn crypt<V: Kernels, const SEAL: bool>(
+    key: &GcmKey,
+    mut counters: Counters<V>,
+    (from, to, len): (*const u8, *mut u8, usize),
+    hash: Hash<V>,
+    mut end: End<'_, V>,
+) -> __m128i {
+    let size = WIDTH * V::BYTES;
+    // SAFETY: the caller enables the instructions of `V` and gives `len` bytes to
+    // read and to write; each step takes what is left of them.
+    unsafe {
+        let mut row = Row::new(key, (from, to, len), hash);
+        if SEAL && len >= size {
+            return seal(row, counters, &mut end);
+        }
+        if lanes_apart::<V>() && len >= 2 * size {
+            row.hash.sum = row.hash.sum.turned();
+            windows::<V, SEAL, true>(&mut row, &mut counters);
+            while row.len >= 2 * size {
+                row.chunk::<_, SEAL, APART>(&mut counters);
             }
         }
-        any_rest::<V, SEAL, false>(key, counters.next(), (from, to, len), hash, &mut end)
+        if !lanes_apart::<V>() {
+            windows::<V, SEAL, false>(&mut row, &mut counters);
+        }
+        while row.len >= size {
+            if together::<V>() == 2 && row.len >= 2 * size {
+                row.chunk::<_, SEAL, 2>(&mut counters);
+            }
+            row.chunk::<_, SEAL, 1>(&mut counters);
+        }
+        any_rest::<V, SEAL, 0>(row, From::Chunk(counters), &mut end)
     }
 }
 
 /// A message or a piece of a chunk or more that is encrypted.
 #[inline(always)]
 unsafe fn seal<V: Kernels>(
-    key: &GcmKey,
+    mut row: Row<'_, V>,
     mut counters: Counters<V>,
-    data: (*const u8, *mut u8, usize),
-    mut hash: Hash<V>,
     end: &mut End<'_, V>,
 ) -> __m128i {
     let size = WIDTH * V::BYTES;
-    let (mut from, mut to, mut len) = data;
-    // SAFETY: the caller enables the instructions of `V`, gives `len` bytes to read and to write, a
-    // chunk or more; each step takes what is left of them.
+    // SAFETY: the caller enables the instructions of `V`, and gives a chunk or more; each step takes
+    // what is left of it.
     unsafe {
-        let mut text = [V::zero(); WIDTH];
-        macro_rules! step {
-            ($chunks:expr) => {
-                hash = chunk::<V, true, { $chunks }>(key, &mut counters, from, to, &mut text, hash);
-                (from, to, len) = (from.add(size), to.add(size), len - size);
-            };
-        }
-        step!(0);
-        if lanes_apart::<V>() && len >= size {
-            hash.sum = hash.sum.turned();
-            while len >= size {
-                step!(APART);
+        if lanes_apart::<V>() {
+            row.hash.sum = row.hash.sum.turned();
+            row.halves::<_, true>(&mut counters);
+            windows::<V, true, true>(&mut row, &mut counters);
+            while row.len >= size {
+                row.halves::<_, false>(&mut counters);
             }
+            return any_rest::<V, true, HALF>(row, From::Chunk(counters), end);
         }
-        while len >= size {
+        row.chunk::<_, true, 0>(&mut counters);
+        windows::<V, true, false>(&mut row, &mut counters);
+        while row.len >= size {
             // The chunk that ends the group is hashed next, here or at the end.
             if together::<V>() == 2 {
-                step!(2);
-                if len < size {
+                row.chunk::<_, true, 2>(&mut counters);
+                if row.len < size {
                     break;
                 }
             }
-            step!(1);
+            row.chunk::<_, true, 1>(&mut counters);
         }
-        any_rest::<V, true, true>(key, counters.next(), (from, to, len), hash, end)
+        any_rest::<V, true, WIDTH>(row, From::Chunk(counters), end)
     }
 }
 
 /// Whether lanes stay apart from chunk to chunk, which pays where the number of operations counts.
 #[inline(always)]
-fn lanes_apart<V: Lane>() -> bool {
+pub(super) fn lanes_apart<V: Lane>() -> bool {
     V::BLOCKS == 4 && is_intel()
 }
 
 /// Blocks of the first group that is hashed of a message of `len` bytes or a piece of it, behind which
 /// `end` more blocks stand. The data begins where a chunk does.
 #[inline(always)]
-pub(super) fn first_group<V: Lane>(len: usize, end: usize) -> usize {
+pub(super) fn first_group<V: Lane, const SEAL: bool>(len: usize, end: usize) -> usize {
     match len / (WIDTH * V::BYTES) {
         0 => len.div_ceil(16) + end,
+        _ if SEAL && lanes_apart::<V>() => chunk_blocks::<V>() / 2,
         chunks => chunks.min(together::<V>()) * chunk_blocks::<V>(),
     }
 }
@@ -152,19 +152,19 @@ pub(super) unsafe fn long<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, Gc
     // SAFETY: the caller enables the instructions of `V`; the buffer is good for
     // `len` bytes, its input and output being the same or apart.
     unsafe {
-        let j0 = _mm_insert_epi32::<3>(nonce(&job.iv), 1);
-        let first = j0.add32(count(1));
+        let nonce = V::nonce(&job.iv);
         let lengths = _mm_set_epi64x(
             (8 * job.aad.len() as u64).cast_signed(),
             (8 * len as u64).cast_signed(),
         );
-        let n = first_group::<V>(len, 1);
+        let n = first_group::<V, SEAL>(len, 1);
         let hash = start(&key.table, job.aad, n);
         let end = End::Message {
-            j0: V::splat(j0),
+            j0: nonce.xor(V::splat_load(J0.as_ptr())),
             lengths,
         };
-        let tag = crypt::<V, SEAL>(key, first, 0, (from, to, len), hash, end).reverse();
+        let counters = Counters::of(nonce, &key.aes);
+        let tag = crypt::<V, SEAL>(key, counters, (from, to, len), hash, end).reverse();
         store_tag(job.tag, tag);
     }
 }

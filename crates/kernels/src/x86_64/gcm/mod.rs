@@ -6,23 +6,28 @@
 
 mod chunk;
 mod end;
+mod halves;
 mod hash;
 mod lane;
 mod last;
 mod long;
 mod rounds;
+mod row;
 mod short;
+mod some;
+mod windows;
 
 use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use self::end::End;
+use self::end::{End, From};
 use self::hash::Hash;
-pub(super) use self::lane::{Lane, load_short, store_short};
+pub(super) use self::lane::Lane;
 use self::long::first_group;
 use self::rounds::{FIRST, WIDTH, chunk_blocks, encrypt_vector, words};
 use self::short::{is_short, vectors};
+pub(super) use self::some::{load_short, store_short};
 use super::ghash::{self, product};
 use super::wipe;
 use crate::aes::key::{Block, EncryptionKey};
@@ -40,9 +45,9 @@ trait Kernels: Lane {
     /// [`long`](long::long).
     unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>);
     /// [`rest`](end::rest).
-    unsafe fn rest<const SEAL: bool, const PENDING: bool, const M: usize>(
+    unsafe fn rest<const SEAL: bool, const PENDING: usize, const BEFORE: usize, const M: usize>(
         key: &GcmKey,
-        counter: &Self,
+        from: &From<Self>,
         data: (*const u8, *mut u8, usize),
         hash: &Hash<Self>,
         end: &mut End<'_, Self>,
@@ -120,7 +125,7 @@ unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
         {
             let block = words(&begun.block).reverse();
             if ahead == 0 || len < WIDTH * V::BYTES {
-                hash.add_before(block, &key.table, first_group::<V>(len & !15, 0));
+                hash.add_before(block, &key.table, first_group::<V, SEAL>(len & !15, 0));
             } else {
                 hash.add(V::first(block), 0, &key.table, 1);
                 hash = hash.reduce();
@@ -128,7 +133,7 @@ unsafe fn crypt_piece<V: Kernels, const SEAL: bool>(
         }
         let data = (from, to, len);
         let end = End::Piece(begun);
-        let hash = long::crypt::<V, SEAL>(key, first, ahead, data, hash, end).reverse();
+        let hash = long::piece::<V, SEAL>(key, first, ahead, data, hash, end).reverse();
         hash.store(y.as_mut_ptr());
     }
 }
@@ -184,29 +189,29 @@ macro_rules! kernels {
                 }
 
                 #[inline(always)]
-                unsafe fn rest<const SEAL: bool, const PENDING: bool, const M: usize>(
+                unsafe fn rest<const SEAL: bool, const PENDING: usize, const BEFORE: usize, const M: usize>(
                     key: &GcmKey,
-                    counter: &Self,
+                    from: &From<Self>,
                     data: (*const u8, *mut u8, usize),
                     hash: &Hash<Self>,
                     end: &mut End<'_, Self>,
                 ) -> __m128i {
                     #[target_feature(enable = $features)]
                     #[inline(never)]
-                    unsafe fn inner<const SEAL: bool, const PENDING: bool, const M: usize>(
+                    unsafe fn inner<const SEAL: bool, const PENDING: usize, const BEFORE: usize, const M: usize>(
                         key: &GcmKey,
-                        counter: &$vector,
+                        from: &From<$vector>,
                         data: (*const u8, *mut u8, usize),
                         hash: &Hash<$vector>,
                         end: &mut End<'_, $vector>,
                     ) -> __m128i {
                         // SAFETY: the instructions are enabled here; else as for the caller.
                         unsafe {
-                            super::end::rest::<$vector, SEAL, PENDING, M>(key, counter, data, hash, end)
+                            super::end::rest::<$vector, SEAL, PENDING, BEFORE, M>(key, from, data, hash, end)
                         }
                     }
                     // SAFETY: the caller enables the instructions.
-                    unsafe { inner::<SEAL, PENDING, M>(key, counter, data, hash, end) }
+                    unsafe { inner::<SEAL, PENDING, BEFORE, M>(key, from, data, hash, end) }
                 }
             }
 

@@ -9,6 +9,9 @@ use crate::aes::key::{Block, EncryptionKey};
 /// Vectors in a chunk: with a latency of four cycles and two units, AES needs eight.
 pub(super) const WIDTH: usize = 8;
 
+/// Half of them, which is enough for one unit with a latency of three cycles.
+pub(super) const HALF: usize = WIDTH / 2;
+
 /// The place of a lane in its vector, where [`Lane::add32`] counts.
 #[repr(align(64))]
 struct LaneNumbers([u32; 16]);
@@ -47,6 +50,14 @@ impl<'k> RoundKeys<'k> {
     pub(super) unsafe fn wait_for<V: Lane>(&mut self, value: V) {
         // SAFETY: the caller enables the instructions of `V`.
         self.start = unsafe { V::after(self.start, value) };
+    }
+
+    /// All of them again, for another pass, of which loads wait for `value`.
+    #[inline(always)]
+    pub(super) unsafe fn again<V: Lane>(&mut self, value: V) {
+        self.start = self.key.enc().as_ptr();
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe { self.wait_for(value) }
     }
 
     #[inline(always)]
@@ -104,14 +115,14 @@ pub(super) const fn chunk_blocks<V: Lane>() -> usize {
 /// with it plus a multiple of their blocks.
 pub(super) const FIRST: usize = 2;
 
-/// The last byte of each counter of a chunk, where the counter of its first block is
-/// [`FIRST`] and a multiple of its blocks: what is added to the multiple changes no
+/// The last byte of each counter of a chunk and of the vector behind it, where the counter of its
+/// first block is [`FIRST`] and a multiple of its blocks: what is added to the multiple changes no
 /// other bit.
 struct Places<V>(core::marker::PhantomData<V>);
 
 impl<V: Lane> Places<V> {
     const TABLE: PlaceTable = PlaceTable({
-        let mut table = [[0; 16]; WIDTH * 4];
+        let mut table = [[0; 16]; (WIDTH + 1) * 4];
         let mut i = 0;
         while i < table.len() {
             table[i][15] = ((FIRST + i) % chunk_blocks::<V>()) as u8;
@@ -122,7 +133,14 @@ impl<V: Lane> Places<V> {
 }
 
 #[repr(align(64))]
-struct PlaceTable([Block; WIDTH * 4]);
+struct PlaceTable([Block; (WIDTH + 1) * 4]);
+
+/// The counter of a whole message that is J0.
+pub(super) const J0: Block = {
+    let mut counter = [0; 16];
+    counter[15] = 1;
+    counter
+};
 
 /// The counters of the chunks that follow.
 #[derive(Clone, Copy)]
@@ -138,45 +156,89 @@ impl<V: Lane> Counters<V> {
     #[inline(always)]
     pub(super) unsafe fn from(first: V, key: &EncryptionKey) -> Self {
         // SAFETY: the caller enables the instructions of `V`.
+        unsafe { Self::at(first.add32(count((FIRST as u32).wrapping_neg())), key) }
+    }
+
+    /// Of a message, from its nonce behind which stands a counter of zero.
+    #[inline(always)]
+    pub(super) unsafe fn of(nonce: V, key: &EncryptionKey) -> Self {
+        // SAFETY: the caller enables the instructions of `V`.
+        let here = unsafe { nonce.xor(RoundKeys::of(key).load(0)) };
+        Counters { base: nonce, here }
+    }
+
+    /// From the multiple behind which the next chunk begins, in the form for counting.
+    #[inline(always)]
+    pub(super) unsafe fn at(base: V, key: &EncryptionKey) -> Self {
+        // SAFETY: the caller enables the instructions of `V`.
         unsafe {
-            let base = first.add32(count((FIRST as u32).wrapping_neg()));
             let here = base.swap_counter().xor(RoundKeys::of(key).load(0));
             Counters { base, here }
         }
     }
 
-    /// The counter of the next block, in the form for counting.
     #[inline(always)]
-    pub(super) unsafe fn next(self) -> V {
+    pub(super) fn base(self) -> V {
+        self.base
+    }
+
+    /// The same as a number.
+    #[inline(always)]
+    pub(super) unsafe fn number(self) -> usize {
         // SAFETY: the caller enables the instructions of `V`.
-        unsafe { self.base.add32(count(FIRST as u32)) }
+        unsafe { _mm_extract_epi32::<3>(self.base.low()).cast_unsigned() as usize }
     }
 
     /// The counters of a chunk after the first round key.
     // Reversing one counter and adding bits to it is less work than reversing each.
     #[inline(always)]
     pub(super) unsafe fn first_round(&mut self, keys: &mut RoundKeys<'_>) -> [V; WIDTH] {
-        let blocks = chunk_blocks::<V>();
-        // SAFETY: the caller enables the instructions of `V`; the table has the places of a
-        // chunk.
+        // SAFETY: the caller enables the instructions of `V`.
         unsafe {
             keys.wait_for(self.base);
-            self.base = self.base.add32(count(blocks as u32));
+            self.base = self.base.add32(count(chunk_blocks::<V>() as u32));
             let next = self.base.swap_counter().xor(keys.load(0));
             let here = core::mem::replace(&mut self.here, next);
-            let mut state = [V::zero(); WIDTH];
+            Self::states(here, next, 0)
+        }
+    }
+
+    /// Those of `M` vectors from vector `i` of the next chunk on.
+    #[inline(always)]
+    pub(super) unsafe fn some<const M: usize>(&self, keys: &RoundKeys<'_>, i: usize) -> [V; M] {
+        // SAFETY: as above.
+        unsafe {
+            let next = self.base.add32(count(chunk_blocks::<V>() as u32));
+            Self::states(self.here, next.swap_counter().xor(keys.load(0)), i)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn states<const M: usize>(here: V, next: V, first: usize) -> [V; M] {
+        debug_assert!(first + M <= WIDTH + 1);
+        // SAFETY: the caller enables the instructions of `V`; the table has the places of a chunk and
+        // of a vector more.
+        unsafe {
+            let mut state = [V::zero(); M];
             for (i, block) in state.iter_mut().enumerate() {
-                let here_still = blocks.saturating_sub(FIRST + i * V::BLOCKS);
-                let multiple = match here_still {
-                    0 => next,
-                    n if n < V::BLOCKS => next.select(here, V::keep(16 * n)),
-                    _ => here,
-                };
+                let i = first + i;
                 let places = Places::<V>::TABLE.0.as_ptr().add(i * V::BLOCKS);
-                *block = multiple.xor(V::load(places.cast()));
+                *block = of_place(here, next, i).xor(V::load(places.cast()));
             }
             state
         }
+    }
+}
+
+/// `here` for those blocks of vector `i` of a chunk that stand before the next multiple of a chunk's
+/// blocks, `next` for the others.
+#[inline(always)]
+pub(super) unsafe fn of_place<V: Lane>(here: V, next: V, i: usize) -> V {
+    match chunk_blocks::<V>().saturating_sub(FIRST + i * V::BLOCKS) {
+        0 => next,
+        // SAFETY: the caller enables the instructions of `V`.
+        n if n < V::BLOCKS => unsafe { next.select(here, V::keep(16 * n)) },
+        _ => here,
     }
 }
 
@@ -281,25 +343,6 @@ pub(super) unsafe fn last_rounds<V: Lane, const SEAL: bool, const M: usize>(
             hashed[i] = last_round::<V, SEAL>(&mut state[i], key, from, to, i, n);
         }
         hashed
-    }
-}
-
-/// A word that may stand anywhere.
-#[derive(Clone, Copy)]
-#[repr(C, packed)]
-struct Word(i32);
-
-/// A nonce of 12 bytes behind which stands a counter of zero.
-// Volatile, so that the loads stay three: whatever the sizes of the stores that
-// wrote the nonce a moment ago (8 and 4 bytes, or salt and IV of 4 and 8), they are
-// then forwarded, while a load over two stores would wait until both are done.
-#[inline(always)]
-pub(super) fn nonce(iv: &[u8; 16]) -> __m128i {
-    let words = iv.as_ptr().cast::<Word>();
-    // SAFETY: three words are inside the array; SSE2 is part of x86-64.
-    unsafe {
-        let [a, b, c] = [0, 1, 2].map(|i| words.add(i).read_volatile().0);
-        _mm_set_epi32(0, c, b, a)
     }
 }
 

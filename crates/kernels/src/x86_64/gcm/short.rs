@@ -46,7 +46,7 @@ unsafe fn short<V: Lane, const SEAL: bool, const M: usize>(
     unsafe {
         let mask = V::one_lane(behind);
         let mut keys = RoundKeys::of(&key.aes);
-        let base = V::splat(nonce(&job.iv)).xor(keys.load(0));
+        let base = V::nonce(&job.iv).xor(keys.load(0));
         let mut state = [V::zero(); M];
         for (i, block) in state.iter_mut().enumerate() {
             let mut counters = V::load(FIRST_COUNTERS.0.as_ptr().add(i * V::BLOCKS).cast());

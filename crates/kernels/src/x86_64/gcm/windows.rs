@@ -1,0 +1,178 @@
+//! Long messages: two rounds of AES less for each block behind the first 256.
+//!
+//! The counters of two blocks that stand 256 apart have the same last byte. Round one puts byte 15 of
+//! a block into one column, bytes 12, 13 and 14 each into another; round two is a sum of what each
+//! column gives. So their states after two rounds differ by what these three bytes make of it, which is
+//! the same for all blocks with the same upper 24 bits of the counter. States of the first 256 blocks
+//! are kept, and the others begin from these (counter-mode caching, Bernstein and Schwabe, 2008; Park
+//! and Lee, 2018). They are read in the order of the counter, which is public.
+
+use core::mem::MaybeUninit;
+
+use super::chunk::{APART, Chunk, Start, together};
+use super::lane::Lane;
+use super::rounds::*;
+use super::row::Row;
+use crate::gcm::key::GcmKey;
+
+/// Blocks whose counters differ in the last byte alone.
+const WINDOW: usize = 256;
+
+/// Chunks of a window.
+const fn window_chunks<V: Lane>() -> usize {
+    WINDOW / chunk_blocks::<V>()
+}
+
+/// Chunks from which on this pays.
+const fn enough_chunks<V: Lane>() -> usize {
+    window_chunks::<V>() * 3 / 2
+}
+
+/// States after two rounds.
+#[repr(align(64))]
+struct States(MaybeUninit<[u8; 16 * WINDOW]>);
+
+/// A chunk whose states after two rounds are kept.
+struct Keeping<'c, V> {
+    counters: &'c mut Counters<V>,
+    to: *mut V,
+}
+
+impl<V: Lane> Start<V> for Keeping<'_, V> {
+    const DONE: usize = 0;
+
+    #[inline(always)]
+    unsafe fn keep<const M: usize>(&mut self, state: &[V; M]) {
+        for (i, state) in state.iter().enumerate() {
+            // SAFETY: whoever made this gives the place of as many vectors.
+            unsafe { self.to.add(i).write(*state) }
+        }
+    }
+}
+
+impl<V: Lane> Chunk<V> for Keeping<'_, V> {
+    #[inline(always)]
+    unsafe fn start(&mut self, keys: &mut RoundKeys<'_>) -> [V; WIDTH] {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe { self.counters.first_round(keys) }
+    }
+
+    #[inline(always)]
+    fn second(&mut self) {
+        self.to = self.to.wrapping_add(HALF);
+    }
+}
+
+/// A chunk from states that were kept.
+struct Kept<V> {
+    from: *const V,
+    /// The difference of the blocks up to the end of the chunk's multiple, and of those behind it.
+    here: V,
+    next: V,
+}
+
+impl<V: Lane> Start<V> for Kept<V> {
+    const DONE: usize = 2;
+}
+
+impl<V: Lane> Chunk<V> for Kept<V> {
+    #[inline(always)]
+    unsafe fn start(&mut self, _: &mut RoundKeys<'_>) -> [V; WIDTH] {
+        // SAFETY: the caller enables the instructions of `V`; whoever made this gives the place of
+        // as many vectors.
+        unsafe {
+            let mut state = [V::zero(); WIDTH];
+            for (i, state) in state.iter_mut().enumerate() {
+                *state = of_place(self.here, self.next, i).xor(self.from.add(i).read());
+            }
+            state
+        }
+    }
+}
+
+/// A counter block through two rounds.
+#[inline(always)]
+unsafe fn two_rounds<V: Lane>(key: &GcmKey, counter: V) -> V {
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        let keys = RoundKeys::of(&key.aes);
+        let state = counter.swap_counter().xor(keys.load(0));
+        state.aesenc(keys.load(1)).aesenc(keys.load(2))
+    }
+}
+
+/// The whole groups of chunks that are left of a long message, of others nothing. One chunk stays
+/// where it is the input that is hashed and lanes are apart.
+#[inline(always)]
+pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>(
+    row: &mut Row<'_, V>,
+    counters: &mut Counters<V>,
+) {
+    let size = WIDTH * V::BYTES;
+    let group = together::<V>();
+    let least = match LANES_APART && !SEAL {
+        true => 2 * size,
+        false => group * size,
+    };
+    if row.len < enough_chunks::<V>() * size {
+        return;
+    }
+    let (key, len) = (row.key, row.len);
+    let mut states = States(MaybeUninit::uninit());
+    let states = states.0.as_mut_ptr().cast::<V>();
+    macro_rules! group {
+        ($first:expr, |$at:ident| $start:expr) => {{
+            let $at = $first;
+            if LANES_APART && SEAL {
+                row.halves::<_, false>($start);
+            } else if LANES_APART {
+                row.chunk::<_, SEAL, APART>($start);
+            } else {
+                if group == 2 {
+                    row.chunk::<_, SEAL, 2>($start);
+                }
+                let $at = $at + group - 1;
+                row.chunk::<_, SEAL, 1>($start);
+            }
+        }};
+    }
+    // SAFETY: the caller enables the instructions of `V` and gives what is left, and before it a chunk
+    // if it is encrypted. States are read where they were written.
+    unsafe {
+        let first = counters.base();
+        // The chunk in which the last byte of the counter begins again.
+        let ends = window_chunks::<V>()
+            - 1
+            - counters.number() / chunk_blocks::<V>() % window_chunks::<V>();
+        for i in (0..window_chunks::<V>()).step_by(group) {
+            group!(i, |at| Keeping {
+                counters: &mut *counters,
+                to: states.add(at * WIDTH),
+            });
+        }
+        let step = count(WINDOW as u32);
+        let mut base = first.add32(step);
+        let before = [two_rounds(key, first), two_rounds(key, base)];
+        let mut now = before[1];
+        while row.len >= least {
+            base = base.add32(step);
+            let here = now.xor(before[0]);
+            now = two_rounds(key, base);
+            let next = now.xor(before[1]);
+            let mut i = 0;
+            while i < window_chunks::<V>() && row.len >= least {
+                group!(i, |at| Kept {
+                    from: states.add(at * WIDTH),
+                    here: if at <= ends { here } else { next },
+                    next: if at < ends { here } else { next },
+                });
+                i += group;
+            }
+        }
+        for i in 0..WINDOW / V::BLOCKS {
+            states.add(i).write_volatile(V::zero());
+        }
+        let blocks = (len - row.len) / 16;
+        *counters = Counters::at(first.add32(count(blocks as u32)), &key.aes);
+    }
+}
