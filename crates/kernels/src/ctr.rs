@@ -127,6 +127,40 @@ mod tests {
         }
     }
 
+    /// Behind 256 blocks kernels begin with what they kept of these: wherever among them the last byte
+    /// of the counter begins again, and where bytes carry on which that does not depend, or does.
+    #[test]
+    fn long_requests() {
+        let last_bytes = (0..=8)
+            .chain([31, 32, 33, 100, 223, 224, 225])
+            .chain(248..=255);
+        let carries = [16, 24, 32, 40, 48, 64].map(|bit| (1u128 << bit) - 300);
+        for (i, first) in last_bytes.chain(carries).enumerate() {
+            let bytes = &[0x42; 32][..[16, 24, 32][i % 3]];
+            let key = AesKey::new(bytes).unwrap();
+            let iv = (first | 0x1234 << 112).to_be_bytes();
+            for len in [6143, 6144, 6656, 8192, 9000 + 97 * i] {
+                let plain: Vec<u8> = (0..len).map(|i| ((i * 7) >> 3) as u8).collect();
+                let expected = naive::ctr_apply(bytes, &iv, &plain);
+                let next = counter_add(&iv, len.div_ceil(16) as u128);
+                let mut ways: Vec<(&str, fn(&mut [CipherJob<'_, AesKey>]))> =
+                    vec![("alone", super::apply)];
+                ways.extend(tiers().iter().map(|tier| (tier.name, tier.ctr)));
+                for (name, apply) in ways {
+                    let mut data = plain.clone();
+                    let mut job = [CipherJob {
+                        key: &key,
+                        iv,
+                        data: (&mut data[..]).into(),
+                    }];
+                    apply(&mut job);
+                    assert_eq!(job[0].iv, next, "{name} {first} {len}");
+                    assert!(data == expected, "{name} {first} {len}");
+                }
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn batches_agree_with_the_naive_reference((bytes, requests) in batches(|len| len)) {

@@ -3,6 +3,7 @@
 use core::arch::x86_64::{__m128i, _mm_cvtsi64_si128};
 use core::mem::MaybeUninit;
 
+use super::ctr_windows::windows;
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle};
 use super::slots::{Feed, Slots};
@@ -100,6 +101,7 @@ unsafe fn alone<V: Wide>(at: &mut Cursor, key: Schedule, counter: __m128i) {
     // SAFETY: as for this function.
     unsafe {
         let mut counters = Counters(V::broadcast(counter).add_halves(places()));
+        windows(at, key, &mut counters);
         bulk::<V, 8>(at, key, &mut counters);
         match at.len.div_ceil(16 * V::BLOCKS) {
             0 => {}
@@ -163,6 +165,7 @@ unsafe fn segment<T: Tier>(slots: &mut Slots, at: &mut Cursor, key: Schedule, co
     // SAFETY: as for this function.
     unsafe {
         let mut counters = Counters(T::V::broadcast(counter).add_halves(places()));
+        windows(at, key, &mut counters);
         bulk::<T::V, 8>(at, key, &mut counters);
         if T::V::BLOCKS == 4 {
             bulk::<T::V, 4>(at, key, &mut counters);
@@ -194,13 +197,28 @@ impl<V: Wide> Counters<V> {
     /// # Safety
     /// The instructions of `V` are there.
     #[inline(always)]
-    unsafe fn next(&mut self) -> V {
+    pub(super) unsafe fn next(&mut self) -> V {
         static BY: [[u64; 2]; 5] = [[0, 0], [1, 0], [2, 0], [3, 0], [4, 0]];
         // SAFETY: as for this function.
         unsafe {
             let these = self.0.reverse();
             self.0 = self.0.add_halves(V::splat(BY[V::BLOCKS].as_ptr().cast()));
             these
+        }
+    }
+}
+
+impl<V: Wide> Counters<V> {
+    /// Steps over blocks.
+    ///
+    /// # Safety
+    /// The instructions of `V` are there.
+    #[inline(always)]
+    pub(super) unsafe fn skip(&mut self, blocks: usize) {
+        // SAFETY: as for this function; SSE2 is part of x86-64.
+        unsafe {
+            let by = V::broadcast(_mm_cvtsi64_si128(blocks as i64));
+            self.0 = self.0.add_halves(by);
         }
     }
 }

@@ -35,6 +35,7 @@ mod chacha_rows;
 mod chacha_stream;
 mod chacha_wide;
 mod ctr;
+mod ctr_windows;
 mod cursor;
 mod ecb;
 mod order;

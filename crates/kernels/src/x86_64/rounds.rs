@@ -108,12 +108,26 @@ impl<V: Wide> Keys<V> for Schedule {
 #[inline(always)]
 pub(crate) unsafe fn middle<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
     state: &mut [V; W],
+    keys: K,
+) -> K {
+    // SAFETY: as for this function.
+    unsafe { middle_from::<V, K, W, DECRYPT>(state, keys, 1) }
+}
+
+/// [`middle`] from another round than the first on.
+///
+/// # Safety
+/// As for [`middle`].
+#[inline(always)]
+pub(crate) unsafe fn middle_from<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
+    state: &mut [V; W],
     mut keys: K,
+    first: usize,
 ) -> K {
     // SAFETY: as for this function.
     unsafe {
         // A loop: with the rounds written out the compiler left keys on the stack where registers are few.
-        for i in 1..10 {
+        for i in first..10 {
             round::<V, K, W, DECRYPT>(i, state, &mut keys);
         }
         late::<V, K, W, DECRYPT>(state, keys)
