@@ -143,8 +143,7 @@ mod tests {
                 let plain: Vec<u8> = (0..len).map(|i| ((i * 7) >> 3) as u8).collect();
                 let expected = naive::ctr_apply(bytes, &iv, &plain);
                 let next = counter_add(&iv, len.div_ceil(16) as u128);
-                let mut ways: Vec<(&str, fn(&mut [CipherJob<'_, AesKey>]))> =
-                    vec![("alone", super::apply)];
+                let mut ways = vec![("alone", super::apply as fn(&mut [CipherJob<'_, AesKey>]))];
                 ways.extend(tiers().iter().map(|tier| (tier.name, tier.ctr)));
                 for (name, apply) in ways {
                     let mut data = plain.clone();

@@ -9,7 +9,8 @@ use cipherlane_kernels::job::{AeadJob, AuthencJob};
 use cipherlane_kernels::naive;
 
 use super::harness::{
-    Batch, Hidden, Message, Reference, aead, any, blocks, buffer, check, messages, messages_of,
+    Batch, Hidden, LONG, Message, Reference, aead, any, blocks, buffer, check, messages,
+    messages_of,
 };
 use crate::watch::{kernel, publish};
 
@@ -20,8 +21,7 @@ pub(super) fn run() {
 
 fn gcm_messages() {
     let messages = messages(&[16, 24, 32], any);
-    // Kernels begin the rounds of blocks behind the first 256 from what they kept of these.
-    let long = messages_of(&[6900, 7168, 9000], &[16, 24, 32]);
+    let long = messages_of(&LONG, &[16, 24, 32]);
     let directions: [(_, Batch<GcmKey>, Reference); 2] = [
         (Encrypt, gcm::seal, |m| {
             let (data, tag) = naive::gcm_seal(&m.key, &m.iv[..12], &m.aad, &m.data);

@@ -7,7 +7,9 @@ use cipherlane_kernels::xts::{self, XtsKey};
 use cipherlane_kernels::{cbc, ctr, ecb, naive};
 use inout::InOutBuf;
 
-use super::harness::{Hidden, Reference, any, blocks, check, jobs, messages};
+use super::harness::{
+    Hidden, LONG, Message, Reference, any, blocks, check, jobs, messages, messages_of,
+};
 use crate::watch::{kernel, piece};
 
 pub(super) fn run() {
@@ -18,37 +20,36 @@ pub(super) fn run() {
 
 fn block_modes() {
     #[track_caller]
-    fn cipher(fit: fn(usize) -> bool, run: fn(&mut [CipherJob<'_, AesKey>]), expected: Reference) {
-        check(
-            &messages(&[16, 24, 32], fit),
-            AesKey::new,
-            expected,
-            |hidden| {
-                let mut jobs = jobs(hidden, Hidden::cipher);
-                kernel(|| run(&mut jobs));
-                Vec::new()
-            },
-        );
+    fn cipher(messages: &[Message], run: fn(&mut [CipherJob<'_, AesKey>]), expected: Reference) {
+        check(messages, AesKey::new, expected, |hidden| {
+            let mut jobs = jobs(hidden, Hidden::cipher);
+            kernel(|| run(&mut jobs));
+            Vec::new()
+        });
     }
+    let keys = [16, 24, 32];
+    let whole = &messages(&keys, blocks);
     cipher(
-        blocks,
+        whole,
         |jobs| ecb::crypt(Encrypt, jobs),
         |m| (naive::ecb_encrypt(&m.key, &m.data), vec![]),
     );
     cipher(
-        blocks,
+        whole,
         |jobs| ecb::crypt(Decrypt, jobs),
         |m| (naive::ecb_decrypt(&m.key, &m.data), vec![]),
     );
-    cipher(blocks, cbc::encrypt, |m| {
+    cipher(whole, cbc::encrypt, |m| {
         (naive::cbc_encrypt(&m.key, &m.iv, &m.data), vec![])
     });
-    cipher(blocks, cbc::decrypt, |m| {
+    cipher(whole, cbc::decrypt, |m| {
         (naive::cbc_decrypt(&m.key, &m.iv, &m.data), vec![])
     });
-    cipher(any, ctr::apply, |m| {
-        (naive::ctr_apply(&m.key, &m.iv, &m.data), vec![])
-    });
+    for messages in [messages(&keys, any), messages_of(&LONG, &keys)] {
+        cipher(&messages, ctr::apply, |m| {
+            (naive::ctr_apply(&m.key, &m.iv, &m.data), vec![])
+        });
+    }
 }
 
 /// Messages part by part, as calls of a stream bring them.
