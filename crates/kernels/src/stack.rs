@@ -14,11 +14,11 @@ pub mod depth {
     /// Any kernel.
     pub const ANY: usize = 24 << 10;
     /// A key or one message in ECB, CBC or CTR.
-    pub const BLOCKS: usize = by_build(512, 1 << 10);
+    pub const BLOCKS: usize = by_build(640, 1 << 10);
     /// A key or one message in XTS.
     pub const XTS: usize = by_build(1 << 10, 8 << 10);
     /// A key or one message in GCM.
-    pub const GCM: usize = by_build(2560, 4 << 10);
+    pub const GCM: usize = by_build(3 << 10, 4 << 10);
     /// A key or one message in any mode.
     pub const ONE: usize = 10 << 10;
 

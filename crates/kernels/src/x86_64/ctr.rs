@@ -3,7 +3,7 @@
 use core::arch::x86_64::{__m128i, _mm_cvtsi64_si128};
 use core::mem::MaybeUninit;
 
-use super::ctr_windows::windows;
+use super::ctr_windows::any_windows;
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle};
 use super::slots::{Feed, Slots};
@@ -54,11 +54,11 @@ pub(super) unsafe fn one<T: Tier>(job: &mut CipherJob<'_, AesKey>) {
         if let Some((before, wrapped)) = wraps {
             let behind = at.len - before;
             at.len = before;
-            alone::<T::V>(&mut at, key, first);
+            alone::<T>(&mut at, key, first);
             at.len = behind;
             first = wrapped;
         }
-        alone::<T::V>(&mut at, key, first);
+        alone::<T>(&mut at, key, first);
     }
 }
 
@@ -95,24 +95,24 @@ unsafe fn step(iv: &mut Block, len: usize) -> (__m128i, Option<(usize, __m128i)>
 /// wrap on the way.
 ///
 /// # Safety
-/// The instructions of `V` are there and the data behind `at` is valid.
+/// The instructions of `T` are there and the data behind `at` is valid.
 #[inline(always)]
-unsafe fn alone<V: Wide>(at: &mut Cursor, key: Schedule, counter: __m128i) {
+unsafe fn alone<T: Tier>(at: &mut Cursor, key: Schedule, counter: __m128i) {
     // SAFETY: as for this function.
     unsafe {
-        let mut counters = Counters(V::broadcast(counter).add_halves(places()));
-        windows(at, key, &mut counters);
-        bulk::<V, 8>(at, key, &mut counters);
-        match at.len.div_ceil(16 * V::BLOCKS) {
+        let mut counters = Counters(T::V::broadcast(counter).add_halves(places()));
+        any_windows::<T>(at, key, &mut counters);
+        bulk::<T::V, 8>(at, key, &mut counters);
+        match at.len.div_ceil(16 * T::V::BLOCKS) {
             0 => {}
-            1 => rest::<V, 1>(at, key, &mut counters),
-            2 => rest::<V, 2>(at, key, &mut counters),
-            3 => rest::<V, 3>(at, key, &mut counters),
-            4 => rest::<V, 4>(at, key, &mut counters),
-            5 => rest::<V, 5>(at, key, &mut counters),
-            6 => rest::<V, 6>(at, key, &mut counters),
-            7 => rest::<V, 7>(at, key, &mut counters),
-            _ => rest::<V, 8>(at, key, &mut counters),
+            1 => rest::<T::V, 1>(at, key, &mut counters),
+            2 => rest::<T::V, 2>(at, key, &mut counters),
+            3 => rest::<T::V, 3>(at, key, &mut counters),
+            4 => rest::<T::V, 4>(at, key, &mut counters),
+            5 => rest::<T::V, 5>(at, key, &mut counters),
+            6 => rest::<T::V, 6>(at, key, &mut counters),
+            7 => rest::<T::V, 7>(at, key, &mut counters),
+            _ => rest::<T::V, 8>(at, key, &mut counters),
         }
     }
 }
@@ -165,7 +165,7 @@ unsafe fn segment<T: Tier>(slots: &mut Slots, at: &mut Cursor, key: Schedule, co
     // SAFETY: as for this function.
     unsafe {
         let mut counters = Counters(T::V::broadcast(counter).add_halves(places()));
-        windows(at, key, &mut counters);
+        any_windows::<T>(at, key, &mut counters);
         bulk::<T::V, 8>(at, key, &mut counters);
         if T::V::BLOCKS == 4 {
             bulk::<T::V, 4>(at, key, &mut counters);
@@ -178,7 +178,7 @@ unsafe fn segment<T: Tier>(slots: &mut Slots, at: &mut Cursor, key: Schedule, co
 }
 
 /// Successive counters with their bytes reversed.
-pub(super) struct Counters<V>(pub(super) V);
+pub(crate) struct Counters<V>(pub(super) V);
 
 /// 0 to `BLOCKS - 1`, each in the lower half of a block.
 ///

@@ -14,6 +14,7 @@ use core::mem::MaybeUninit;
 use super::ctr::Counters;
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle_from};
+use super::tier::Tier;
 use super::wide::Wide;
 use crate::aes::key::Block;
 
@@ -95,18 +96,41 @@ unsafe fn finish<V: Wide>(at: &mut Cursor, state: &mut [V; WIDTH], last: V) {
 /// All whole groups of registers of a long request, nothing of any other.
 ///
 /// # Safety
-/// The instructions of `V` are there, the data behind `at` is valid, and the lower half of the counter
+/// The instructions of `T` are there, the data behind `at` is valid, and the lower half of the counter
 /// does not wrap within it.
+#[inline(always)]
+pub(super) unsafe fn any_windows<T: Tier>(
+    at: &mut Cursor,
+    key: Schedule,
+    counters: &mut Counters<T::V>,
+) {
+    let blocks = at.len / 16;
+    if blocks < WINDOW * 3 / 2 {
+        return;
+    }
+    // SAFETY: as for this function.
+    let first = unsafe { number(counters.0) };
+    // Byte 10 of a block is where the counter has its bits from 40 on.
+    if (first ^ (first + blocks as u64)) >> 40 == 0 {
+        // Copies, since what a function has the address of stays in memory also where it is not called.
+        let mut at_of = Cursor { ..*at };
+        let mut counters_of = Counters(counters.0);
+        // SAFETY: as for this function.
+        unsafe { T::ctr_windows(&mut at_of, key, &mut counters_of) }
+        (*at, *counters) = (at_of, counters_of);
+    }
+}
+
+/// All whole groups of registers of a long request. The caller wipes the frame of this function.
+///
+/// # Safety
+/// As for [`any_windows`]; the data is a window or more, within which byte 10 of the counter stays.
 #[inline(always)]
 pub(super) unsafe fn windows<V: Wide>(at: &mut Cursor, key: Schedule, counters: &mut Counters<V>) {
     let group = WIDTH * V::BLOCKS;
     // SAFETY: as for this function.
     let first = unsafe { number(counters.0) };
-    let (len, blocks) = (at.len, at.len / 16);
-    // Byte 10 of a block is where the counter has its bits from 40 on.
-    if blocks < WINDOW * 3 / 2 || (first ^ (first + blocks as u64)) >> 40 != 0 {
-        return;
-    }
+    let len = at.len;
     let mut states = States(MaybeUninit::uninit());
     let states = states.0.as_mut_ptr().cast::<V>();
     // SAFETY: as for this function; states are read where they were written.
@@ -171,10 +195,6 @@ pub(super) unsafe fn windows<V: Wide>(at: &mut Cursor, key: Schedule, counters: 
                 finish(at, &mut state, key.at(0, key.rounds()));
             }
         }
-        for i in 0..WINDOW / V::BLOCKS {
-            states.add(i).write_volatile(V::zero());
-        }
-        core::ptr::from_mut(&mut differences).write_volatile(Differences([[0; 16]; 8]));
         counters.skip((len - at.len) / 16 - WINDOW);
     }
 }

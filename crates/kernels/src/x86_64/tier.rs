@@ -4,8 +4,13 @@ use core::arch::x86_64::{__m128i, __m256i, __m512i};
 
 use super::bare::Bare;
 use super::cbc_lanes::{Lanes, segment};
+use super::ctr::Counters;
+use super::ctr_windows;
+use super::cursor::Cursor;
+use super::rounds::Schedule;
 use super::slots::{self, Pending, Store};
 use super::tweaks::ShiftTweaks;
+use super::wipe;
 
 /// An instruction set, with what of it a kernel needs to know. The functions are
 /// the large bodies that kernels share; they are compiled once, not inlined.
@@ -22,6 +27,13 @@ pub(crate) trait Tier {
     /// # Safety
     /// As there, and the instructions of the tier are there.
     unsafe fn flush<const DECRYPT: bool>(store: *mut Store, pending: Pending);
+
+    /// [`ctr_windows::windows`], in a frame of its own, which is wiped: other requests need no such place,
+    /// and whoever wipes what they left needs not go that deep.
+    ///
+    /// # Safety
+    /// As there, and the instructions of the tier are there.
+    unsafe fn ctr_windows(at: &mut Cursor, key: Schedule, counters: &mut Counters<Self::V>);
 
     /// [`segment`], over as few registers as hold the active lanes.
     ///
@@ -54,6 +66,28 @@ macro_rules! tier {
                 }
                 // SAFETY: as for this function.
                 unsafe { inner::<DECRYPT>(store, pending) }
+            }
+
+            #[inline(always)]
+            unsafe fn ctr_windows(at: &mut Cursor, key: Schedule, counters: &mut Counters<$vector>) {
+                #[target_feature(enable = $features)]
+                #[inline(never)]
+                unsafe fn inner(at: &mut Cursor, key: Schedule, counters: &mut Counters<$vector>) {
+                    // SAFETY: as for the function around.
+                    unsafe { ctr_windows::windows(at, key, counters) }
+                }
+                #[target_feature(enable = $features)]
+                #[inline(never)]
+                fn wipe_frame() {
+                    // SAFETY: the features are enabled here.
+                    unsafe { wipe::long_frame::<$vector>() }
+                }
+                // SAFETY: as for this function.
+                unsafe {
+                    inner(at, key, counters);
+                    // So that the compiler makes no frame of it here.
+                    core::hint::black_box(wipe_frame as unsafe fn())();
+                }
             }
 
             #[inline(always)]

@@ -1,6 +1,7 @@
 //! Leaving nothing secret behind: vector registers and stack buffers.
 
 use core::arch::asm;
+use core::mem::MaybeUninit;
 
 use super::wide::Wide;
 use crate::aes::key::Block;
@@ -19,6 +20,29 @@ pub(crate) unsafe fn blocks<V: Wide>(start: *mut Block, count: usize) {
             V::zero().store(start.add(i).cast());
         }
         asm!("/* {0} */", in(reg) start, options(nostack, preserves_flags));
+    }
+}
+
+/// Blocks of the frame of a function that keeps states of a long message, and of what lies below it.
+const FRAME: usize = match cfg!(debug_assertions) {
+    true => (8 << 10) / 16,
+    false => (5 << 10) / 16,
+};
+
+/// Overwrites the frame of a function that keeps states of a long message, which has returned to the
+/// caller of the one that this is inlined into.
+///
+/// # Safety
+/// The instructions of `V` are there.
+#[inline(always)]
+pub(crate) unsafe fn long_frame<V: Wide>() {
+    #[repr(align(64))]
+    struct Frame(MaybeUninit<[Block; FRAME]>);
+    let mut dead = Frame(MaybeUninit::uninit());
+    let dead = dead.0.as_mut_ptr().cast::<V>();
+    for i in 0..FRAME / V::BLOCKS {
+        // SAFETY: as for this function. Volatile, or the compiler would call a function for it.
+        unsafe { dead.add(i).write_volatile(V::zero()) }
     }
 }
 

@@ -185,14 +185,16 @@ pub(super) unsafe fn rest<
 /// [`rest`] for any number of blocks.
 #[inline(always)]
 pub(super) unsafe fn any_rest<V: Kernels, const SEAL: bool, const PENDING: usize>(
-    row: Row<'_, V>,
+    row: &Row<'_, V>,
     from: From<V>,
     end: &mut End<'_, V>,
 ) -> __m128i {
+    // A copy, since what a function has the address of stays in memory before too.
+    let hash = row.hash;
     macro_rules! rest {
         ($before:expr, $m:literal) => {{
             let data = (row.from, row.to, row.len);
-            V::rest::<SEAL, PENDING, { $before }, $m>(row.key, &from, data, &row.hash, end)
+            V::rest::<SEAL, PENDING, { $before }, $m>(row.key, &from, data, &hash, end)
         }};
     }
     // SAFETY: as for `rest`.

@@ -40,7 +40,7 @@ pub(super) unsafe fn halves<V: Lane, C: Chunk<V>, const FIRST: bool>(
     start: &mut C,
     from: *const u8,
     to: *mut u8,
-    text: &mut [V; WIDTH],
+    text: &mut [V; HALF],
     mut hash: Hash<V>,
 ) -> Hash<V> {
     let middle = HALF * V::BYTES;
@@ -53,13 +53,11 @@ pub(super) unsafe fn halves<V: Lane, C: Chunk<V>, const FIRST: bool>(
             rounds(start, &mut one, &mut keys);
         } else {
             let powers = key.table.at_power(chunk_blocks::<V>());
-            let [.., e, f, g, h] = *text;
-            let before = [e, f, g, h];
             rounds_beside_half::<V, C, true, HALF>(
                 start,
                 &mut one,
                 &mut keys,
-                Hashed::Kept(&before),
+                Hashed::Kept(text),
                 powers,
                 &mut hash,
             );
@@ -80,9 +78,7 @@ pub(super) unsafe fn halves<V: Lane, C: Chunk<V>, const FIRST: bool>(
         );
         hash = hash.reduce_lanes();
         let last = late_rounds(&mut two, &mut keys);
-        let two = finish(two, last, from.add(middle), to.add(middle));
-        let ([a, b, c, d], [e, f, g, h]) = (one, two);
-        *text = [a, b, c, d, e, f, g, h];
+        *text = finish(two, last, from.add(middle), to.add(middle));
         hash
     }
 }

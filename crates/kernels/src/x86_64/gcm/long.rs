@@ -13,7 +13,7 @@ use super::hash::{Hash, start};
 use super::lane::Lane;
 use super::rounds::*;
 use super::row::Row;
-use super::windows::windows;
+use super::windows::any_windows;
 use super::{Kernels, store_tag};
 use crate::cpu::is_intel;
 use crate::gcm::key::GcmKey;
@@ -40,11 +40,11 @@ pub(super) unsafe fn piece<V: Kernels, const SEAL: bool>(
             let head = 16 * blocks;
             if len < WIDTH * V::BYTES {
                 let row = Row::new(key, (from, to, len), hash);
-                return any_rest::<V, SEAL, 0>(row, From::Block(counter), &mut end);
+                return any_rest::<V, SEAL, 0>(&row, From::Block(counter), &mut end);
             }
             let row = Row::new(key, (from, to, head), hash);
             let end = &mut End::Piece(None);
-            hash = Hash::from(any_rest::<V, SEAL, 0>(row, From::Block(counter), end));
+            hash = Hash::from(any_rest::<V, SEAL, 0>(&row, From::Block(counter), end));
             counter = counter.add32(count(blocks as u32));
             (from, to, len) = (from.add(head), to.add(head), len - head);
         }
@@ -70,23 +70,24 @@ unsafe fn crypt<V: Kernels, const SEAL: bool>(
         if SEAL && len >= size {
             return seal(row, counters, &mut end);
         }
+        let mut text = [V::zero(); WIDTH];
         if lanes_apart::<V>() && len >= 2 * size {
             row.hash.sum = row.hash.sum.turned();
-            windows::<V, SEAL, true>(&mut row, &mut counters);
+            any_windows::<V, SEAL, true>(&mut row, &mut counters);
             while row.len >= 2 * size {
-                row.chunk::<_, SEAL, APART>(&mut counters);
+                row.chunk::<_, SEAL, APART>(&mut counters, &mut text);
             }
         }
         if !lanes_apart::<V>() {
-            windows::<V, SEAL, false>(&mut row, &mut counters);
+            any_windows::<V, SEAL, false>(&mut row, &mut counters);
         }
         while row.len >= size {
             if together::<V>() == 2 && row.len >= 2 * size {
-                row.chunk::<_, SEAL, 2>(&mut counters);
+                row.chunk::<_, SEAL, 2>(&mut counters, &mut text);
             }
-            row.chunk::<_, SEAL, 1>(&mut counters);
+            row.chunk::<_, SEAL, 1>(&mut counters, &mut text);
         }
-        any_rest::<V, SEAL, 0>(row, From::Chunk(counters), &mut end)
+        any_rest::<V, SEAL, 0>(&row, From::Chunk(counters), &mut end)
     }
 }
 
@@ -103,26 +104,32 @@ unsafe fn seal<V: Kernels>(
     unsafe {
         if lanes_apart::<V>() {
             row.hash.sum = row.hash.sum.turned();
-            row.halves::<_, true>(&mut counters);
-            windows::<V, true, true>(&mut row, &mut counters);
-            while row.len >= size {
-                row.halves::<_, false>(&mut counters);
+            let mut half = [V::zero(); HALF];
+            row.halves::<_, true>(&mut counters, &mut half);
+            if any_windows::<V, true, true>(&mut row, &mut counters) {
+                half = row.before();
             }
-            return any_rest::<V, true, HALF>(row, From::Chunk(counters), end);
+            while row.len >= size {
+                row.halves::<_, false>(&mut counters, &mut half);
+            }
+            return any_rest::<V, true, HALF>(&row, From::Chunk(counters), end);
         }
-        row.chunk::<_, true, 0>(&mut counters);
-        windows::<V, true, false>(&mut row, &mut counters);
+        let mut text = [V::zero(); WIDTH];
+        row.chunk::<_, true, 0>(&mut counters, &mut text);
+        if any_windows::<V, true, false>(&mut row, &mut counters) {
+            text = row.before();
+        }
         while row.len >= size {
             // The chunk that ends the group is hashed next, here or at the end.
             if together::<V>() == 2 {
-                row.chunk::<_, true, 2>(&mut counters);
+                row.chunk::<_, true, 2>(&mut counters, &mut text);
                 if row.len < size {
                     break;
                 }
             }
-            row.chunk::<_, true, 1>(&mut counters);
+            row.chunk::<_, true, 1>(&mut counters, &mut text);
         }
-        any_rest::<V, true, WIDTH>(row, From::Chunk(counters), end)
+        any_rest::<V, true, WIDTH>(&row, From::Chunk(counters), end)
     }
 }
 

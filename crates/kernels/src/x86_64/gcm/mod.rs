@@ -25,7 +25,8 @@ use self::end::{End, From};
 use self::hash::Hash;
 pub(super) use self::lane::Lane;
 use self::long::first_group;
-use self::rounds::{FIRST, WIDTH, chunk_blocks, encrypt_vector, words};
+use self::rounds::{Counters, FIRST, WIDTH, chunk_blocks, encrypt_vector, words};
+use self::row::Row;
 use self::short::{is_short, vectors};
 pub(super) use self::some::{load_short, store_short};
 use super::ghash::{self, product};
@@ -44,6 +45,12 @@ trait Kernels: Lane {
     unsafe fn run<const SEAL: bool, const M: usize>(jobs: &mut [AeadJob<'_, GcmKey>]) -> usize;
     /// [`long`](long::long).
     unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>);
+    /// [`windows`](windows::windows), in a frame of its own, which is wiped: other messages need no such
+    /// place, and whoever wipes what they left needs not go that deep.
+    unsafe fn windows<const SEAL: bool, const LANES_APART: bool>(
+        row: &mut Row<'_, Self>,
+        counters: &mut Counters<Self>,
+    );
     /// [`rest`](end::rest).
     unsafe fn rest<const SEAL: bool, const PENDING: usize, const BEFORE: usize, const M: usize>(
         key: &GcmKey,
@@ -186,6 +193,36 @@ macro_rules! kernels {
                     }
                     // SAFETY: the caller enables the instructions.
                     unsafe { inner::<SEAL>(job) }
+                }
+
+                #[inline(always)]
+                unsafe fn windows<const SEAL: bool, const LANES_APART: bool>(
+                    row: &mut Row<'_, Self>,
+                    counters: &mut Counters<Self>,
+                ) {
+                    #[target_feature(enable = $features)]
+                    #[inline(never)]
+                    unsafe fn inner<const SEAL: bool, const LANES_APART: bool>(
+                        row: &mut Row<'_, $vector>,
+                        counters: &mut Counters<$vector>,
+                    ) {
+                        // SAFETY: the instructions are enabled here; else as for the caller.
+                        unsafe {
+                            super::windows::windows::<$vector, SEAL, LANES_APART>(row, counters)
+                        }
+                    }
+                    #[target_feature(enable = $features)]
+                    #[inline(never)]
+                    fn wipe_frame() {
+                        // SAFETY: the instructions are enabled here.
+                        unsafe { wipe::long_frame::<$vector>() }
+                    }
+                    // SAFETY: the caller enables the instructions.
+                    unsafe {
+                        inner::<SEAL, LANES_APART>(row, counters);
+                        // So that the compiler makes no frame of it here.
+                        core::hint::black_box(wipe_frame as unsafe fn())();
+                    }
                 }
 
                 #[inline(always)]

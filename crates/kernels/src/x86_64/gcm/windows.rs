@@ -9,6 +9,7 @@
 
 use core::mem::MaybeUninit;
 
+use super::Kernels;
 use super::chunk::{APART, Chunk, Start, together};
 use super::lane::Lane;
 use super::rounds::*;
@@ -101,8 +102,8 @@ unsafe fn two_rounds<V: Lane>(key: &GcmKey, counter: V) -> V {
     }
 }
 
-/// The whole groups of chunks that are left of a long message, of others nothing. One chunk stays
-/// where it is the input that is hashed and lanes are apart.
+/// The whole groups of chunks that are left of a long message. One chunk stays where it is the input
+/// that is hashed and lanes are apart. The caller wipes the frame of this function.
 #[inline(always)]
 pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>(
     row: &mut Row<'_, V>,
@@ -114,31 +115,36 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>
         true => 2 * size,
         false => group * size,
     };
-    if row.len < enough_chunks::<V>() * size {
-        return;
-    }
+    debug_assert!(row.len >= enough_chunks::<V>() * size);
     let (key, len) = (row.key, row.len);
     let mut states = States(MaybeUninit::uninit());
     let states = states.0.as_mut_ptr().cast::<V>();
-    macro_rules! group {
-        ($first:expr, |$at:ident| $start:expr) => {{
-            let $at = $first;
-            if LANES_APART && SEAL {
-                row.halves::<_, false>($start);
-            } else if LANES_APART {
-                row.chunk::<_, SEAL, APART>($start);
-            } else {
-                if group == 2 {
-                    row.chunk::<_, SEAL, 2>($start);
-                }
-                let $at = $at + group - 1;
-                row.chunk::<_, SEAL, 1>($start);
-            }
-        }};
-    }
     // SAFETY: the caller enables the instructions of `V` and gives what is left, and before it a chunk
     // if it is encrypted. States are read where they were written.
     unsafe {
+        let mut half = [V::zero(); HALF];
+        let mut text = [V::zero(); WIDTH];
+        if SEAL && LANES_APART {
+            half = row.before();
+        } else if SEAL {
+            text = row.before();
+        }
+        macro_rules! group {
+            ($first:expr, |$at:ident| $start:expr) => {{
+                let $at = $first;
+                if LANES_APART && SEAL {
+                    row.halves::<_, false>($start, &mut half);
+                } else if LANES_APART {
+                    row.chunk::<_, SEAL, APART>($start, &mut text);
+                } else {
+                    if group == 2 {
+                        row.chunk::<_, SEAL, 2>($start, &mut text);
+                    }
+                    let $at = $at + group - 1;
+                    row.chunk::<_, SEAL, 1>($start, &mut text);
+                }
+            }};
+        }
         let first = counters.base();
         // The chunk in which the last byte of the counter begins again.
         let ends = window_chunks::<V>()
@@ -169,10 +175,24 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>
                 i += group;
             }
         }
-        for i in 0..WINDOW / V::BLOCKS {
-            states.add(i).write_volatile(V::zero());
-        }
         let blocks = (len - row.len) / 16;
         *counters = Counters::at(first.add32(count(blocks as u32)), &key.aes);
     }
+}
+
+/// [`windows`] of a message that is long enough, of others nothing. Whether it was.
+#[inline(always)]
+pub(super) unsafe fn any_windows<V: Kernels, const SEAL: bool, const LANES_APART: bool>(
+    row: &mut Row<'_, V>,
+    counters: &mut Counters<V>,
+) -> bool {
+    let is_long = row.len >= enough_chunks::<V>() * WIDTH * V::BYTES;
+    if is_long {
+        // Copies, since what a function has the address of stays in memory also where it is not called.
+        let (mut row_of, mut counters_of) = (*row, *counters);
+        // SAFETY: the caller's contract.
+        unsafe { V::windows::<SEAL, LANES_APART>(&mut row_of, &mut counters_of) }
+        (*row, *counters) = (row_of, counters_of);
+    }
+    is_long
 }
