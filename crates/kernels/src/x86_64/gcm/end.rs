@@ -31,22 +31,22 @@ pub(super) enum End<'a, V> {
 
 /// The counters of what is left.
 #[derive(Clone, Copy)]
-pub(super) enum From<V> {
+pub(super) enum Counting<V> {
     /// From where a chunk begins.
     Chunk(Counters<V>),
     /// From any block, whose counter this is in the form for counting.
     Block(V),
 }
 
-impl<V: Lane> From<V> {
+impl<V: Lane> Counting<V> {
     /// Those of `M` vectors from vector `i` on, after the first round key.
     #[inline(always)]
     unsafe fn states<const M: usize>(&self, keys: &mut RoundKeys<'_>, i: usize) -> [V; M] {
         // SAFETY: the caller enables the instructions of `V`.
         unsafe {
             match self {
-                From::Chunk(counters) => counters.some(keys, i),
-                From::Block(counter) => {
+                Counting::Chunk(counters) => counters.some(keys, i),
+                Counting::Block(counter) => {
                     let mut counter = counters(counter.add32(count((i * V::BLOCKS) as u32)));
                     let mut state = [V::zero(); M];
                     for block in &mut state {
@@ -77,7 +77,7 @@ pub(super) unsafe fn rest<
     const M: usize,
 >(
     key: &GcmKey,
-    from_counter: &From<V>,
+    from_counter: &Counting<V>,
     data: (*const u8, *mut u8, usize),
     hash: &Hash<V>,
     end: &mut End<'_, V>,
@@ -186,7 +186,7 @@ pub(super) unsafe fn rest<
 #[inline(always)]
 pub(super) unsafe fn any_rest<V: Kernels, const SEAL: bool, const PENDING: usize>(
     row: &Row<'_, V>,
-    from: From<V>,
+    from: Counting<V>,
     end: &mut End<'_, V>,
 ) -> __m128i {
     // A copy, since what a function has the address of stays in memory before too.

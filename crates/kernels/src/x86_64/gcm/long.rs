@@ -8,7 +8,7 @@
 use core::arch::x86_64::*;
 
 use super::chunk::{APART, together};
-use super::end::{End, From, any_rest};
+use super::end::{Counting, End, any_rest};
 use super::hash::{Hash, start};
 use super::lane::Lane;
 use super::rounds::*;
@@ -40,11 +40,11 @@ pub(super) unsafe fn piece<V: Kernels, const SEAL: bool>(
             let head = 16 * blocks;
             if len < WIDTH * V::BYTES {
                 let row = Row::new(key, (from, to, len), hash);
-                return any_rest::<V, SEAL, 0>(&row, From::Block(counter), &mut end);
+                return any_rest::<V, SEAL, 0>(&row, Counting::Block(counter), &mut end);
             }
             let row = Row::new(key, (from, to, head), hash);
             let end = &mut End::Piece(None);
-            hash = Hash::from(any_rest::<V, SEAL, 0>(&row, From::Block(counter), end));
+            hash = Hash::from(any_rest::<V, SEAL, 0>(&row, Counting::Block(counter), end));
             counter = counter.add32(count(blocks as u32));
             (from, to, len) = (from.add(head), to.add(head), len - head);
         }
@@ -87,7 +87,7 @@ unsafe fn crypt<V: Kernels, const SEAL: bool>(
             }
             row.chunk::<_, SEAL, 1>(&mut counters, &mut text);
         }
-        any_rest::<V, SEAL, 0>(&row, From::Chunk(counters), &mut end)
+        any_rest::<V, SEAL, 0>(&row, Counting::Chunk(counters), &mut end)
     }
 }
 
@@ -112,7 +112,7 @@ unsafe fn seal<V: Kernels>(
             while row.len >= size {
                 row.halves::<_, false>(&mut counters, &mut half);
             }
-            return any_rest::<V, true, HALF>(&row, From::Chunk(counters), end);
+            return any_rest::<V, true, HALF>(&row, Counting::Chunk(counters), end);
         }
         let mut text = [V::zero(); WIDTH];
         row.chunk::<_, true, 0>(&mut counters, &mut text);
@@ -129,7 +129,7 @@ unsafe fn seal<V: Kernels>(
             }
             row.chunk::<_, true, 1>(&mut counters, &mut text);
         }
-        any_rest::<V, true, WIDTH>(&row, From::Chunk(counters), end)
+        any_rest::<V, true, WIDTH>(&row, Counting::Chunk(counters), end)
     }
 }
 

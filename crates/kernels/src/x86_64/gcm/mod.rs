@@ -21,7 +21,7 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use self::end::{End, From};
+use self::end::{Counting, End};
 use self::hash::Hash;
 pub(super) use self::lane::Lane;
 use self::long::first_group;
@@ -54,7 +54,7 @@ trait Kernels: Lane {
     /// [`rest`](end::rest).
     unsafe fn rest<const SEAL: bool, const PENDING: usize, const BEFORE: usize, const M: usize>(
         key: &GcmKey,
-        from: &From<Self>,
+        from: &Counting<Self>,
         data: (*const u8, *mut u8, usize),
         hash: &Hash<Self>,
         end: &mut End<'_, Self>,
@@ -228,7 +228,7 @@ macro_rules! kernels {
                 #[inline(always)]
                 unsafe fn rest<const SEAL: bool, const PENDING: usize, const BEFORE: usize, const M: usize>(
                     key: &GcmKey,
-                    from: &From<Self>,
+                    from: &Counting<Self>,
                     data: (*const u8, *mut u8, usize),
                     hash: &Hash<Self>,
                     end: &mut End<'_, Self>,
@@ -237,7 +237,7 @@ macro_rules! kernels {
                     #[inline(never)]
                     unsafe fn inner<const SEAL: bool, const PENDING: usize, const BEFORE: usize, const M: usize>(
                         key: &GcmKey,
-                        from: &From<$vector>,
+                        from: &Counting<$vector>,
                         data: (*const u8, *mut u8, usize),
                         hash: &Hash<$vector>,
                         end: &mut End<'_, $vector>,
