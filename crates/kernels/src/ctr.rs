@@ -135,7 +135,9 @@ mod tests {
             .chain([31, 32, 33, 100, 223, 224, 225])
             .chain(248..=255);
         let carries = [16, 24, 32, 40, 48, 64].map(|bit| (1u128 << bit) - 300);
-        for (i, first) in last_bytes.chain(carries).enumerate() {
+        // The data before the lower half wraps is long itself.
+        let wraps = [384, 416, 500].map(|blocks| (1u128 << 64) - blocks);
+        for (i, first) in last_bytes.chain(carries).chain(wraps).enumerate() {
             let bytes = &[0x42; 32][..[16, 24, 32][i % 3]];
             let key = AesKey::new(bytes).unwrap();
             let iv = (first | 0x1234 << 112).to_be_bytes();

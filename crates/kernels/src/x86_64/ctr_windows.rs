@@ -110,8 +110,9 @@ pub(super) unsafe fn any_windows<T: Tier>(
     }
     // SAFETY: as for this function.
     let first = unsafe { number(counters.0) };
-    // Byte 10 of a block is where the counter has its bits from 40 on.
-    if (first ^ (first + blocks as u64)) >> 40 == 0 {
+    // Byte 10 of a block is where the counter has its bits from 40 on. Data may end where the lower half
+    // wraps.
+    if (first ^ first.wrapping_add(blocks as u64)) >> 40 == 0 {
         // Copies, since what a function has the address of stays in memory also where it is not called.
         let mut at_of = Cursor { ..*at };
         let mut counters_of = Counters(counters.0);
