@@ -135,7 +135,8 @@ pub(crate) unsafe fn middle_from<V: Wide, K: Keys<V>, const W: usize, const DECR
 }
 
 /// [`middle`], and other work in nine parts, each behind one of the first nine rounds: a processor that
-/// looks less far ahead than all rounds would do it before them or behind them.
+/// looks less far ahead than all rounds would do it before them or behind them. A part gets the keys:
+/// what it puts [`after`](Keys::after) its result, the compiler cannot load before.
 ///
 /// # Safety
 /// As for [`middle`].
@@ -143,13 +144,13 @@ pub(crate) unsafe fn middle_from<V: Wide, K: Keys<V>, const W: usize, const DECR
 pub(crate) unsafe fn middle_beside<V: Wide, K: Keys<V>, const W: usize, const DECRYPT: bool>(
     state: &mut [V; W],
     mut keys: K,
-    mut part: impl FnMut(usize),
+    mut part: impl FnMut(usize, &mut K),
 ) -> K {
     // A loop would not always be unrolled, and what the parts work on would go through memory.
     macro_rules! each {
         ($($i:literal)+) => {$(
             round::<V, K, W, DECRYPT>($i, state, &mut keys);
-            part($i - 1);
+            part($i - 1, &mut keys);
         )+};
     }
     // SAFETY: as for this function.

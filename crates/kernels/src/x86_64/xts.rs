@@ -345,13 +345,18 @@ unsafe fn bulk<V: ShiftTweaks, const DECRYPT: bool>(
         while at.len >= 8 * step + behind {
             let mut next = tweaks;
             let place = |i| i * step;
-            registers::<V, 8, DECRYPT>(at, key, &tweaks, place, |part| {
-                if part < 8 && V::ONE_BY_ONE {
+            registers::<V, 8, DECRYPT>(at, key, &tweaks, place, |part, keys| {
+                if part >= 8 {
+                    return;
+                }
+                if V::ONE_BY_ONE {
                     let before = if part == 0 { tweaks[7] } else { next[part - 1] };
                     next[part] = V::broadcast(V::double_tweak(before.first()));
-                } else if part < 8 {
+                } else {
                     next[part] = next[part].shift_tweaks_by_bytes(V::BLOCKS);
                 }
+                // Else the compiler computes all tweaks behind the last round.
+                *keys = keys.after(next[part]);
             });
             tweaks = next;
             at.advance(8 * step);
@@ -411,14 +416,14 @@ unsafe fn up_to<V: ShiftTweaks, const W: usize, const DECRYPT: bool>(
             tweaks[W - 1] = first.shift_tweaks((last / 16) as i32);
         }
         if odd == 0 {
-            registers::<V, W, DECRYPT>(at, key, &tweaks, place, |_| {});
+            registers::<V, W, DECRYPT>(at, key, &tweaks, place, |_, _| {});
             return;
         }
         let whole = len - 16;
         let end = __m128i::load(at.from.add(whole + odd));
         let (first, second) = order::<V, DECRYPT>(tweaks[W - 1].last());
         tweaks[W - 1] = tweaks[W - 1].with_last(first);
-        let blocks = registers::<V, W, DECRYPT>(at, key, &tweaks, place, |_| {});
+        let blocks = registers::<V, W, DECRYPT>(at, key, &tweaks, place, |_, _| {});
         give_way::<DECRYPT>(key, at.to.add(whole), odd, end, blocks.last(), second);
     }
 }
@@ -454,7 +459,7 @@ unsafe fn registers<V: ShiftTweaks, const W: usize, const DECRYPT: bool>(
     key: Schedule,
     tweaks: &[V; W],
     place: impl Fn(usize) -> usize,
-    beside: impl FnMut(usize),
+    beside: impl FnMut(usize, &mut Schedule),
 ) -> V {
     // SAFETY: as for this function; all is read before any is written.
     unsafe {
