@@ -7,9 +7,9 @@
 //! In debug builds the environment variable `CIPHERLANE_CPU_DISABLE` (a list of
 //! feature names with commas, read once, before the first detection) denies
 //! features, so that a test can walk every path on one machine. The word `other-maker` in it
-//! lets a processor of Intel count as one of another maker, and one of another maker as one of
-//! Intel: some ways are taken by that, see `is_intel`. Release builds
-//! read it only with `RUSTFLAGS="--cfg cipherlane_cpu_disable"`, so that nobody can have a
+//! lets a processor of Intel count as one of another maker, one of another maker as one of Intel, and
+//! turns round how many operations on 512-bit vectors it begins per cycle: some ways are taken by
+//! these, see `is_intel` and `begins_four`. Release builds read it only with `RUSTFLAGS="--cfg cipherlane_cpu_disable"`, so that nobody can have a
 //! program use weaker code by its environment. A program that wants to be measured as on an older
 //! processor says so itself: [`InstructionSet::use_only`].
 
@@ -42,7 +42,10 @@ const DETECTED: u32 = 1 << 31;
 /// The processor is one of Intel.
 const INTEL: u32 = 1 << 30;
 
-/// The word among denied features that turns [`INTEL`] round.
+/// The processor begins four operations on 512-bit vectors per cycle.
+const FOUR: u32 = 1 << 29;
+
+/// The word among denied features that turns [`INTEL`] and [`FOUR`] round.
 const OTHER_MAKER: &str = "other-maker";
 
 static FEATURES: AtomicU32 = AtomicU32::new(0);
@@ -70,10 +73,17 @@ pub(crate) fn is_intel() -> bool {
     bits() & INTEL != 0
 }
 
+/// Whether the processor begins four operations on 512-bit vectors per cycle, as a Zen 5 does. A Zen 4
+/// and those of Intel begin two.
+#[inline]
+pub(crate) fn begins_four() -> bool {
+    bits() & FOUR != 0
+}
+
 /// Threads that come here together find the same bits, so the race is harmless.
 #[cold]
 fn detect() -> u32 {
-    let bits = available() | maker() | DETECTED;
+    let bits = available() | kind() | DETECTED;
     FEATURES.store(bits, Relaxed);
     bits
 }
@@ -102,10 +112,11 @@ fn denied(list: &str) -> u32 {
         .fold(0, |bits, i| bits | 1 << i)
 }
 
-/// [`INTEL`] or nothing.
-fn maker() -> u32 {
+/// What of [`INTEL`] and [`FOUR`] the processor is.
+fn kind() -> u32 {
     let other = words(&environment_denies()).any(|word| word == OTHER_MAKER);
-    if made_by_intel() != other { INTEL } else { 0 }
+    let kind = maker_and_family();
+    if other { kind ^ (INTEL | FOUR) } else { kind }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -114,15 +125,33 @@ fn present() -> u32 {
 }
 
 #[cfg(any(not(target_arch = "x86_64"), miri))]
-fn made_by_intel() -> bool {
-    false
+fn maker_and_family() -> u32 {
+    0
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-fn made_by_intel() -> bool {
-    let leaf = core::arch::x86_64::__cpuid(0);
+fn maker_and_family() -> u32 {
+    use core::arch::x86_64::__cpuid;
+    let leaf = __cpuid(0);
     let name = [leaf.ebx, leaf.edx, leaf.ecx].map(u32::to_le_bytes);
-    name.as_flattened() == b"GenuineIntel"
+    match name.as_flattened() {
+        b"GenuineIntel" => INTEL,
+        b"AuthenticAMD" if family(__cpuid(1).eax) >= ZEN_5 => FOUR,
+        _ => 0,
+    }
+}
+
+/// The family of AMD's processors whose vector units are as wide as vectors of AVX-512.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const ZEN_5: u32 = 0x1a;
+
+/// The family in the signature of a processor (AMD APM volume 3, CPUID Fn0000_0001_EAX).
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn family(signature: u32) -> u32 {
+    match signature >> 8 & 0xf {
+        0xf => 0xf + (signature >> 20 & 0xff),
+        base => base,
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -265,6 +294,16 @@ mod tests {
         assert_eq!(denied(" vaes, avx512,unknown"), 1 << 3 | 1 << 5);
         let all = NAMES.join(",");
         assert_eq!(denied(&all), (1 << NAMES.len()) - 1);
+    }
+
+    #[test]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fn families_of_amd() {
+        // Zen 3, Zen 4 and Zen 5.
+        assert_eq!(family(0x00a0_0f11), 0x19);
+        assert_eq!(family(0x00a1_0f11), 0x19);
+        assert_eq!(family(0x00b0_0f21), ZEN_5);
+        assert_eq!(family(0x0000_06a7), 6);
     }
 
     #[test]

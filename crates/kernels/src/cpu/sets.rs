@@ -3,7 +3,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::{DETECTED, FEATURES, NAMES, available, maker};
+use super::{DETECTED, FEATURES, NAMES, available, kind};
 
 /// Instructions that some generation of processors has, and all before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl InstructionSet {
     /// [`TooLate`] once a kernel was chosen or [`super::features`] asked: keys may be there that
     /// others cannot use.
     pub fn use_only(self) -> Result<(), TooLate> {
-        let bits = self.allowed | maker() | DETECTED;
+        let bits = self.allowed | kind() | DETECTED;
         let exchanged = FEATURES.compare_exchange(0, bits, Relaxed, Relaxed);
         exchanged.map_or(Err(TooLate), |_| Ok(()))
     }

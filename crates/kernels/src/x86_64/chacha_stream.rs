@@ -10,7 +10,7 @@ use core::slice;
 
 use zeroize::optimization_barrier;
 
-use crate::cpu::{HaveAvx2, HaveAvx512, is_intel};
+use crate::cpu::{HaveAvx2, HaveAvx512, begins_four};
 use crate::job::Direction;
 use crate::x86_64::chacha_lanes::{self, CONSTANTS};
 use crate::x86_64::poly1305::Poly1305;
@@ -315,7 +315,7 @@ impl KeyStream for Wide {
     ) -> (usize, usize) {
         // SAFETY: `new` had the token; the rest as for this function.
         unsafe {
-            if 64 + len <= SET || (is_intel() && 64 + len <= SET + QUADS) {
+            if 64 + len <= SET || (!begins_four() && 64 + len <= SET + QUADS) {
                 wide_sets::<1>(self, ZEROS.as_ptr(), to);
                 return (SET, 0);
             }
@@ -334,7 +334,7 @@ impl KeyStream for Wide {
     ) -> (usize, usize) {
         // SAFETY: `new` had the token; a step has room for the quads; the rest as for this function.
         unsafe {
-            if len <= QUADS && is_intel() {
+            if len <= QUADS && !begins_four() {
                 let quads = len.div_ceil(QUADS / 2);
                 match quads {
                     1 => chacha_quads::blocks::<1>(&self.0, to),

@@ -7,7 +7,7 @@
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-use crate::cpu::{HaveAvx512, is_intel};
+use crate::cpu::{HaveAvx512, begins_four};
 use crate::sha2::constants::{K256, K512};
 use crate::sha2::hash::SHA256_PLACES;
 use crate::x86_64::rows::{load2, load16, store4, transpose512};
@@ -16,9 +16,9 @@ use crate::x86_64::rows::{load2, load16, store4, transpose512};
 pub(crate) fn sha256_x16(_: HaveAvx512, states: &mut [[u32; 8]], blocks: &[&[u8]]) {
     // SAFETY: the token is made only where the instructions are present.
     unsafe {
-        match is_intel() {
-            true => x16::compress::<true>(states, blocks),
-            false => x16::compress::<false>(states, blocks),
+        match begins_four() {
+            false => x16::compress::<true>(states, blocks),
+            true => x16::compress::<false>(states, blocks),
         }
     }
 }
@@ -27,9 +27,9 @@ pub(crate) fn sha256_x16(_: HaveAvx512, states: &mut [[u32; 8]], blocks: &[&[u8]
 pub(crate) fn sha512_x8(_: HaveAvx512, states: &mut [[u64; 8]], blocks: &[&[u8]]) {
     // SAFETY: the token is made only where the instructions are present.
     unsafe {
-        match is_intel() {
-            true => x8::compress::<true>(states, blocks),
-            false => x8::compress::<false>(states, blocks),
+        match begins_four() {
+            false => x8::compress::<true>(states, blocks),
+            true => x8::compress::<false>(states, blocks),
         }
     }
 }
@@ -39,7 +39,7 @@ pub(crate) fn sha512_x8(_: HaveAvx512, states: &mut [[u64; 8]], blocks: &[&[u8]]
 ///
 /// With `FEW` a round has seven additions. Else two more, with which its results are there sooner: that
 /// takes less time where a vector's results take two cycles and four operations begin in each, as on a
-/// Zen 5, and more where two begin per cycle, as on an Intel Xeon.
+/// Zen 5, and more where two begin per cycle, as on an Intel Xeon or a Zen 4.
 macro_rules! compress {
     (
         $features:literal, $lanes:literal x $word:ty, $k:ident, state: $places:expr, rounds / 16: $sixteens:literal,
