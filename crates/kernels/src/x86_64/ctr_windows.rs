@@ -9,24 +9,17 @@
 //! order of the counter, which is public.
 
 use core::arch::x86_64::{__m128i, _mm_cvtsi128_si64};
-use core::mem::MaybeUninit;
 
 use super::ctr::Counters;
 use super::cursor::Cursor;
 use super::rounds::{Keys, Schedule, middle_from};
+use super::states::{WINDOW, forget, keep};
 use super::tier::Tier;
 use super::wide::Wide;
 use crate::aes::key::Block;
 
-/// Blocks whose counters differ in the last byte alone.
-const WINDOW: usize = 256;
-
 /// Registers that go through AES side by side.
 const WIDTH: usize = 8;
-
-/// States after two rounds.
-#[repr(align(64))]
-struct States(MaybeUninit<[u8; 16 * WINDOW]>);
 
 /// By how much states after two rounds differ: those of blocks up to the one where the last byte of
 /// the counter begins again, and those behind it, four times each.
@@ -122,18 +115,24 @@ pub(super) unsafe fn any_windows<T: Tier>(
     }
 }
 
-/// All whole groups of registers of a long request. The caller wipes the frame of this function.
+/// All whole groups of registers of a long request. There is room for a window of `states`, of which
+/// none is left. The caller wipes the frame of this function.
 ///
 /// # Safety
 /// As for [`any_windows`]; the data is a window or more, within which byte 10 of the counter stays.
 #[inline(always)]
-pub(super) unsafe fn windows<V: Wide>(at: &mut Cursor, key: Schedule, counters: &mut Counters<V>) {
+pub(super) unsafe fn windows<V: Wide>(
+    at: &mut Cursor,
+    key: Schedule,
+    counters: &mut Counters<V>,
+    states: *mut V,
+) {
     let group = WIDTH * V::BLOCKS;
     // SAFETY: as for this function.
     let first = unsafe { number(counters.0) };
     let len = at.len;
-    let mut states = States(MaybeUninit::uninit());
-    let states = states.0.as_mut_ptr().cast::<V>();
+    // Whether states of the next group are wanted by the one a window behind it.
+    let again = |left: usize| left >= 16 * (WINDOW + group);
     // SAFETY: as for this function; states are read where they were written.
     unsafe {
         let mut base = V::broadcast(counters.0.first());
@@ -148,10 +147,8 @@ pub(super) unsafe fn windows<V: Wide>(at: &mut Cursor, key: Schedule, counters: 
                 for state in &mut state {
                     *state = state.round::<false>(key.at(0, round));
                 }
-                if is_second {
-                    for (j, state) in state.iter().enumerate() {
-                        states.add(i * WIDTH + j).write(*state);
-                    }
+                if is_second && again(at.len) {
+                    keep(&state, states.add(i * WIDTH));
                 }
                 key = Keys::<V>::after(key, state[0]);
             }
@@ -191,6 +188,9 @@ pub(super) unsafe fn windows<V: Wide>(at: &mut Cursor, key: Schedule, counters: 
                         n => differences.load(n.saturating_sub(j * V::BLOCKS).min(V::BLOCKS)),
                     };
                     *state = difference.xor(states.add(i * WIDTH + j).read());
+                }
+                if !again(at.len) {
+                    forget::<V, WIDTH>(V::zero(), states.add(i * WIDTH));
                 }
                 let key = middle_from::<V, _, WIDTH, false>(&mut state, key, 3);
                 finish(at, &mut state, key.at(0, key.rounds()));

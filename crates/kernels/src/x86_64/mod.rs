@@ -46,6 +46,7 @@ mod poly1305_lanes;
 mod poly1305_words;
 mod rows;
 mod short;
+mod states;
 mod tweaks;
 mod xts;
 

@@ -9,6 +9,7 @@ use super::ctr_windows;
 use super::cursor::Cursor;
 use super::rounds::Schedule;
 use super::slots::{self, Pending, Store};
+use super::states::States;
 use super::tweaks::ShiftTweaks;
 use super::wipe;
 
@@ -28,8 +29,8 @@ pub(crate) trait Tier {
     /// As there, and the instructions of the tier are there.
     unsafe fn flush<const DECRYPT: bool>(store: *mut Store, pending: Pending);
 
-    /// [`ctr_windows::windows`], in a frame of its own, which is wiped: other requests need no such place,
-    /// and whoever wipes what they left needs not go that deep.
+    /// [`ctr_windows::windows`], in frames of its own, in which nothing is left: other requests need no such
+    /// place, and whoever wipes what they left needs not go that deep.
     ///
     /// # Safety
     /// As there, and the instructions of the tier are there.
@@ -72,22 +73,24 @@ macro_rules! tier {
             unsafe fn ctr_windows(at: &mut Cursor, key: Schedule, counters: &mut Counters<$vector>) {
                 #[target_feature(enable = $features)]
                 #[inline(never)]
-                unsafe fn inner(at: &mut Cursor, key: Schedule, counters: &mut Counters<$vector>) {
-                    // SAFETY: as for the function around.
-                    unsafe { ctr_windows::windows(at, key, counters) }
+                unsafe fn inner(
+                    at: &mut Cursor,
+                    key: Schedule,
+                    counters: &mut Counters<$vector>,
+                    states: *mut $vector,
+                ) {
+                    // SAFETY: as for the function around, which has room for the states.
+                    unsafe { ctr_windows::windows(at, key, counters, states) }
                 }
-                #[target_feature(enable = $features)]
                 #[inline(never)]
-                fn wipe_frame() {
-                    // SAFETY: the features are enabled here.
-                    unsafe { wipe::long_frame::<$vector>() }
+                unsafe fn with_room(at: &mut Cursor, key: Schedule, counters: &mut Counters<$vector>) {
+                    let mut states = States::new();
+                    // SAFETY: as for the function around.
+                    unsafe { inner(at, key, counters, states.start()) };
+                    wipe::long_frame()();
                 }
                 // SAFETY: as for this function.
-                unsafe {
-                    inner(at, key, counters);
-                    // So that the compiler makes no frame of it here.
-                    core::hint::black_box(wipe_frame as unsafe fn())();
-                }
+                unsafe { with_room(at, key, counters) }
             }
 
             #[inline(always)]

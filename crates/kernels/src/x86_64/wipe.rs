@@ -1,6 +1,7 @@
 //! Leaving nothing secret behind: vector registers and stack buffers.
 
 use core::arch::asm;
+use core::arch::x86_64::{__m128i, _mm_setzero_si128};
 use core::mem::MaybeUninit;
 
 use super::wide::Wide;
@@ -23,27 +24,31 @@ pub(crate) unsafe fn blocks<V: Wide>(start: *mut Block, count: usize) {
     }
 }
 
-/// Blocks of the frame of a function that keeps states of a long message, and of what lies below it.
+/// Blocks of the frame of a function that works with states of a long request.
 const FRAME: usize = match cfg!(debug_assertions) {
-    true => (8 << 10) / 16,
-    false => (5 << 10) / 16,
+    true => (4 << 10) / 16,
+    false => (1 << 10) / 16,
 };
 
-/// Overwrites the frame of a function that keeps states of a long message, which has returned to the
-/// caller of the one that this is inlined into.
-///
-/// # Safety
-/// The instructions of `V` are there.
-#[inline(always)]
-pub(crate) unsafe fn long_frame<V: Wide>() {
-    #[repr(align(64))]
-    struct Frame(MaybeUninit<[Block; FRAME]>);
-    let mut dead = Frame(MaybeUninit::uninit());
-    let dead = dead.0.as_mut_ptr().cast::<V>();
-    for i in 0..FRAME / V::BLOCKS {
-        // SAFETY: as for this function. Volatile, or the compiler would call a function for it.
-        unsafe { dead.add(i).write_volatile(V::zero()) }
+/// Overwrites the frame of a function that works with states of a long request, which has returned to the
+/// caller of this one.
+// In the alignment that every frame has, or the registers that the other function saved would stand above.
+#[inline(never)]
+fn overwrite_frame() {
+    let mut dead = MaybeUninit::<[__m128i; FRAME]>::uninit();
+    let dead = dead.as_mut_ptr().cast::<__m128i>();
+    for i in 0..FRAME {
+        // SAFETY: SSE2 is part of x86-64, and this is in the array. Volatile, or the compiler would call a
+        // function for all of it.
+        unsafe { dead.add(i).write_volatile(_mm_setzero_si128()) }
     }
+}
+
+/// The function that overwrites the frame of one that works with states of a long request, which has
+/// returned to the caller of this one. The compiler cannot know which it is, and so cannot inline it.
+#[inline(always)]
+pub(crate) fn long_frame() -> fn() {
+    core::hint::black_box(overwrite_frame)
 }
 
 /// Clears registers by an instruction with two operands, or with three.

@@ -30,6 +30,7 @@ use self::row::Row;
 use self::short::{is_short, vectors};
 pub(super) use self::some::{load_short, store_short};
 use super::ghash::{self, product};
+use super::states::States;
 use super::wipe;
 use crate::aes::key::{Block, EncryptionKey};
 use crate::cpu::{HaveClmul, HaveVaes, HaveVaes512};
@@ -205,24 +206,26 @@ macro_rules! kernels {
                     unsafe fn inner<const SEAL: bool, const LANES_APART: bool>(
                         row: &mut Row<'_, $vector>,
                         counters: &mut Counters<$vector>,
+                        states: *mut $vector,
                     ) {
-                        // SAFETY: the instructions are enabled here; else as for the caller.
+                        // SAFETY: the instructions are enabled here; there is room for the states;
+                        // else as for the caller.
                         unsafe {
-                            super::windows::windows::<$vector, SEAL, LANES_APART>(row, counters)
+                            super::windows::windows::<$vector, SEAL, LANES_APART>(row, counters, states)
                         }
                     }
-                    #[target_feature(enable = $features)]
                     #[inline(never)]
-                    fn wipe_frame() {
-                        // SAFETY: the instructions are enabled here.
-                        unsafe { wipe::long_frame::<$vector>() }
+                    unsafe fn with_room<const SEAL: bool, const LANES_APART: bool>(
+                        row: &mut Row<'_, $vector>,
+                        counters: &mut Counters<$vector>,
+                    ) {
+                        let mut states = States::new();
+                        // SAFETY: the caller enables the instructions.
+                        unsafe { inner::<SEAL, LANES_APART>(row, counters, states.start()) };
+                        wipe::long_frame()();
                     }
                     // SAFETY: the caller enables the instructions.
-                    unsafe {
-                        inner::<SEAL, LANES_APART>(row, counters);
-                        // So that the compiler makes no frame of it here.
-                        core::hint::black_box(wipe_frame as unsafe fn())();
-                    }
+                    unsafe { with_room::<SEAL, LANES_APART>(row, counters) }
                 }
 
                 #[inline(always)]

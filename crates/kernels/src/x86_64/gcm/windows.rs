@@ -7,17 +7,13 @@
 //! are kept, and the others begin from these (counter-mode caching, Bernstein and Schwabe, 2008; Park
 //! and Lee, 2018). They are read in the order of the counter, which is public.
 
-use core::mem::MaybeUninit;
-
 use super::Kernels;
 use super::chunk::{APART, Chunk, Start, together};
 use super::lane::Lane;
 use super::rounds::*;
 use super::row::Row;
 use crate::gcm::key::GcmKey;
-
-/// Blocks whose counters differ in the last byte alone.
-const WINDOW: usize = 256;
+use crate::x86_64::states::{WINDOW, forget, keep};
 
 /// Chunks of a window.
 const fn window_chunks<V: Lane>() -> usize {
@@ -29,14 +25,11 @@ const fn enough_chunks<V: Lane>() -> usize {
     window_chunks::<V>() * 3 / 2
 }
 
-/// States after two rounds.
-#[repr(align(64))]
-struct States(MaybeUninit<[u8; 16 * WINDOW]>);
-
-/// A chunk whose states after two rounds are kept.
+/// A chunk whose states after two rounds are kept, if they are wanted again.
 struct Keeping<'c, V> {
     counters: &'c mut Counters<V>,
     to: *mut V,
+    again: bool,
 }
 
 impl<V: Lane> Start<V> for Keeping<'_, V> {
@@ -44,9 +37,9 @@ impl<V: Lane> Start<V> for Keeping<'_, V> {
 
     #[inline(always)]
     unsafe fn keep<const M: usize>(&mut self, state: &[V; M]) {
-        for (i, state) in state.iter().enumerate() {
+        if self.again {
             // SAFETY: whoever made this gives the place of as many vectors.
-            unsafe { self.to.add(i).write(*state) }
+            unsafe { keep(state, self.to) }
         }
     }
 }
@@ -64,9 +57,10 @@ impl<V: Lane> Chunk<V> for Keeping<'_, V> {
     }
 }
 
-/// A chunk from states that were kept.
+/// A chunk from states that were kept, and are forgotten if they are not wanted again.
 struct Kept<V> {
-    from: *const V,
+    from: *mut V,
+    again: bool,
     /// The difference of the blocks up to the end of the chunk's multiple, and of those behind it.
     here: V,
     next: V,
@@ -86,6 +80,9 @@ impl<V: Lane> Chunk<V> for Kept<V> {
             for (i, state) in state.iter_mut().enumerate() {
                 *state = of_place(self.here, self.next, i).xor(self.from.add(i).read());
             }
+            if !self.again {
+                forget::<V, WIDTH>(V::zero(), self.from);
+            }
             state
         }
     }
@@ -103,11 +100,13 @@ unsafe fn two_rounds<V: Lane>(key: &GcmKey, counter: V) -> V {
 }
 
 /// The whole groups of chunks that are left of a long message. One chunk stays where it is the input
-/// that is hashed and lanes are apart. The caller wipes the frame of this function.
+/// that is hashed and lanes are apart. There is room for a window of `states`, of which none is left.
+/// The caller wipes the frame of this function.
 #[inline(always)]
 pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>(
     row: &mut Row<'_, V>,
     counters: &mut Counters<V>,
+    states: *mut V,
 ) {
     let size = WIDTH * V::BYTES;
     let group = together::<V>();
@@ -117,8 +116,8 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>
     };
     debug_assert!(row.len >= enough_chunks::<V>() * size);
     let (key, len) = (row.key, row.len);
-    let mut states = States(MaybeUninit::uninit());
-    let states = states.0.as_mut_ptr().cast::<V>();
+    // Whether states of the next group are wanted by the one a window behind it.
+    let again = |left: usize| left >= 16 * WINDOW + least;
     // SAFETY: the caller enables the instructions of `V` and gives what is left, and before it a chunk
     // if it is encrypted. States are read where they were written.
     unsafe {
@@ -130,8 +129,8 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>
             text = row.before();
         }
         macro_rules! group {
-            ($first:expr, |$at:ident| $start:expr) => {{
-                let $at = $first;
+            ($first:expr, |$at:ident, $again:ident| $start:expr) => {{
+                let ($at, $again) = ($first, again(row.len));
                 if LANES_APART && SEAL {
                     row.halves::<_, false>($start, &mut half);
                 } else if LANES_APART {
@@ -151,9 +150,10 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>
             - 1
             - counters.number() / chunk_blocks::<V>() % window_chunks::<V>();
         for i in (0..window_chunks::<V>()).step_by(group) {
-            group!(i, |at| Keeping {
+            group!(i, |at, again| Keeping {
                 counters: &mut *counters,
                 to: states.add(at * WIDTH),
+                again,
             });
         }
         let step = count(WINDOW as u32);
@@ -167,8 +167,9 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>
             let next = now.xor(before[1]);
             let mut i = 0;
             while i < window_chunks::<V>() && row.len >= least {
-                group!(i, |at| Kept {
+                group!(i, |at, again| Kept {
                     from: states.add(at * WIDTH),
+                    again,
                     here: if at <= ends { here } else { next },
                     next: if at < ends { here } else { next },
                 });
