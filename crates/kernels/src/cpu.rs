@@ -9,9 +9,10 @@
 //! features, so that a test can walk every path on one machine. The word `other-maker` in it
 //! lets a processor of Intel count as one of another maker, one of another maker as one of Intel, and
 //! turns round how many operations on 512-bit vectors it begins per cycle: some ways are taken by
-//! these, see `is_intel` and `begins_four`. Release builds read it only with `RUSTFLAGS="--cfg cipherlane_cpu_disable"`, so that nobody can have a
-//! program use weaker code by its environment. A program that wants to be measured as on an older
-//! processor says so itself: [`InstructionSet::use_only`].
+//! these, see `is_intel` and `begins_four`. Release builds read the variable only with
+//! `RUSTFLAGS="--cfg cipherlane_cpu_disable"`, so that nobody can have a program use weaker code by
+//! its environment. A program that wants to be measured as on an older processor says so itself:
+//! [`InstructionSet::use_only`].
 
 mod sets;
 

@@ -19,8 +19,8 @@ const WIDE_256_AVX2: usize = 3;
 /// short ones side by side, and 16 lanes take as much time for ten messages as for sixteen.
 const WIDE_HMAC_256: [usize; 5] = [15, 13, 11, 11, 11];
 
-/// The same on a Zen 4, for HMAC of messages of so many bytes. The SHA instructions take less time for all
-/// others, since the vector units are half as wide as the lanes.
+/// The same on a Zen 4, for HMAC of messages of these lengths. For all others the SHA instructions take less
+/// time, since the vector units are half as wide as the registers.
 const WIDE_ZEN_4: usize = 15;
 const WIDE_ZEN_4_LEN: RangeInclusive<usize> = 120..=1024;
 
@@ -115,6 +115,7 @@ impl Sha256Features {
         self.avx512.is_some() && messages >= self.least(first)
     }
 
+    /// Messages from which on that takes less time.
     #[inline]
     fn least(self, first: Option<usize>) -> usize {
         if self.sha_ni.is_none() {

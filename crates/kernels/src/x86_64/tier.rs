@@ -87,7 +87,7 @@ macro_rules! tier {
                     let mut states = States::new();
                     // SAFETY: as for the function around.
                     unsafe { inner(at, key, counters, states.start()) };
-                    wipe::long_frame()();
+                    wipe::long_frame();
                 }
                 // SAFETY: as for this function.
                 unsafe { with_room(at, key, counters) }

@@ -30,8 +30,7 @@ const FRAME: usize = match cfg!(debug_assertions) {
     false => (1 << 10) / 16,
 };
 
-/// Overwrites the frame of a function that works with states of a long request, which has returned to the
-/// caller of this one.
+/// [`long_frame`], in a frame that begins where the other did.
 // In the alignment that every frame has, or the registers that the other function saved would stand above.
 #[inline(never)]
 fn overwrite_frame() {
@@ -44,11 +43,12 @@ fn overwrite_frame() {
     }
 }
 
-/// The function that overwrites the frame of one that works with states of a long request, which has
-/// returned to the caller of this one. The compiler cannot know which it is, and so cannot inline it.
+/// Overwrites the frame of a function that works with states of a long request, which has just returned to
+/// the one that this is inlined into.
 #[inline(always)]
-pub(crate) fn long_frame() -> fn() {
-    core::hint::black_box(overwrite_frame)
+pub(crate) fn long_frame() {
+    // The compiler cannot know which function that is, and so does not inline it.
+    core::hint::black_box(overwrite_frame as fn())();
 }
 
 /// Clears registers by an instruction with two operands, or with three.

@@ -3,10 +3,10 @@
 /// Denies features to the kernels of builds for tests.
 pub(crate) const VARIABLE: &str = "CIPHERLANE_CPU_DISABLE";
 
-/// What is denied besides, for each kind of machine: nothing, nothing but to be of the maker and of the
-/// width that it is of, what only later processors with AVX-512 have (Skylake), AVX-512, VAES too (Haswell), carry-less
-/// multiplication too (a virtual machine of x86-64-v3), AVX2 but not that (Westmere), both (x86-64-v2
-/// with AES), and all there is.
+/// What is denied besides, for each kind of machine: nothing, nothing but to be of its maker and of the
+/// width of its units, what only later processors with AVX-512 have (Skylake), AVX-512, VAES too
+/// (Haswell), carry-less multiplication too (a virtual machine of x86-64-v3), AVX2 but not that
+/// (Westmere), both (x86-64-v2 with AES), and all there is.
 const DENIED: [&str; 9] = [
     "",
     "other-maker",

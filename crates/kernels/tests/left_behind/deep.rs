@@ -15,8 +15,8 @@ use inout::InOutBuf;
 use crate::search;
 
 /// Around the lengths for which kernels take another way.
-const LENGTHS: [usize; 18] = [
-    16, 32, 48, 64, 96, 112, 128, 208, 240, 256, 272, 512, 528, 704, 1024, 1408, 2112, 8192,
+const LENGTHS: [usize; 19] = [
+    16, 32, 48, 64, 96, 112, 128, 208, 240, 256, 272, 512, 528, 704, 1024, 1408, 2112, 8192, 13_824,
 ];
 
 const DIRECTIONS: [Direction; 2] = [Direction::Encrypt, Direction::Decrypt];
@@ -45,8 +45,8 @@ fn with_these_features() {
     }
 }
 
-/// Whether a word is an address on this thread's stack or in this program: whoever wipes its frame returns to
-/// someone, and no key looks like that.
+/// Whether a word is an address on this thread's stack or in this program, as calls leave below what was wiped.
+/// No key looks like that.
 fn is_address(word: &[u8]) -> bool {
     const STACK: usize = 1 << 20;
     const PROGRAM: usize = 64 << 20;

@@ -222,7 +222,7 @@ macro_rules! kernels {
                         let mut states = States::new();
                         // SAFETY: the caller enables the instructions.
                         unsafe { inner::<SEAL, LANES_APART>(row, counters, states.start()) };
-                        wipe::long_frame()();
+                        wipe::long_frame();
                     }
                     // SAFETY: the caller enables the instructions.
                     unsafe { with_room::<SEAL, LANES_APART>(row, counters) }
