@@ -1,7 +1,5 @@
 //! The choice among the SHA-2 kernels by the number of messages in flight.
 
-use core::ops::RangeInclusive;
-
 use super::lanes::{Compress, run};
 use super::message::Message;
 use crate::cpu::{HaveAvx2, HaveAvx512, HaveBmi2, HaveShaNi, begins_four, is_intel};
@@ -18,11 +16,6 @@ const WIDE_256_AVX2: usize = 3;
 /// The same for HMAC of messages of one block, of two, and so on: the SHA instructions take two
 /// short ones side by side, and 16 lanes take as much time for ten messages as for sixteen.
 const WIDE_HMAC_256: [usize; 5] = [15, 13, 11, 11, 11];
-
-/// The same on a Zen 4, for HMAC of messages of these lengths. For all others the SHA instructions take less
-/// time, since the vector units are half as wide as the registers.
-const WIDE_ZEN_4: usize = 15;
-const WIDE_ZEN_4_LEN: RangeInclusive<usize> = 120..=1024;
 
 /// Messages from which on vectors take less time than one message after the
 /// other: 8 lanes of AVX-512, and 4 of AVX2. Without BMI2 the other way takes longer.
@@ -51,9 +44,33 @@ pub(crate) fn sha256<'j>(
             run::<Sha256, _, 1>(features, core::iter::once(message));
         }
         (len, _) if features.takes_all(len, first) => run::<Sha256, _, 16>(features, messages),
-        (_, Some(sha_ni)) => by_twos(features, sha_ni, messages),
+        (..=3, Some(sha_ni)) => by_twos(features, sha_ni, messages),
+        (_, Some(sha_ni)) => by_fours(features, sha_ni, messages),
         (5.., None) if features.avx2.is_some() => run::<Sha256, _, 8>(features, messages),
         (_, None) => run::<Sha256, _, 4>(features, messages),
+    }
+}
+
+/// Four messages at a time while they are alike; the others by two.
+// Not inlined, or a lone message would have its frame.
+#[inline(never)]
+fn by_fours<'j>(
+    features: Sha256Features,
+    sha_ni: HaveShaNi,
+    mut messages: impl Iterator<Item = Message<'j, Sha256>>,
+) {
+    // One by one: an array of them would be copied.
+    while let Some(mut a) = messages.next() {
+        let (mut b, mut c, mut d) = (messages.next(), messages.next(), messages.next());
+        match (&mut b, &mut c, &mut d) {
+            (Some(b), Some(c), Some(d)) if hmac_few::takes_four([&a, b, c, d]) => {
+                hmac_few::macs(sha_ni, [&mut a, b, c, d]);
+            }
+            _ => {
+                let others = [Some(a), b, c, d].into_iter().flatten().chain(messages);
+                return by_twos(features, sha_ni, others);
+            }
+        }
     }
 }
 
@@ -122,10 +139,9 @@ impl Sha256Features {
             return WIDE_256_WITHOUT_SHA_NI;
         }
         if !is_intel() && !begins_four() {
-            return match first {
-                Some(len) if WIDE_ZEN_4_LEN.contains(&len) => WIDE_ZEN_4,
-                _ => usize::MAX,
-            };
+            // On a Zen 4, whose vector units are half as wide as the registers, the SHA instructions take
+            // less time.
+            return usize::MAX;
         }
         first
             .and_then(|len| WIDE_HMAC_256.get((len + 8) / Sha256::BLOCK))

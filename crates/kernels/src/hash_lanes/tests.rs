@@ -187,14 +187,53 @@ fn ends_of_blocks() {
     }
 }
 
+/// Keys for sixteen messages.
+struct Keys {
+    bytes: Vec<Vec<u8>>,
+    of_256: Vec<HmacSha256Key>,
+    of_512: Vec<HmacSha512Key>,
+}
+
+impl Keys {
+    fn new() -> Keys {
+        let bytes: Vec<Vec<u8>> = (0..16).map(|i| vec![i as u8; 20 + i]).collect();
+        Keys {
+            of_256: bytes.iter().map(|key| HmacSha256Key::new(key)).collect(),
+            of_512: bytes.iter().map(|key| HmacSha512Key::new(key)).collect(),
+            bytes,
+        }
+    }
+
+    /// The MACs of messages that come together. The first has the first key, and so on.
+    fn check(&self, cases: &[Case], what: &str) {
+        macro_rules! macs {
+            ($hash:ident, $keys:ident, $function:expr) => {{
+                let digests = (0..cases.len()).map(|i| vec![0xff_u8; asked($hash::DIGEST, i)]);
+                let mut digests: Vec<_> = digests.collect();
+                let jobs = digests.iter_mut().zip(cases).zip(&self.$keys);
+                ($function)(jobs.map(|((digest, (_, data, cut, suffix)), key)| {
+                    let (head, data) = data.split_at(*cut);
+                    let (data, suffix) = data.split_at(data.len() - suffix);
+                    key.message(head, data, suffix, digest)
+                }));
+                digests
+            }};
+        }
+        let first = cases.first().map(|case| case.1.len());
+        let expected = cut_all(cases.iter().map(expected_256));
+        let digests = macs!(Sha256, of_256, |jobs| sha256(first, jobs));
+        assert_eq!(digests, expected, "{what}");
+        let expected = cut_all(cases.iter().map(expected_512));
+        assert_eq!(macs!(Sha512, of_512, sha512), expected, "{what}");
+    }
+}
+
 /// Messages go two at a time where few come, until two are not alike or long. How many are few
 /// depends on the length of the first.
 #[test]
 fn few_messages() {
     let data: Vec<u8> = (0..=1100).map(|i: u32| ((i * 7) >> 2) as u8).collect();
-    let keys: Vec<Vec<u8>> = (0..16).map(|i| vec![i as u8; 20 + i]).collect();
-    let keys_256: Vec<_> = keys.iter().map(|key| HmacSha256Key::new(key)).collect();
-    let keys_512: Vec<_> = keys.iter().map(|key| HmacSha512Key::new(key)).collect();
+    let keys = Keys::new();
     let lens = (0..=130).chain([180, 192, 300, 1024, 1030]);
     for (len, other) in lens.flat_map(|len| [(len, len), (len, 55), (len, 56), (len, 200)]) {
         for messages in (2..=9).chain([10, 11, 12, 13, 14, 16]) {
@@ -205,35 +244,39 @@ fn few_messages() {
                 .map(|i| {
                     let suffix = [0, 0, 4, SUFFIX][i % 4].min(len(i) - cut(i));
                     (
-                        Some(keys[i].clone()),
+                        Some(keys.bytes[i].clone()),
                         data[i..][..len(i)].to_vec(),
                         cut(i),
                         suffix,
                     )
                 })
                 .collect();
-            macro_rules! macs {
-                ($hash:ident, $keys:ident, $function:expr) => {{
-                    let digests = (0..messages).map(|i| vec![0xff_u8; asked($hash::DIGEST, i)]);
-                    let mut digests: Vec<_> = digests.collect();
-                    let jobs = digests.iter_mut().zip(&cases).zip(&$keys);
-                    ($function)(jobs.map(|((digest, (_, data, cut, suffix)), key)| {
-                        let (head, data) = data.split_at(*cut);
-                        let (data, suffix) = data.split_at(data.len() - suffix);
-                        key.message(head, data, suffix, digest)
-                    }));
-                    digests
-                }};
-            }
             let what = format!("{messages} of {}, one of {other}", len(0));
-            let expected = cut_all(cases.iter().map(expected_256));
-            assert_eq!(
-                macs!(Sha256, keys_256, |jobs| sha256(Some(len(0)), jobs)),
-                expected,
-                "{what}"
-            );
-            let expected = cut_all(cases.iter().map(expected_512));
-            assert_eq!(macs!(Sha512, keys_512, sha512), expected, "{what}");
+            keys.check(&cases, &what);
+        }
+    }
+}
+
+/// Messages of one length, cut at the same places, go two or four at a time.
+#[test]
+fn messages_alike() {
+    let keys = Keys::new();
+    let data: Vec<u8> = (0..=1200).map(|i: u32| ((i * 5) >> 2) as u8).collect();
+    for len in [
+        100, 119, 120, 128, 130, 191, 192, 193, 256, 300, 1024, 1030, 1100,
+    ] {
+        for cut in [0, 1, 13, 64, 70, len / 2, len - 20, len] {
+            for suffix in [0, 4, SUFFIX] {
+                let suffix = suffix.min(len - cut);
+                for messages in (2..=9).chain([16]) {
+                    let case = |i: usize| {
+                        let key = Some(keys.bytes[i].clone());
+                        (key, data[i..][..len].to_vec(), cut, suffix)
+                    };
+                    let cases: Vec<Case> = (0..messages).map(case).collect();
+                    keys.check(&cases, &format!("{messages} of {len} cut at {cut}"));
+                }
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! HMAC-SHA-256 of one message, or of two side by side. Padding, inner digest and outer block are made in
+//! HMAC-SHA-256 of one message, or of two or four side by side. Padding, inner digest and outer block are made in
 //! vectors: a block put together in memory from narrow stores costs a wide load tens of cycles.
 
 use core::arch::x86_64::*;
@@ -15,7 +15,7 @@ const MAX_LEN: usize = 2 * Sha256::BLOCK - 9;
 
 const _: () = assert!(Sha256::BLOCK - 1 + SUFFIX <= MAX_LEN);
 
-/// The longest messages that go side by side: with longer ones, four lanes are faster than two.
+/// The longest messages of which two go side by side: with longer ones, four lanes are faster than two.
 const MAX_BOTH: usize = 1024;
 
 /// Whether [`macs`] takes a message.
@@ -24,83 +24,97 @@ pub(crate) fn takes(message: &Message<'_, Sha256>) -> bool {
     message.states.is_some() && message.suffix.len() <= SUFFIX
 }
 
-/// Whether [`macs`] takes two messages: their blocks begin and end at the same places.
+/// Whether [`macs`] takes two messages.
 #[inline(always)]
 pub(crate) fn takes_both(a: &Message<'_, Sha256>, b: &Message<'_, Sha256>) -> bool {
-    let is_short = a.len() <= MAX_LEN && b.len() <= MAX_LEN;
-    let are_alike = match is_short {
-        true => is_one_block(a.len()) == is_one_block(b.len()),
-        false => {
-            let is_alike = a.head.len() == b.head.len() && a.data.len() == b.data.len();
-            is_alike && a.suffix.len() == b.suffix.len() && a.len() <= MAX_BOTH
-        }
-    };
-    are_alike && takes(a) && takes(b)
+    a.len() <= MAX_BOTH && are_alike(a, b) && takes(a) && takes(b)
+}
+
+/// Whether [`macs`] takes four messages.
+#[inline(always)]
+pub(crate) fn takes_four([first, others @ ..]: [&Message<'_, Sha256>; 4]) -> bool {
+    takes(first)
+        && others
+            .iter()
+            .all(|other| are_alike(first, other) && takes(other))
+}
+
+/// Whether the blocks of two messages begin and end at the same places.
+#[inline(always)]
+fn are_alike(a: &Message<'_, Sha256>, b: &Message<'_, Sha256>) -> bool {
+    if a.len() <= MAX_LEN && b.len() <= MAX_LEN {
+        return is_one_block(a.len()) == is_one_block(b.len());
+    }
+    a.head.len() == b.head.len() && a.data.len() == b.data.len() && a.suffix.len() == b.suffix.len()
 }
 
 /// The MAC of a message that [`takes`] says yes to.
 #[inline]
 pub(crate) fn mac(sha_ni: HaveShaNi, mut message: Message<'_, Sha256>) {
     if message.len() <= MAX_LEN {
-        return ends(sha_ni, [&mut message]);
+        let inner = inner(&message);
+        return ends(sha_ni, [&mut message], [inner]);
     }
     macs(sha_ni, [&mut message]);
 }
 
-/// The MACs of one message that [`takes`] says yes to, or of two that [`takes_both`] says yes to. They are
-/// not copied: a copy by vectors waits for the narrow stores of their fields.
+/// The MACs of one message that [`takes`] says yes to, of two that [`takes_both`] or of four that
+/// [`takes_four`] says yes to. They are not copied, nor are their pieces: a copy by vectors waits for the
+/// narrow stores of their fields.
 #[inline]
-pub(crate) fn macs<const L: usize>(sha_ni: HaveShaNi, messages: [&mut Message<'_, Sha256>; L]) {
+pub(crate) fn macs<const L: usize>(sha_ni: HaveShaNi, mut messages: [&mut Message<'_, Sha256>; L]) {
+    let inner = messages.each_ref().map(|message| inner(message));
     if messages[0].len() <= MAX_LEN {
-        return ends(sha_ni, messages);
+        return ends(sha_ni, messages, inner);
     }
-    let mut states = [[0; 8]; L];
-    for (state, message) in states.iter_mut().zip(&messages) {
-        if let Some((inner, _)) = message.states {
-            *state = *inner;
+    let mut states = inner.map(|state| *state);
+    let mut compress = |blocks: [&[u8]; L]| sha256::compress(sha_ni, &mut states, &blocks);
+    let whole = whole_blocks(messages[0].head.len());
+    if whole > 0 {
+        compress(messages.each_ref().map(|message| &message.head[..whole]));
+        for message in &mut messages {
+            message.head = &message.head[whole..];
+            message.before += whole;
         }
     }
-    let (mut before, mut heads) = (messages[0].before, messages.each_ref().map(|of| of.head));
-    let mut data = messages.each_ref().map(|of| of.data);
-    let mut compress = |blocks: [&[u8]; L]| {
-        before += blocks[0].len();
-        sha256::compress(sha_ni, &mut states, &blocks);
-    };
-    let head = heads[0].len();
-    let whole = head - head % Sha256::BLOCK;
-    if whole > 0 {
-        compress(heads.map(|head| &head[..whole]));
-        heads = heads.map(|head| &head[whole..]);
-    }
-    let head = heads[0].len();
-    if head > 0 && head + data[0].len() >= Sha256::BLOCK {
+    let head = messages[0].head.len();
+    if head > 0 && head + messages[0].data.len() >= Sha256::BLOCK {
         let mut meeting = [[0; Sha256::BLOCK]; L];
-        for (l, meeting) in meeting.iter_mut().enumerate() {
+        for (meeting, message) in meeting.iter_mut().zip(&mut messages) {
             let (to_head, to_data) = meeting.split_at_mut(head);
-            let (first, rest) = data[l].split_at(to_data.len());
-            to_head.copy_from_slice(heads[l]);
+            let (first, rest) = message.data.split_at(to_data.len());
+            to_head.copy_from_slice(message.head);
             to_data.copy_from_slice(first);
-            (heads[l], data[l]) = (&[], rest);
+            (message.head, message.data) = (&[], rest);
+            message.before += Sha256::BLOCK;
         }
         compress(meeting.each_ref().map(|meeting| &meeting[..]));
     }
-    let whole = data[0].len() - data[0].len() % Sha256::BLOCK;
+    let whole = whole_blocks(messages[0].data.len());
     if whole > 0 {
-        compress(data.map(|data| &data[..whole]));
-        data = data.map(|data| &data[whole..]);
+        compress(messages.each_ref().map(|message| &message.data[..whole]));
+        for message in &mut messages {
+            message.data = &message.data[whole..];
+            message.before += whole;
+        }
     }
-    let mut states_of = states.iter();
-    let (mut heads, mut data) = (heads.into_iter(), data.into_iter());
-    let mut rest = messages.map(|message| Message {
-        states: states_of.next().zip(message.states.map(|of| of.1)),
-        before,
-        head: heads.next().unwrap_or_default(),
-        data: data.next().unwrap_or_default(),
-        suffix: message.suffix,
-        digest: &mut *message.digest,
-    });
-    ends(sha_ni, rest.each_mut());
+    ends(sha_ni, messages, states.each_ref());
     crate::wipe::wipe(&mut states, [[0; 8]; L]);
+}
+
+/// The state after the inner padded key.
+#[inline(always)]
+fn inner<'j>(message: &Message<'j, Sha256>) -> &'j [u32; 8] {
+    match message.states {
+        Some((inner, _)) => inner,
+        None => panic!("a message without a key"),
+    }
+}
+
+/// The bytes of the whole blocks of so many.
+#[inline(always)]
+fn whole_blocks(len: usize) -> usize {
+    len - len % Sha256::BLOCK
 }
 
 /// Whether the end of a message, this long, is one block with its padding.
@@ -109,13 +123,17 @@ fn is_one_block(len: usize) -> bool {
     len <= Sha256::BLOCK - 9
 }
 
-/// The MACs of messages of at most [`MAX_LEN`] bytes, or of what is left of longer ones. Their ends are one
-/// block each, or two.
+/// The MACs of messages of at most [`MAX_LEN`] bytes, or of what is left of longer ones, with the states
+/// before it. Their ends are one block each, or two.
 #[inline]
-fn ends<const L: usize>(_: HaveShaNi, messages: [&mut Message<'_, Sha256>; L]) {
+fn ends<const L: usize>(
+    _: HaveShaNi,
+    messages: [&mut Message<'_, Sha256>; L],
+    before: [&[u32; 8]; L],
+) {
     let mut rooms = [[0; MAX_LEN]; L];
     // SAFETY: the token is made only where the instructions are present.
-    unsafe { in_registers(messages, &mut rooms) };
+    unsafe { in_registers(messages, before, &mut rooms) };
     if let Some(avx2) = HaveAvx2::new() {
         wipe::vectors(avx2, None);
     }
@@ -139,6 +157,7 @@ fn joined<'r>(message: &Message<'r, Sha256>, room: &'r mut [u8; MAX_LEN]) -> &'r
 #[target_feature(enable = "sha,avx2")]
 fn in_registers<const L: usize>(
     messages: [&mut Message<'_, Sha256>; L],
+    before: [&[u32; 8]; L],
     rooms: &mut [[u8; MAX_LEN]; L],
 ) {
     let big_endian = _mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203);
@@ -147,10 +166,7 @@ fn in_registers<const L: usize>(
     let mut words = [[zero; 8]; L];
     for (l, room) in rooms.iter_mut().enumerate() {
         let message = &*messages[l];
-        let Some((inner, _)) = message.states else {
-            panic!("a message without a key");
-        };
-        states[l] = (sha256::load(&inner[..4]), sha256::load(&inner[4..]));
+        states[l] = (sha256::load(&before[l][..4]), sha256::load(&before[l][4..]));
         let bytes = joined(message, room);
         for (i, w) in words[l].iter_mut().enumerate() {
             let at = 16 * i;
