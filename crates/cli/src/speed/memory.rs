@@ -145,7 +145,7 @@ pub(super) fn seal(
         _ => Request::in_place(data),
     };
     let request = request
-        .iv(&Work::iv(serial)[..work.algorithm.iv_len])
+        .iv(&work.iv(serial)[..work.algorithm.iv_len])
         .aad(aad)
         .tag(tag);
     Ok(session.process(cipherlane_core::Direction::Encrypt, &mut [request])?)

@@ -98,7 +98,7 @@ fn request(work: Work, serial: u64, session: &Session) -> Result<OwnedRequest, F
         },
         _ => Payload::InPlace(data),
     };
-    let iv = Work::iv(serial)[..work.algorithm.iv_len].to_vec();
+    let iv = work.iv(serial)[..work.algorithm.iv_len].to_vec();
     Ok(OwnedRequest::new(payload).iv(iv).aad(aad).tag(tag))
 }
 
@@ -138,7 +138,7 @@ impl<'s> Submitting<'s> {
             for request in batch.requests_mut() {
                 request
                     .iv
-                    .copy_from_slice(&Work::iv(self.serial)[..work.algorithm.iv_len]);
+                    .copy_from_slice(&work.iv(self.serial)[..work.algorithm.iv_len]);
                 self.serial += 1;
             }
         }

@@ -90,7 +90,7 @@ impl<'s> Waiting<'s> {
                 (_, None) => Request::in_place(input),
             };
             request
-                .iv(&Work::iv(index as u64)[..work.algorithm.iv_len])
+                .iv(&work.iv(index as u64)[..work.algorithm.iv_len])
                 .aad(aad)
                 .tag(tags.next().unwrap_or_default())
         };
@@ -126,7 +126,7 @@ fn process(
 ) -> Result<(), Failure> {
     if work.has_fresh_ivs() {
         for request in requests.iter_mut() {
-            request.set_iv(&Work::iv(*serial)[..work.algorithm.iv_len]);
+            request.set_iv(&work.iv(*serial)[..work.algorithm.iv_len]);
             *serial += 1;
         }
     }

@@ -62,11 +62,20 @@ impl Work {
         self.algorithm.iv_len > 0 && !self.keeps_ciphertext()
     }
 
-    /// An IV, padded with zeros, from a number that no other request has. The first bit stays
+    /// An IV, padded with zeros, from a number that no other request has. One of 12 bytes is a salt and
+    /// that number, as for packets of ESP (RFC 4106) and records of TLS. Of others the first bit stays
     /// clear, as MGM's nonces have none.
-    pub(super) fn iv(serial: u64) -> [u8; 16] {
-        let serial = u128::from(serial);
-        (serial & 0x7f | serial >> 7 << 8).to_le_bytes()
+    pub(super) fn iv(self, serial: u64) -> [u8; 16] {
+        const SALT: [u8; 4] = [0x5a, 0xe5, 0x3c, 0xc3];
+        let mut iv = [0; 16];
+        if self.algorithm.iv_len == 12 {
+            iv[..4].copy_from_slice(&SALT);
+            iv[4..12].copy_from_slice(&serial.to_be_bytes());
+        } else {
+            let serial = u128::from(serial);
+            iv = (serial & 0x7f | serial >> 7 << 8).to_le_bytes();
+        }
+        iv
     }
 
     /// Bytes that a caller needs with this number of batches.

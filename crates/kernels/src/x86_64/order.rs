@@ -1,4 +1,5 @@
-//! Keeping secrets out of the compiler's hands: it may not load a key before its turn.
+//! Keeping loads where and as they stand: the compiler may not load a key before its turn, nor two words
+//! at once that were written one after the other.
 
 use core::arch::asm;
 use core::arch::x86_64::{__m128i, __m512i};
@@ -29,6 +30,21 @@ pub(super) fn after_512<T>(mut address: *const T, value: __m512i) -> *const T {
     unsafe {
         asm!(
             "/* {0} {1} */", inlateout(reg) address, in(zmm_reg) value,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    address
+}
+
+/// `address`, of which the compiler cannot know that: it does not make one load of two, through this and
+/// through the other, which would wait for two stores.
+#[inline(always)]
+#[allow(clippy::pointers_in_nomem_asm_block)] // Nothing is read through the pointer.
+pub(super) fn apart<T>(mut address: *const T) -> *const T {
+    // SAFETY: an empty statement, which leaves the address as it is.
+    unsafe {
+        asm!(
+            "/* {0} */", inlateout(reg) address,
             options(pure, nomem, nostack, preserves_flags),
         );
     }

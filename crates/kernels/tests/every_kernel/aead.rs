@@ -9,8 +9,8 @@ use cipherlane_kernels::job::{AeadJob, AuthencJob};
 use cipherlane_kernels::naive;
 
 use super::harness::{
-    Batch, Hidden, LONG, Message, Reference, aead, any, blocks, buffer, check, messages,
-    messages_of,
+    Batch, Hidden, LONG, Message, PACKETS, Reference, aead, aead_of_one_key, any, blocks, buffer,
+    check, messages, messages_of, packets,
 };
 use crate::watch::{kernel, publish};
 
@@ -22,6 +22,7 @@ pub(super) fn run() {
 fn gcm_messages() {
     let messages = messages(&[16, 24, 32], any);
     let long = messages_of(&LONG, &[16, 24, 32]);
+    let packets = packets(&PACKETS, 16);
     let directions: [(_, Batch<GcmKey>, Reference); 2] = [
         (Encrypt, gcm::seal, |m| {
             let (data, tag) = naive::gcm_seal(&m.key, &m.iv[..12], &m.aad, &m.data);
@@ -38,6 +39,9 @@ fn gcm_messages() {
                 aead(hidden, 16, run)
             });
         }
+        check(&packets, GcmKey::new, expected, |hidden| {
+            aead_of_one_key(hidden, 16, run)
+        });
         check(&messages, GcmKey::new, expected, |hidden| {
             hidden.iter_mut().map(|hidden| split(dir, hidden)).collect()
         });

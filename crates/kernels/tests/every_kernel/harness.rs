@@ -16,6 +16,11 @@ const LENGTHS: [usize; 27] = [
 /// of these.
 pub(super) const LONG: [usize; 3] = [6900, 7168, 9000];
 
+/// Of packets of one key.
+pub(super) const PACKETS: [usize; 11] = [
+    1400, 1400, 1400, 1300, 1400, 2100, 600, 4064, 900, 1400, 1400,
+];
+
 /// Kernels take other ways for one job, for a few, and for more than they have lanes.
 const BATCHES: [usize; 6] = [1, 2, 3, 5, 11, 27];
 
@@ -68,6 +73,19 @@ pub(super) fn messages_of(lengths: &[usize], key_lengths: &[usize]) -> Vec<Messa
             data: bytes(len, i + 3),
         })
         .collect()
+}
+
+/// Messages of one key, as packets of an SA: kernels do several at a time if they are of one length, and
+/// share work among nonces of which few bytes differ.
+pub(super) fn packets(lengths: &[usize], key_len: usize) -> Vec<Message> {
+    let mut messages = messages_of(lengths, &[key_len]);
+    for (message, number) in messages.iter_mut().zip(7_u64..) {
+        message.key = unlike_data(key_len, 0);
+        message.iv[..4].copy_from_slice(&[0x5a, 0xe5, 0x3c, 0xc3]);
+        message.iv[4..12].copy_from_slice(&number.to_be_bytes());
+        message.aad = vec![number as u8; 8];
+    }
+    messages
 }
 
 /// A message with its key and its data secret. Every other one has a place of its own
@@ -132,6 +150,27 @@ pub(super) fn jobs<'h, K, J>(
 
 /// Runs AEAD jobs and gives their tags.
 pub(super) fn aead<K>(hidden: &mut [Hidden<K>], len: usize, run: Batch<K>) -> Vec<Vec<u8>> {
+    aead_by(hidden, len, |jobs| run(jobs))
+}
+
+/// The same, all by the first key.
+pub(super) fn aead_of_one_key<K>(
+    hidden: &mut [Hidden<K>],
+    len: usize,
+    run: Batch<K>,
+) -> Vec<Vec<u8>> {
+    aead_by(hidden, len, |jobs| {
+        let key = jobs[0].key;
+        jobs.iter_mut().for_each(|job| job.key = key);
+        run(jobs);
+    })
+}
+
+fn aead_by<K>(
+    hidden: &mut [Hidden<K>],
+    len: usize,
+    run: impl Fn(&mut [AeadJob<'_, K>]),
+) -> Vec<Vec<u8>> {
     hidden
         .iter_mut()
         .for_each(|hidden| hidden.tag = vec![0; len]);

@@ -12,7 +12,7 @@ mod keys;
 use cipherlane_kernels::hmac::{self, HmacSha256Key, HmacSha512Key};
 use cipherlane_kernels::{cpu, naive, sha2};
 
-use harness::{Message, any, check, mac, messages};
+use harness::{Message, any, check, mac, messages, packets};
 
 pub(crate) fn run() {
     println!("features: {}", cpu::features().join(" "));
@@ -38,6 +38,19 @@ fn macs() {
         },
         |hidden| mac(hidden, 32, hmac::sha256),
     );
+    for len in [40, 300] {
+        check(
+            &packets(&[len; 11], 32),
+            |key| Some(HmacSha256Key::new(key)),
+            |m| {
+                (
+                    m.data.clone(),
+                    naive::hmac_sha256(&m.key, &whole(m)).to_vec(),
+                )
+            },
+            |hidden| mac(hidden, 32, hmac::sha256),
+        );
+    }
     check(
         &messages,
         |key| Some(HmacSha512Key::new(key)),

@@ -29,6 +29,12 @@ pub(super) trait Start<V: Lane> {
     /// Rounds that are done.
     const DONE: usize;
 
+    /// Whether a round behind these is done too.
+    #[inline(always)]
+    fn skips(&self, _round: usize) -> bool {
+        false
+    }
+
     /// Is given the states after two rounds, if fewer are done.
     #[inline(always)]
     unsafe fn keep<const M: usize>(&mut self, _: &[V; M]) {}
@@ -43,22 +49,58 @@ pub(super) trait Chunk<V: Lane>: Start<V> {
     fn second(&mut self) {}
 }
 
-/// Counters after the first round key.
-pub(super) struct Plain;
+/// Counters after the first round key, or states after two rounds. Functions for both have half as much
+/// code as functions for each, and take as long.
+pub(super) struct Either {
+    pub(super) two_are_done: bool,
+}
 
-impl<V: Lane> Start<V> for Plain {
+impl<V: Lane> Start<V> for Either {
+    const DONE: usize = 0;
+
+    #[inline(always)]
+    fn skips(&self, round: usize) -> bool {
+        round <= 2 && self.two_are_done
+    }
+}
+
+impl<V: Lane> Start<V> for Counters<V> {
     const DONE: usize = 0;
 }
 
-impl<V: Lane> Start<V> for &mut Counters<V> {
-    const DONE: usize = 0;
-}
-
-impl<V: Lane> Chunk<V> for &mut Counters<V> {
+impl<V: Lane> Chunk<V> for Counters<V> {
     #[inline(always)]
     unsafe fn start(&mut self, keys: &mut RoundKeys<'_>) -> [V; WIDTH] {
         // SAFETY: the caller enables the instructions of `V`.
         unsafe { self.first_round(keys) }
+    }
+}
+
+impl<V: Lane, S: Start<V>> Start<V> for &mut S {
+    const DONE: usize = S::DONE;
+
+    #[inline(always)]
+    fn skips(&self, round: usize) -> bool {
+        (**self).skips(round)
+    }
+
+    #[inline(always)]
+    unsafe fn keep<const M: usize>(&mut self, state: &[V; M]) {
+        // SAFETY: as for this method.
+        unsafe { (**self).keep(state) }
+    }
+}
+
+impl<V: Lane, C: Chunk<V>> Chunk<V> for &mut C {
+    #[inline(always)]
+    unsafe fn start(&mut self, keys: &mut RoundKeys<'_>) -> [V; WIDTH] {
+        // SAFETY: as for this method.
+        unsafe { (**self).start(keys) }
+    }
+
+    #[inline(always)]
+    fn second(&mut self) {
+        (**self).second();
     }
 }
 
@@ -157,7 +199,7 @@ unsafe fn round_at<V: Lane, S: Start<V>, const M: usize>(
     let number = S::DONE + place;
     // SAFETY: the caller enables the instructions of `V`.
     unsafe {
-        if number < 10 {
+        if number < 10 && !start.skips(number) {
             round(state, keys, number);
         }
         if number == 2 {

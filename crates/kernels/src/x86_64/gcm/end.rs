@@ -7,12 +7,13 @@
 use core::arch::x86_64::*;
 
 use super::Kernels;
-use super::chunk::{Hashed, Plain, rounds, rounds_beside, rounds_beside_half};
+use super::chunk::{Either, Hashed, rounds, rounds_beside, rounds_beside_half};
 use super::halves::finish;
 use super::hash::Hash;
 use super::lane::Lane;
 use super::rounds::*;
 use super::row::Row;
+use super::sums::Sums;
 use crate::gcm::key::GcmKey;
 use crate::gcm::rest::Begun;
 
@@ -20,7 +21,7 @@ use crate::gcm::rest::Begun;
 pub(super) enum End<'a, V> {
     /// Of a message.
     Message {
-        /// J0.
+        /// J0, as far as the blocks that are left have gone through AES.
         j0: V,
         /// Bits of data and of additional data, bytes reversed.
         lengths: __m128i,
@@ -36,10 +37,12 @@ pub(super) enum Counting<V> {
     Chunk(Counters<V>),
     /// From any block, whose counter this is in the form for counting.
     Block(V),
+    /// From where a chunk begins.
+    Kept(Sums<V>),
 }
 
 impl<V: Lane> Counting<V> {
-    /// Those of `M` vectors from vector `i` on, after the first round key.
+    /// Those of `M` vectors from vector `i` on, after the first round key, or after two rounds.
     #[inline(always)]
     unsafe fn states<const M: usize>(&self, keys: &mut RoundKeys<'_>, i: usize) -> [V; M] {
         // SAFETY: the caller enables the instructions of `V`.
@@ -57,7 +60,16 @@ impl<V: Lane> Counting<V> {
                     }
                     state
                 }
+                Counting::Kept(sums) => sums.states(i),
             }
+        }
+    }
+
+    /// What is done of these.
+    #[inline(always)]
+    fn start(&self) -> Either {
+        Either {
+            two_are_done: matches!(self, Counting::Kept(_)),
         }
     }
 }
@@ -83,6 +95,7 @@ pub(super) unsafe fn rest<
     end: &mut End<'_, V>,
 ) -> __m128i {
     let mut hash = *hash;
+    let mut start = from_counter.start();
     let (mut from, mut to, mut len) = data;
     debug_assert_eq!(M + BEFORE, len.div_ceil(16) / V::BLOCKS + 1);
     // SAFETY: the caller enables the instructions of `V`, and gives `len` bytes to
@@ -95,7 +108,7 @@ pub(super) unsafe fn rest<
             let pending = Hashed::At(to.wrapping_sub(HALF * V::BYTES));
             let powers = key.table.at_power(chunk_blocks::<V>() / 2);
             rounds_beside_half::<V, _, true, HALF>(
-                &mut Plain, &mut state, &mut keys, pending, powers, &mut hash,
+                &mut start, &mut state, &mut keys, pending, powers, &mut hash,
             );
             hash = hash.reduce_lanes();
             let last = late_rounds(&mut state, &mut keys);
@@ -114,11 +127,11 @@ pub(super) unsafe fn rest<
         let mask = V::one_lane(blocks % V::BLOCKS);
         let mut state = from_counter.states::<M>(&mut keys, BEFORE);
         if let End::Message { j0, .. } = end {
-            state[M - 1] = state[M - 1].select(j0.xor(keys.load(0)), mask);
+            state[M - 1] = state[M - 1].select(*j0, mask);
         }
         let keys_of = &mut keys;
         match PENDING {
-            0 => rounds(&mut Plain, &mut state, keys_of),
+            0 => rounds(&mut start, &mut state, keys_of),
             HALF => {
                 let pending = match BEFORE {
                     HALF => Hashed::Kept(&text),
@@ -127,7 +140,7 @@ pub(super) unsafe fn rest<
                 // One group with what follows.
                 let powers = key.table.at_power(chunk_blocks::<V>() / 2 + hashed_blocks);
                 rounds_beside_half::<V, _, false, M>(
-                    &mut Plain, &mut state, keys_of, pending, powers, &mut hash,
+                    &mut start, &mut state, keys_of, pending, powers, &mut hash,
                 );
                 hash.y = V::zero();
             }
@@ -135,7 +148,7 @@ pub(super) unsafe fn rest<
                 let pending = Hashed::At(to.wrapping_sub(WIDTH * V::BYTES));
                 let powers = key.table.at_power(chunk_blocks::<V>());
                 rounds_beside::<V, _, SEAL, false, M>(
-                    &mut Plain, &mut state, keys_of, pending, powers, &mut hash,
+                    &mut start, &mut state, keys_of, pending, powers, &mut hash,
                 );
                 hash = hash.reduce();
             }

@@ -108,6 +108,14 @@ pub(in crate::x86_64) trait Lane: Copy {
 const REVERSE: [u8; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
 const SWAP_COUNTER: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 14, 13, 12];
 
+/// The three words of a nonce, whose loads stay three.
+#[inline(always)]
+fn nonce_words(iv: &Block) -> [*const Word; 3] {
+    let first = iv.as_ptr().cast::<Word>();
+    let second = order::apart(first.wrapping_add(1));
+    [first, second, order::apart(second.wrapping_add(1))]
+}
+
 /// Methods that are one instruction on two vectors.
 macro_rules! operations {
     ($($name:ident = $intrinsic:ident $(::<$immediate:literal>)?,)*) => {$(
@@ -166,10 +174,9 @@ impl Lane for __m128i {
     }
     #[inline(always)]
     unsafe fn nonce(iv: &Block) -> Self {
-        let words = iv.as_ptr().cast::<Word>();
-        // SAFETY: three words are inside the array. Volatile, so that the loads stay three.
+        // SAFETY: see above.
         unsafe {
-            let [a, b, c] = [0, 1, 2].map(|i| words.add(i).read_volatile().0);
+            let [a, b, c] = nonce_words(iv).map(|word| (*word).0);
             _mm_set_epi32(0, c, b, a)
         }
     }
@@ -273,10 +280,9 @@ impl Lane for __m256i {
     }
     #[inline(always)]
     unsafe fn nonce(iv: &Block) -> Self {
-        let words = iv.as_ptr().cast::<Word>();
-        // SAFETY: see above; three words are inside the array.
+        // SAFETY: see above.
         unsafe {
-            let [a, b, c] = [0, 1, 2].map(|i| _mm256_set1_epi32(words.add(i).read().0));
+            let [a, b, c] = nonce_words(iv).map(|word| _mm256_set1_epi32((*word).0));
             let ab = _mm256_blend_epi32::<0b0010_0010>(a, b);
             let zero = _mm256_setzero_si256();
             _mm256_blend_epi32::<0b1000_1000>(_mm256_blend_epi32::<0b0100_0100>(ab, c), zero)
@@ -378,10 +384,9 @@ impl Lane for __m512i {
     // busy with the hash of the message before.
     #[inline(always)]
     unsafe fn nonce(iv: &Block) -> Self {
-        let words = iv.as_ptr().cast::<Word>();
-        // SAFETY: see above; three words are inside the array.
+        // SAFETY: see above.
         unsafe {
-            let [a, b, c] = [0, 1, 2].map(|i| _mm512_set1_epi32(words.add(i).read().0));
+            let [a, b, c] = nonce_words(iv).map(|word| _mm512_set1_epi32((*word).0));
             let word = |i: usize| Self::splat_load(ONE_WORD.0.as_ptr().add(4 * i).cast());
             let ab = _mm512_and_si512(a, word(0)).select(b, word(1));
             ab.select(c, word(2))

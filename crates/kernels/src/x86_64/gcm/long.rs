@@ -7,7 +7,7 @@
 
 use core::arch::x86_64::*;
 
-use super::chunk::{APART, together};
+use super::chunk::{APART, Chunk, together};
 use super::end::{Counting, End, any_rest};
 use super::hash::{Hash, start};
 use super::lane::Lane;
@@ -49,15 +49,42 @@ pub(super) unsafe fn piece<V: Kernels, const SEAL: bool>(
             (from, to, len) = (from.add(head), to.add(head), len - head);
         }
         let counters = Counters::from(counter, &key.aes);
-        crypt::<V, SEAL>(key, counters, (from, to, len), hash, end)
+        crypt::<V, _, SEAL>(key, counters, (from, to, len), hash, end)
+    }
+}
+
+/// The counter blocks of a message or a piece of one, from where a chunk begins.
+pub(super) trait Blocks<V: Kernels>: Chunk<V> + Copy {
+    /// Those of what is left.
+    fn rest(self) -> Counting<V>;
+    /// [`any_windows`].
+    unsafe fn any_windows<const SEAL: bool, const LANES_APART: bool>(
+        &mut self,
+        row: &mut Row<'_, V>,
+    ) -> bool;
+}
+
+impl<V: Kernels> Blocks<V> for Counters<V> {
+    #[inline(always)]
+    fn rest(self) -> Counting<V> {
+        Counting::Chunk(self)
+    }
+
+    #[inline(always)]
+    unsafe fn any_windows<const SEAL: bool, const LANES_APART: bool>(
+        &mut self,
+        row: &mut Row<'_, V>,
+    ) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { any_windows::<V, SEAL, LANES_APART>(row, self) }
     }
 }
 
 /// What begins where a chunk does.
 #[inline(always)]
-unsafe fn crypt<V: Kernels, const SEAL: bool>(
+unsafe fn crypt<V: Kernels, B: Blocks<V>, const SEAL: bool>(
     key: &GcmKey,
-    mut counters: Counters<V>,
+    mut counters: B,
     (from, to, len): (*const u8, *mut u8, usize),
     hash: Hash<V>,
     mut end: End<'_, V>,
@@ -73,13 +100,13 @@ unsafe fn crypt<V: Kernels, const SEAL: bool>(
         let mut text = [V::zero(); WIDTH];
         if lanes_apart::<V>() && len >= 2 * size {
             row.hash.sum = row.hash.sum.turned();
-            any_windows::<V, SEAL, true>(&mut row, &mut counters);
+            counters.any_windows::<SEAL, true>(&mut row);
             while row.len >= 2 * size {
                 row.chunk::<_, SEAL, APART>(&mut counters, &mut text);
             }
         }
         if !lanes_apart::<V>() {
-            any_windows::<V, SEAL, false>(&mut row, &mut counters);
+            counters.any_windows::<SEAL, false>(&mut row);
         }
         while row.len >= size {
             if together::<V>() == 2 && row.len >= 2 * size {
@@ -87,15 +114,15 @@ unsafe fn crypt<V: Kernels, const SEAL: bool>(
             }
             row.chunk::<_, SEAL, 1>(&mut counters, &mut text);
         }
-        any_rest::<V, SEAL, 0>(&row, Counting::Chunk(counters), &mut end)
+        any_rest::<V, SEAL, 0>(&row, counters.rest(), &mut end)
     }
 }
 
 /// A message or a piece of a chunk or more that is encrypted.
 #[inline(always)]
-unsafe fn seal<V: Kernels>(
+unsafe fn seal<V: Kernels, B: Blocks<V>>(
     mut row: Row<'_, V>,
-    mut counters: Counters<V>,
+    mut counters: B,
     end: &mut End<'_, V>,
 ) -> __m128i {
     let size = WIDTH * V::BYTES;
@@ -106,17 +133,17 @@ unsafe fn seal<V: Kernels>(
             row.hash.sum = row.hash.sum.turned();
             let mut half = [V::zero(); HALF];
             row.halves::<_, true>(&mut counters, &mut half);
-            if any_windows::<V, true, true>(&mut row, &mut counters) {
+            if counters.any_windows::<true, true>(&mut row) {
                 half = row.before();
             }
             while row.len >= size {
                 row.halves::<_, false>(&mut counters, &mut half);
             }
-            return any_rest::<V, true, HALF>(&row, Counting::Chunk(counters), end);
+            return any_rest::<V, true, HALF>(&row, counters.rest(), end);
         }
         let mut text = [V::zero(); WIDTH];
         row.chunk::<_, true, 0>(&mut counters, &mut text);
-        if any_windows::<V, true, false>(&mut row, &mut counters) {
+        if counters.any_windows::<true, false>(&mut row) {
             text = row.before();
         }
         while row.len >= size {
@@ -129,7 +156,7 @@ unsafe fn seal<V: Kernels>(
             }
             row.chunk::<_, true, 1>(&mut counters, &mut text);
         }
-        any_rest::<V, true, WIDTH>(&row, Counting::Chunk(counters), end)
+        any_rest::<V, true, WIDTH>(&row, counters.rest(), end)
     }
 }
 
@@ -153,25 +180,34 @@ pub(super) fn first_group<V: Lane, const SEAL: bool>(len: usize, end: usize) -> 
 /// One message of any length, with additional data of any length.
 #[inline(always)]
 pub(super) unsafe fn long<V: Kernels, const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>) {
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        let counters = Counters::of(V::nonce(&job.iv), &job.key.aes);
+        message::<V, _, SEAL>(job, counters, counters.j0());
+    }
+}
+
+/// One message by its counter blocks, and J0 as far as these have gone through AES.
+#[inline(always)]
+pub(super) unsafe fn message<V: Kernels, B: Blocks<V>, const SEAL: bool>(
+    job: &mut AeadJob<'_, GcmKey>,
+    counters: B,
+    j0: V,
+) {
     let key = job.key;
     let len = job.data.len();
     let (from, to) = job.data.reborrow().into_raw();
     // SAFETY: the caller enables the instructions of `V`; the buffer is good for
     // `len` bytes, its input and output being the same or apart.
     unsafe {
-        let nonce = V::nonce(&job.iv);
         let lengths = _mm_set_epi64x(
             (8 * job.aad.len() as u64).cast_signed(),
             (8 * len as u64).cast_signed(),
         );
         let n = first_group::<V, SEAL>(len, 1);
         let hash = start(&key.table, job.aad, n);
-        let end = End::Message {
-            j0: nonce.xor(V::splat_load(J0.as_ptr())),
-            lengths,
-        };
-        let counters = Counters::of(nonce, &key.aes);
-        let tag = crypt::<V, SEAL>(key, counters, (from, to, len), hash, end).reverse();
+        let end = End::Message { j0, lengths };
+        let tag = crypt::<V, _, SEAL>(key, counters, (from, to, len), hash, end).reverse();
         store_tag(job.tag, tag);
     }
 }

@@ -4,6 +4,7 @@
 //! compiled three times at the end of this file. [`short`] is for messages of eight
 //! vectors at most, [`long`] for all others.
 
+mod alike;
 mod chunk;
 mod end;
 mod halves;
@@ -15,6 +16,7 @@ mod rounds;
 mod row;
 mod short;
 mod some;
+mod sums;
 mod windows;
 
 use core::arch::x86_64::*;
@@ -46,6 +48,8 @@ trait Kernels: Lane {
     unsafe fn run<const SEAL: bool, const M: usize>(jobs: &mut [AeadJob<'_, GcmKey>]) -> usize;
     /// [`long`](long::long).
     unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>);
+    /// [`alike`](alike::alike).
+    unsafe fn alike<const SEAL: bool>(jobs: &mut [AeadJob<'_, GcmKey>], longest: usize);
     /// [`windows`](windows::windows), in a frame of its own, which is wiped: other messages need no such
     /// place, and whoever wipes what they left needs not go that deep.
     unsafe fn windows<const SEAL: bool, const LANES_APART: bool>(
@@ -64,12 +68,20 @@ trait Kernels: Lane {
 
 #[inline(always)]
 unsafe fn crypt_batch<V: Kernels, const SEAL: bool>(mut jobs: &mut [AeadJob<'_, GcmKey>]) {
-    while let Some(job) = jobs.first_mut() {
+    while let Some(job) = jobs.first() {
         // SAFETY: the caller enables the instructions of `V`.
         let done = unsafe {
             if !is_short::<V>(job) {
-                V::long::<SEAL>(job);
-                1
+                match alike::find::<V>(jobs) {
+                    Some((count, longest)) => {
+                        V::alike::<SEAL>(&mut jobs[..count], longest);
+                        count
+                    }
+                    None => {
+                        V::long::<SEAL>(&mut jobs[0]);
+                        1
+                    }
+                }
             } else {
                 match vectors::<V>(job) {
                     0 => V::run::<SEAL, 1>(jobs),
@@ -194,6 +206,18 @@ macro_rules! kernels {
                     }
                     // SAFETY: the caller enables the instructions.
                     unsafe { inner::<SEAL>(job) }
+                }
+
+                #[inline(always)]
+                unsafe fn alike<const SEAL: bool>(jobs: &mut [AeadJob<'_, GcmKey>], longest: usize) {
+                    #[target_feature(enable = $features)]
+                    #[inline(never)]
+                    unsafe fn inner<const SEAL: bool>(jobs: &mut [AeadJob<'_, GcmKey>], longest: usize) {
+                        // SAFETY: the instructions are enabled here; else as for the caller.
+                        unsafe { super::alike::alike::<$vector, SEAL>(jobs, longest) }
+                    }
+                    // SAFETY: the caller enables the instructions.
+                    unsafe { inner::<SEAL>(jobs, longest) }
                 }
 
                 #[inline(always)]

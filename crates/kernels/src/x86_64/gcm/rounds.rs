@@ -136,7 +136,7 @@ impl<V: Lane> Places<V> {
 struct PlaceTable([Block; (WIDTH + 1) * 4]);
 
 /// The counter of a whole message that is J0.
-pub(super) const J0: Block = {
+const J0: Block = {
     let mut counter = [0; 16];
     counter[15] = 1;
     counter
@@ -180,6 +180,13 @@ impl<V: Lane> Counters<V> {
     #[inline(always)]
     pub(super) fn base(self) -> V {
         self.base
+    }
+
+    /// J0 of a message, of which these are the first, after the first round key.
+    #[inline(always)]
+    pub(super) unsafe fn j0(self) -> V {
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe { self.here.xor(V::splat_load(J0.as_ptr())) }
     }
 
     /// The same as a number.

@@ -90,7 +90,7 @@ impl<V: Lane> Chunk<V> for Kept<V> {
 
 /// A counter block through two rounds.
 #[inline(always)]
-unsafe fn two_rounds<V: Lane>(key: &GcmKey, counter: V) -> V {
+pub(super) unsafe fn two_rounds<V: Lane>(key: &GcmKey, counter: V) -> V {
     // SAFETY: the caller enables the instructions of `V`.
     unsafe {
         let keys = RoundKeys::of(&key.aes);
