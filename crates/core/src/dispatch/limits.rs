@@ -26,10 +26,10 @@ impl Limits {
         bytes < limits[Class::count_of(requests)].load(Ordering::Relaxed)
     }
 
-    /// Notes that batches of a class go elsewhere from this mean size on; `None` if the base serves
-    /// all of them. The limit in bytes is that of the shortest batch of the class.
-    pub(super) fn set(&self, direction: Direction, count: usize, mean: Option<usize>) {
-        let bytes = mean.map_or(usize::MAX, |mean| mean.saturating_mul(1 << count));
+    /// Notes that batches of a batch class go elsewhere from so many bytes on; `None` if the base serves
+    /// all of them.
+    pub(super) fn set(&self, direction: Direction, count: usize, bytes: Option<usize>) {
+        let bytes = bytes.unwrap_or(usize::MAX);
         self.0[direction as usize][count].store(bytes, Ordering::Relaxed);
     }
 }
@@ -43,7 +43,7 @@ mod tests {
         let limits = Limits::of(0);
         assert!(!limits.holds(Direction::Encrypt, 1, 0));
         limits.set(Direction::Encrypt, 0, Some(1024));
-        limits.set(Direction::Encrypt, 2, Some(1024));
+        limits.set(Direction::Encrypt, 2, Some(4096));
         limits.set(Direction::Decrypt, 0, None);
         let holds = |n, bytes| limits.holds(Direction::Encrypt, n, bytes);
         assert!(holds(1, 1023) && !holds(1, 1024));

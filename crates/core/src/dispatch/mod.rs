@@ -241,6 +241,21 @@ impl Dispatch {
         table.load(shape.direction, Class::of(shape.requests, shape.bytes))
     }
 
+    /// The decision for a batch as sessions come to it: below the limit the base serves.
+    pub(crate) fn decision(&self, goal: Goal, shape: &Shape) -> TableCell {
+        let Shape {
+            mode,
+            direction,
+            requests,
+            bytes,
+        } = *shape;
+        let limits = &self.limits[goal as usize];
+        match mode == Mode::Wait && limits.holds(direction, requests, bytes) {
+            true => TableCell::default(),
+            false => self.cell(goal, shape),
+        }
+    }
+
     /// Whether a driver is a device: a driver that has a queue and may hang.
     #[inline]
     pub(crate) fn is_device(&self, driver: usize) -> bool {

@@ -41,7 +41,7 @@ impl Dispatch {
         } else if is_large {
             learned.is_owed[d][m] = true;
             if self.rewrite_class(learned, direction, mode, at) {
-                self.set_limits(direction, mode);
+                self.set_limits(learned, direction, mode);
             }
         }
         if !self.facts.iter().any(|facts| facts.patience > 0) {
@@ -52,7 +52,7 @@ impl Dispatch {
         learned.batches = learned.batches.wrapping_add(1);
         let is_due = change > 0.002 || !trusted || learned.batches.is_multiple_of(8);
         if is_due && self.rewrite_class(learned, direction, mode, at) {
-            self.set_limits(direction, mode);
+            self.set_limits(learned, direction, mode);
         }
     }
 
@@ -74,7 +74,7 @@ impl Dispatch {
         for at in Class::all() {
             self.rewrite_class(learned, direction, mode, at);
         }
-        self.set_limits(direction, mode);
+        self.set_limits(learned, direction, mode);
         let took = self.clock.processor().saturating_sub(before);
         learned.writing = took.as_nanos() as u64;
     }
@@ -145,16 +145,30 @@ impl Dispatch {
     }
 
     /// Notes up to which size the base serves batches of each class.
-    fn set_limits(&self, direction: Direction, mode: Mode) {
+    fn set_limits(&self, learned: &Learned, direction: Direction, mode: Mode) {
         if mode == Mode::Submit {
             return;
         }
+        let base = &learned.models[BASE][direction as usize][mode as usize];
         for goal in GOALS {
             let table = &self.tables[goal as usize][mode as usize];
             for count in 0..COUNT_CLASSES {
-                let taken = Class::of_count(count)
-                    .find(|&(class, _)| table.load(direction, class).serving() != BASE);
-                let least = taken.map(|(_, least)| least);
+                let mut classes = Class::of_count(count).map(|(class, least)| {
+                    let driver = table.load(direction, class).serving();
+                    (driver, class, least)
+                });
+                let least = classes.find(|&(driver, ..)| driver != BASE);
+                let least = least.map(|(driver, class, least)| {
+                    // The shortest batches of the class have a half or less of the work of those that
+                    // the table is for: too little for the driver, it may be.
+                    let (n, mean) = class.middle();
+                    let middle = base
+                        .estimate(n, mean)
+                        .map_or(f32::INFINITY, |cost| cost.latency);
+                    let work = self.facts[driver].least_work[mode as usize] as f32 / middle;
+                    let enough = n as f32 * mean * work.min(1.0);
+                    (least << count).max(enough as usize)
+                });
                 self.limits[goal as usize].set(direction, count, least);
             }
         }

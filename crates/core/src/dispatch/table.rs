@@ -107,24 +107,27 @@ impl Class {
     pub(crate) fn all() -> impl Iterator<Item = (Class, usize, f32)> {
         (0..COUNT_CLASSES).flat_map(|count| {
             (0..SIZE_CLASSES).map(move |size| {
-                let n = match count {
-                    0 => 1,
-                    6 => 64,
-                    _ => (1 << count) + (1 << count) / 2,
+                let class = Class {
+                    count: count as u8,
+                    size: size as u8,
                 };
-                let octave = size / 4;
-                let low = (4 + size % 4) << (octave + 2);
-                let middle = low as f32 + (1 << (octave + 1)) as f32;
-                (
-                    Class {
-                        count: count as u8,
-                        size: size as u8,
-                    },
-                    n,
-                    middle,
-                )
+                let (n, mean) = class.middle();
+                (class, n, mean)
             })
         })
+    }
+
+    /// A batch length and a mean size in the middle of the class.
+    pub(crate) fn middle(self) -> (usize, f32) {
+        let (count, size) = (self.count, usize::from(self.size));
+        let n = match count {
+            0 => 1,
+            6 => 64,
+            _ => (1 << count) + (1 << count) / 2,
+        };
+        let octave = size / 4;
+        let low = (4 + size % 4) << (octave + 2);
+        (n, low as f32 + (1 << (octave + 1)) as f32)
     }
 }
 

@@ -147,6 +147,22 @@ fn a_driver_for_longer_work_is_neither_chosen_nor_tried_for_shorter_work_of_who_
     assert_eq!(machine.step(shape(Mode::Wait, 1, 16384)), 0);
 }
 
+/// A class has batches of 16 to 31 requests, and the table is for one in the middle.
+#[test]
+fn the_shortest_batches_of_a_class_may_be_too_little_for_a_driver() {
+    let mut machine = Machine::new((0.0, 18.0), (0.0, 30.0));
+    machine.dispatch.facts[1].least_work = [5000, 0];
+    machine.calibrate();
+    let serving = |requests| {
+        let decided = machine
+            .dispatch
+            .decision(Goal::Latency, &shape(Mode::Wait, requests, 4096));
+        decided.serving()
+    };
+    // 16 requests take software 3641 ns, 21 take 4779, 23 take 5234.
+    assert_eq!([16, 21, 23, 31].map(serving), [BASE, BASE, 1, 1]);
+}
+
 #[test]
 fn what_the_caller_does_between_batches_is_no_work_for_a_driver() {
     let machine = Machine::new((20.0, 4.0), (0.0, 8.0));

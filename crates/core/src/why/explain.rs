@@ -38,7 +38,7 @@ impl<'a> Answer<'a> {
             bytes: question.requests * question.size,
         };
         let dispatch = framework.dispatch(question.algorithm, question.key_len);
-        let cell = dispatch.cell(question.goal, &shape);
+        let cell = dispatch.decision(question.goal, &shape);
         let home = usize::from(cell.best);
         let mut answer = Answer {
             framework,
