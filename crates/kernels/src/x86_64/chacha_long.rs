@@ -44,6 +44,7 @@ pub(super) fn crypt<S: KeyStream>(
             end(tokens, mac, job, hashed + taken);
         }
         mac.start(pad.first_chunk().expect("half of a block"));
+        mac.prepare(tokens, job.data.len());
         mac.update_padded(tokens, job.aad);
         let len = job.data.len();
         let data = &mut job.data;

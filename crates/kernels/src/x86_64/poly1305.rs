@@ -209,6 +209,18 @@ impl Poly1305 {
         self.have_powers = false;
     }
 
+    /// Computes the powers of r that vectors will need for `len` bytes. Each of them waits for the one
+    /// before, so they cost next to nothing beside key stream.
+    #[inline(always)]
+    pub(crate) fn prepare(&mut self, tokens: (HaveAvx2, Option<HaveAvx512>), len: usize) {
+        if len >= WIDE_IFMA
+            && tokens.1.is_some()
+            && let Some(token) = HaveAvx512Ifma::new()
+        {
+            self.set_powers(token);
+        }
+    }
+
     /// Takes in `data` with zeros up to a whole block.
     pub(crate) fn update_padded(
         &mut self,
@@ -389,6 +401,14 @@ impl Poly1305 {
         rest
     }
 
+    /// Computes the powers of r that vectors of AVX-512 IFMA need.
+    #[inline(always)]
+    fn set_powers(&mut self, token: HaveAvx512Ifma) {
+        let r = u128::from(self.halves.r.low) | u128::from(self.halves.r.high) << 64;
+        self.powers_ifma.set(token, Limbs44::new(r, 0).0);
+        (self.have_powers, self.had_powers) = (true, true);
+    }
+
     /// Adds to the sum by the powers of r that those of AVX-512 IFMA need.
     fn by_ifma(
         &mut self,
@@ -396,9 +416,7 @@ impl Poly1305 {
         take: impl FnOnce(poly1305_ifma::Limbs, &poly1305_ifma::Powers) -> poly1305_ifma::Limbs,
     ) {
         if !self.have_powers {
-            let r = u128::from(self.halves.r.low) | u128::from(self.halves.r.high) << 64;
-            self.powers_ifma.set(token, Limbs44::new(r, 0).0);
-            (self.have_powers, self.had_powers) = (true, true);
+            self.set_powers(token);
         }
         let sum = take(Limbs44::of(self.halves.sums[0]).0, &self.powers_ifma);
         self.halves.sums[0] = Limbs44::carried(sum.map(u128::from)).sum();
