@@ -38,6 +38,15 @@ impl Crew {
         pool.process.is_current().then_some(pool)
     }
 
+    /// Whether a worker looks for work at this moment, or does some.
+    #[inline]
+    pub(super) fn is_awake(&self) -> bool {
+        self.present().is_some_and(|pool| {
+            let workers = pool.worker_count();
+            workers > 0 && pool.wakes.delay_now(workers) == 0
+        })
+    }
+
     /// This process's pool.
     #[inline]
     pub(super) fn pool(&self) -> &Pool {

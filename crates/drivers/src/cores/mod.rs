@@ -200,7 +200,7 @@ impl Driver for Cores {
     fn least_work(&self, mode: Mode) -> Duration {
         Duration::from_nanos(match mode {
             Mode::Wait => transform::LEAST_NS,
-            Mode::Submit => transform::LEAST_SUBMITTED_NS,
+            Mode::Submit => transform::LEAST_TRIED_NS,
         })
     }
 

@@ -17,15 +17,22 @@ use super::task::{Kernel, Task};
 const MIN_PIECE: usize = 4 << 10;
 /// Nanoseconds that a piece should take: less is not worth bringing its data to another
 /// core. On an EPYC of 2024, whose one core does 44 GB/s of AES-CTR, 1000 lost up to a
-/// quarter on requests of 64 to 128 KiB in the caller's cache, and 2500 loses nothing.
-pub(super) const PIECE_NS: u64 = 2500;
-/// Nanoseconds of one core from which on batches of callers that do not wait are handed over, and
-/// that the base needs, with what its caller does in between, where `auto` may do so. What pays
-/// depends on how far apart the cores are: AES-CTR of 64 KiB, 1650 on a Zen 5, has 1.33 times as
+/// quarter on requests of 64 to 128 KiB in the caller's cache. Two pieces of 2650 on a Zen 4 have 1.5
+/// times the bytes per second of one core.
+const PIECE_NS: u64 = 2200;
+/// Nanoseconds of one core from which on batches of callers that do not wait are handed over. What
+/// pays depends on how far apart the cores are: AES-CTR of 64 KiB, 1650 on a Zen 5, has 1.33 times as
 /// many bytes per second by a worker 100 ns away; 32 KiB, 1350 on a Zen 4, half as many.
-pub(super) const LEAST_SUBMITTED_NS: u64 = 1200;
+const LEAST_SUBMITTED_NS: u64 = 1200;
+/// Nanoseconds that the base needs where `auto` may hand such batches over: less, since `auto` learns
+/// what pays, while the pace of one core is not measured there. AES-GCM of 16 KiB, 1150 on a Zen 4, has
+/// 1.16 times as many bytes per second by a worker.
+pub(super) const LEAST_TRIED_NS: u64 = 1100;
 /// Nanoseconds of one core from which on the work of a caller that waits is shared.
-pub(super) const LEAST_NS: u64 = 2 * PIECE_NS;
+pub(super) const LEAST_NS: u64 = 5000;
+/// The same while a worker is awake. `auto` and this driver know by measurements of their own how long
+/// work takes: with one limit for both, a worker that `auto` has called might get nothing.
+const LEAST_AWAKE_NS: u64 = 2 * PIECE_NS;
 /// A call is timed with the caller alone if it takes that no longer than this many nanoseconds.
 /// Of a longer one the caller's own part is timed, while the workers do theirs: all of them
 /// would wait, and others that share caches and memory with the caller matter less there.
@@ -131,7 +138,7 @@ impl Transform for Shared {
             if timed && alone_ns < LONGEST_SAMPLE {
                 return self.run_timed(direction, requests, total);
             }
-            if alone_ns >= LEAST_NS {
+            if alone_ns >= LEAST_NS || alone_ns >= LEAST_AWAKE_NS && self.crew.is_awake() {
                 let (pool, cost) = (self.crew.pool(), (total, alone_ns));
                 let mut watch = match timed {
                     true => Watch::start(),
