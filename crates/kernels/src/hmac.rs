@@ -9,7 +9,7 @@ use self::key::States;
 pub use self::key::{HmacSha256Key, HmacSha512Key};
 use crate::hash_lanes;
 use crate::hash_lanes::lanes::{Compress, run};
-use crate::hash_lanes::message::Message;
+use crate::hash_lanes::message::{Lengths, Message};
 use crate::job::MacJob;
 use crate::portable::sha2::OneByOne;
 use crate::sha2::hash::Hash;
@@ -67,9 +67,18 @@ where
 /// HMAC-SHA-256 of every job: 32 bytes or fewer.
 #[inline]
 pub fn sha256(jobs: &mut [MacJob<'_, HmacSha256Key>]) {
-    let first = jobs.first();
+    let lengths = jobs.first().map(|first| Lengths {
+        first: first.head.len() + first.data.len() + first.suffix.len(),
+        // One by one: a load of several lengths would wait for the stores of each.
+        are_alike: jobs.len() > 3
+            && jobs.iter().all(|job| {
+                job.data.len() == first.data.len()
+                    && job.head.len() == first.head.len()
+                    && job.suffix.len() == first.suffix.len()
+            }),
+    });
     hash_lanes::sha256(
-        first.map(|job| job.head.len() + job.data.len() + job.suffix.len()),
+        lengths,
         jobs.iter_mut()
             .map(|job| job.key.message(job.head, job.data, job.suffix, job.mac)),
     );

@@ -1,7 +1,7 @@
 //! The choice among the SHA-2 kernels by the number of messages in flight.
 
 use super::lanes::{Compress, run};
-use super::message::Message;
+use super::message::{Lengths, Message};
 use crate::cpu::{HaveAvx2, HaveAvx512, HaveBmi2, HaveShaNi, begins_four, is_intel};
 use crate::portable::sha2::OneByOne;
 use crate::sha2::hash::{Hash, Sha256, Sha512};
@@ -23,14 +23,16 @@ const WIDE_512: usize = 3;
 const WIDE_512_WITHOUT_BMI2: usize = 2;
 const WIDE_512_AVX2: usize = 3;
 
-/// Hashes all messages with SHA-256 by the best way that this machine has. For HMAC, `first` is
-/// the length of the first message, which the choice takes for that of all.
+/// Hashes all messages with SHA-256 by the best way that this machine has. For HMAC, `lengths` is what
+/// is known of the messages; the choice takes the length of the first for that of all.
 #[inline]
 pub(crate) fn sha256<'j>(
-    first: Option<usize>,
+    lengths: Option<Lengths>,
     mut messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>,
 ) {
     let features = Sha256Features::new();
+    let first = lengths.map(|lengths| lengths.first);
+    let are_alike = lengths.is_some_and(|lengths| lengths.are_alike);
     match (messages.len(), features.sha_ni) {
         (1, sha_ni) => {
             let Some(message) = messages.next() else {
@@ -44,34 +46,30 @@ pub(crate) fn sha256<'j>(
             run::<Sha256, _, 1>(features, core::iter::once(message));
         }
         (len, _) if features.takes_all(len, first) => run::<Sha256, _, 16>(features, messages),
-        (..=3, Some(sha_ni)) => by_twos(features, sha_ni, messages),
-        (_, Some(sha_ni)) => by_fours(features, sha_ni, messages),
+        (4.., Some(sha_ni)) if are_alike => by_fours(features, sha_ni, messages),
+        (_, Some(sha_ni)) => by_twos(features, sha_ni, messages),
         (5.., None) if features.avx2.is_some() => run::<Sha256, _, 8>(features, messages),
         (_, None) => run::<Sha256, _, 4>(features, messages),
     }
 }
 
-/// Four messages at a time while they are alike; the others by two.
+/// Four messages at a time of those that are alike, and what is left by two.
 // Not inlined, or a lone message would have its frame.
 #[inline(never)]
 fn by_fours<'j>(
     features: Sha256Features,
     sha_ni: HaveShaNi,
-    mut messages: impl Iterator<Item = Message<'j, Sha256>>,
+    mut messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>,
 ) {
-    // One by one: an array of them would be copied.
-    while let Some(mut a) = messages.next() {
-        let (mut b, mut c, mut d) = (messages.next(), messages.next(), messages.next());
-        match (&mut b, &mut c, &mut d) {
-            (Some(b), Some(c), Some(d)) if hmac_few::takes_four([&a, b, c, d]) => {
-                hmac_few::macs(sha_ni, [&mut a, b, c, d]);
-            }
-            _ => {
-                let others = [Some(a), b, c, d].into_iter().flatten().chain(messages);
-                return by_twos(features, sha_ni, others);
-            }
-        }
+    while messages.len() >= 4 {
+        let Some(mut a) = messages.next() else { return };
+        let Some(mut b) = messages.next() else { return };
+        let Some(mut c) = messages.next() else { return };
+        let Some(mut d) = messages.next() else { return };
+        debug_assert!(hmac_few::takes_four([&a, &b, &c, &d]));
+        hmac_few::macs(sha_ni, [&mut a, &mut b, &mut c, &mut d]);
     }
+    by_twos(features, sha_ni, messages);
 }
 
 /// Two messages at a time, until some are not alike or long; the others through lanes.

@@ -16,6 +16,15 @@ pub(crate) struct Message<'j, H: Hash> {
     pub(crate) digest: &'j mut [u8],
 }
 
+/// What is known of the lengths of messages that come together.
+#[derive(Clone, Copy)]
+pub(crate) struct Lengths {
+    /// Bytes of the first.
+    pub(crate) first: usize,
+    /// Whether each piece of all is as long as that of the first.
+    pub(crate) are_alike: bool,
+}
+
 impl<H: Hash> Message<'_, H> {
     /// Bytes of the three pieces.
     #[inline(always)]

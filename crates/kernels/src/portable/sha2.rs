@@ -4,7 +4,10 @@ use zeroize::Zeroize;
 
 use crate::hash_lanes::lanes::Compress;
 #[cfg(not(target_arch = "x86_64"))]
-use crate::hash_lanes::{lanes::run, message::Message};
+use crate::hash_lanes::{
+    lanes::run,
+    message::{Lengths, Message},
+};
 use crate::sha2::hash::{SHA256_PLACES, Sha256, Sha512};
 
 /// A message after the other.
@@ -35,7 +38,7 @@ impl Compress<Sha512> for OneByOne {
 /// Hashes all messages with SHA-256.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn sha256<'j>(
-    _: Option<usize>,
+    _: Option<Lengths>,
     messages: impl ExactSizeIterator<Item = Message<'j, Sha256>>,
 ) {
     run::<Sha256, _, 1>(OneByOne, messages);

@@ -150,7 +150,7 @@ pub(super) fn jobs<'h, K, J>(
 
 /// Runs AEAD jobs and gives their tags.
 pub(super) fn aead<K>(hidden: &mut [Hidden<K>], len: usize, run: Batch<K>) -> Vec<Vec<u8>> {
-    aead_by(hidden, len, |jobs| run(jobs))
+    aead_by(hidden, len, run)
 }
 
 /// The same, all by the first key.
