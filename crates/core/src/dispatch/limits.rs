@@ -26,8 +26,8 @@ impl Limits {
         bytes < limits[Class::count_of(requests)].load(Ordering::Relaxed)
     }
 
-    /// Notes that batches of a batch class go elsewhere from so many bytes on; `None` if the base serves
-    /// all of them.
+    /// Notes the bytes from which on batches of a batch class go elsewhere; `None` if the base serves all
+    /// of them.
     pub(super) fn set(&self, direction: Direction, count: usize, bytes: Option<usize>) {
         let bytes = bytes.unwrap_or(usize::MAX);
         self.0[direction as usize][count].store(bytes, Ordering::Relaxed);

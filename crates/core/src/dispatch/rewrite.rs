@@ -159,8 +159,8 @@ impl Dispatch {
                 });
                 let least = classes.find(|&(driver, ..)| driver != BASE);
                 let least = least.map(|(driver, class, least)| {
-                    // The shortest batches of the class have a half or less of the work of those that
-                    // the table is for: too little for the driver, it may be.
+                    // The table is for batches in the middle of the class. The shortest ones have two
+                    // thirds of that work, which may be too little for the driver.
                     let (n, mean) = class.middle();
                     let middle = base
                         .estimate(n, mean)

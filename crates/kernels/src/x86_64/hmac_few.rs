@@ -111,7 +111,7 @@ fn inner<'j>(message: &Message<'j, Sha256>) -> &'j [u32; 8] {
     }
 }
 
-/// The bytes of the whole blocks of so many.
+/// The bytes of the whole blocks in `len` bytes.
 #[inline(always)]
 fn whole_blocks(len: usize) -> usize {
     len - len % Sha256::BLOCK

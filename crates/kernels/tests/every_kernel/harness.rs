@@ -75,8 +75,8 @@ pub(super) fn messages_of(lengths: &[usize], key_lengths: &[usize]) -> Vec<Messa
         .collect()
 }
 
-/// Messages of one key, as packets of an SA: kernels do several at a time if they are of one length, and
-/// share work among nonces of which few bytes differ.
+/// Messages of one key, as packets of an SA: kernels do several at a time if all have one length, and
+/// share work among messages whose nonces differ in a few bytes.
 pub(super) fn packets(lengths: &[usize], key_len: usize) -> Vec<Message> {
     let mut messages = messages_of(lengths, &[key_len]);
     for (message, number) in messages.iter_mut().zip(7_u64..) {

@@ -27,7 +27,7 @@ fn packet(number: u64, len: usize) -> Message {
 fn packets_of_every_length() {
     let lengths = (0..4300).step_by(16).flat_map(|len| [len, len + 5]);
     let lengths = lengths.enumerate().map(|(i, len)| match i % 16 {
-        // As the kernels take batches in order, so is what they keep for them.
+        // A short one, or a long one among short ones, parts the batch.
         7 => 4064 - len.min(4000),
         _ => len,
     });

@@ -5,7 +5,7 @@
 //! 10 the state of a block after two rounds is a sum of what the last byte of its counter gives, which is
 //! computed once for all of them, and of what the rest of its nonce gives, once for each. That is so for
 //! the packets of an ESP SA (RFC 4106, a salt and a number of eight bytes that counts packets), and for
-//! the records of a connection by TLS, but where the last byte of that number begins again.
+//! the records of a connection by TLS, except where the last byte of that number begins again.
 
 use super::Kernels;
 use super::end::Counting;
@@ -23,7 +23,7 @@ use crate::x86_64::states::{States, WINDOW, keep};
 /// Messages from which on this pays.
 const ENOUGH: usize = 4;
 
-/// Blocks of the longest message, all of whose counters have one byte.
+/// Blocks of the longest message: all of its counters have one byte.
 const MAX_BLOCKS: usize = WINDOW - FIRST;
 
 impl<V: Kernels> Blocks<V> for Sums<V> {
@@ -91,6 +91,7 @@ pub(super) unsafe fn alike<V: Kernels, const SEAL: bool>(
         }
         let before = two_rounds(key, nonce);
         let j0 = two_rounds(key, nonce.add32(count(1)));
+        // Computed one message ahead, so that no message waits for it. That of the first is zero.
         let mut following = V::zero();
         let mut jobs = jobs.iter_mut().peekable();
         while let Some(job) = jobs.next() {
