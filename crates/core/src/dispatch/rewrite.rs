@@ -159,8 +159,8 @@ impl Dispatch {
                 });
                 let least = classes.find(|&(driver, ..)| driver != BASE);
                 let least = least.map(|(driver, class, least)| {
-                    // The table is for batches in the middle of the class. The shortest ones have two
-                    // thirds of that work, which may be too little for the driver.
+                    // The table is for batches in the middle of the class. The shortest ones have 0.6
+                    // of that work, which may be too little for the driver.
                     let (n, mean) = class.middle();
                     let middle = base
                         .estimate(n, mean)
