@@ -1,5 +1,5 @@
-//! HMAC-SHA-256 of one message, or of two or four side by side. Padding, inner digest and outer block are made in
-//! vectors: a block put together in memory from narrow stores costs a wide load tens of cycles.
+//! HMAC-SHA-256 of one message, or of two or four side by side. Padding, inner digest and outer block are
+//! made in vectors: a block put together in memory from narrow stores costs a wide load tens of cycles.
 
 use core::arch::x86_64::*;
 

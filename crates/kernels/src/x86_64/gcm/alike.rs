@@ -12,7 +12,6 @@ use super::end::Counting;
 use super::lane::Lane;
 use super::long::{Blocks, message};
 use super::rounds::{Counters, FIRST, RoundKeys, WIDTH, chunk_blocks, count, round};
-use super::row::Row;
 use super::short::is_short;
 use super::sums::Sums;
 use super::windows::two_rounds;
@@ -30,14 +29,6 @@ impl<V: Kernels> Blocks<V> for Sums<V> {
     #[inline(always)]
     fn rest(self) -> Counting<V> {
         Counting::Kept(self)
-    }
-
-    #[inline(always)]
-    unsafe fn any_windows<const SEAL: bool, const LANES_APART: bool>(
-        &mut self,
-        _: &mut Row<'_, V>,
-    ) -> bool {
-        false
     }
 }
 
