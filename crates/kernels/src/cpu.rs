@@ -234,7 +234,7 @@ mod tokens {
     token! {
         /// VAES and VPCLMULQDQ on 512-bit registers, with AVX-512 F, BW, DQ and VL
         /// and all of [`HaveVaes`].
-        HaveVaes512 = AES | PCLMULQDQ | AVX2 | VAES | VPCLMULQDQ | AVX512
+        HaveVaes512 = AES | PCLMULQDQ | AVX2 | VAES | VPCLMULQDQ | AVX512 | AVX512VBMI
     }
     impl HaveVaes512 {
         /// Whoever has the wide registers has the narrower ones.

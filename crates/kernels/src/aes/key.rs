@@ -9,9 +9,11 @@ use crate::wipe::wipe;
 pub(crate) type Block = [u8; 16];
 
 /// Both schedules of a key; AES-128 and AES-192 leave the last entries zero.
-pub(crate) type RoundKeys = [Block; 15];
+pub(crate) type RoundKeys = [Block; MOST_ROUND_KEYS];
+/// Those of a key of 256 bits.
+pub(crate) const MOST_ROUND_KEYS: usize = 15;
 
-const NO_KEYS: RoundKeys = [[0; 16]; 15];
+const NO_KEYS: RoundKeys = [[0; 16]; MOST_ROUND_KEYS];
 
 /// The round keys of encryption of an AES key of 128, 192 or 256 bits, for modes that only encrypt,
 /// whichever way their data goes. Wiped on drop.

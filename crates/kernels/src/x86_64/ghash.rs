@@ -17,17 +17,13 @@ use core::arch::x86_64::*;
 use super::gcm::Lane;
 use crate::aes::key::Block;
 use crate::gcm::powers::{FIRST_POWERS, POWERS, SLACK, Table};
+use crate::x86_64::states::forget;
 
 impl Table {
     /// Where the powers from H^n down start.
     #[inline(always)]
     pub(super) fn at_power(&self, n: usize) -> Powers<'_> {
-        debug_assert!(0 < n && n <= POWERS);
-        Powers {
-            // Wrapping, as bounds are the business of those who load.
-            start: self.powers.as_ptr().wrapping_add(POWERS - n),
-            table: core::marker::PhantomData,
-        }
+        Powers::at(self, n)
     }
 
     /// # Safety
@@ -48,10 +44,58 @@ impl Table {
 #[derive(Clone, Copy)]
 pub(super) struct Powers<'t> {
     start: *const Block,
+    /// Whether zeros are left where they are loaded from.
+    are_taken: bool,
     table: core::marker::PhantomData<&'t Table>,
 }
 
-impl Powers<'_> {
+impl<'t> Powers<'t> {
+    /// Where the powers from H^n down start in a table, of which others need not be there.
+    #[inline(always)]
+    pub(super) fn at(table: *const Table, n: usize) -> Powers<'t> {
+        debug_assert!(0 < n && n <= POWERS);
+        Powers {
+            // Wrapping, as bounds are the business of those who load. Powers stand first in a table.
+            start: table.cast::<Block>().wrapping_add(POWERS - n),
+            are_taken: false,
+            table: core::marker::PhantomData,
+        }
+    }
+
+    /// The same place, in which zeros are left.
+    ///
+    /// # Safety
+    /// The place is valid for writes.
+    #[inline(always)]
+    pub(super) unsafe fn taken(self) -> Self {
+        Powers {
+            are_taken: true,
+            ..self
+        }
+    }
+
+    /// The places of the powers from H^n down and of their sums, for writes.
+    #[inline(always)]
+    pub(super) fn places(table: *mut Table, n: usize) -> [*mut Block; 2] {
+        let powers = table.cast::<Block>().wrapping_add(POWERS - n);
+        [powers, powers.wrapping_add(POWERS + SLACK)]
+    }
+
+    /// Puts this power and its sum into the places of as many powers as `V` has lanes, from H^n down.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled, V::BLOCKS <= n <= POWERS, the table is valid for writes, and
+    /// this is the place of some H^m, m > 0.
+    #[inline(always)]
+    pub(super) unsafe fn copy_to_all_lanes<V: Lane>(self, table: *mut Table, n: usize) {
+        let [powers, sums] = Powers::places(table, n);
+        // SAFETY: the caller's contract; a power and a sum have 16 bytes.
+        unsafe {
+            V::splat_load(self.start.cast()).store(powers.cast());
+            V::splat_load(self.start.wrapping_add(POWERS + SLACK).cast()).store(sums.cast());
+        }
+    }
+
     /// The place of H^(n - by), for by < n.
     #[inline(always)]
     pub(super) fn lower(self, by: usize) -> Self {
@@ -79,7 +123,7 @@ impl Powers<'_> {
     #[inline(always)]
     unsafe fn load<V: Lane>(self) -> V {
         // SAFETY: SLACK - 1 entries at least follow that of H^n, n > 0.
-        unsafe { V::load(self.start.cast()) }
+        unsafe { self.load_from(self.start) }
     }
 
     /// The sums of their halves.
@@ -89,7 +133,21 @@ impl Powers<'_> {
     #[inline(always)]
     unsafe fn load_sums<V: Lane>(self) -> V {
         // SAFETY: as in `load`; the sums stand behind the powers in the same order.
-        unsafe { V::load(self.start.wrapping_add(POWERS + SLACK).cast()) }
+        unsafe { self.load_from(self.start.wrapping_add(POWERS + SLACK)) }
+    }
+
+    /// # Safety
+    /// As for `load`, for a place in this table.
+    #[inline(always)]
+    unsafe fn load_from<V: Lane>(self, place: *const Block) -> V {
+        // SAFETY: the caller's contract, and that of `taken`.
+        unsafe {
+            let powers = V::load(place.cast());
+            if self.are_taken {
+                forget::<V, 1>(V::zero(), place.cast_mut().cast());
+            }
+            powers
+        }
     }
 }
 
@@ -107,6 +165,38 @@ impl<V: Lane> Product<V> {
     pub(super) unsafe fn of_sums(blocks: V, powers: Powers<'_>) -> Self {
         // SAFETY: the caller's contract.
         unsafe { Product::of(blocks, powers.load(), powers.load_sums()) }
+    }
+
+    /// The same for the first or the second of two vectors whose [halves](Lane::reversed_halves) these
+    /// are.
+    ///
+    /// # Safety
+    /// As for `of_sums`.
+    #[inline(always)]
+    pub(super) unsafe fn of_halves(
+        [low, high]: [V; 2],
+        is_second: bool,
+        powers: Powers<'_>,
+    ) -> Self {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (powers, sums) = (powers.load::<V>(), powers.load_sums::<V>());
+            let sum = low.xor(high);
+            let [low, middle, high] = match is_second {
+                false => [
+                    low.clmul_low(powers),
+                    sum.clmul_low(sums),
+                    high.clmul_low_high(powers),
+                ],
+                // Both halves of a sum of powers are the same.
+                true => [
+                    powers.clmul_low_high(low),
+                    sum.clmul_high(sums),
+                    high.clmul_high(powers),
+                ],
+            };
+            Product([low, middle, high, V::zero()])
+        }
     }
 
     /// By four products of halves, each block times the one power at `power`.

@@ -110,7 +110,7 @@ pub(super) unsafe fn rest<
             rounds_beside_half::<V, _, true, HALF>(
                 &mut start, &mut state, &mut keys, pending, powers, &mut hash,
             );
-            hash = hash.reduce_lanes();
+            hash = hash.reduce_lanes::<true>();
             let last = late_rounds(&mut state, &mut keys);
             text = finish(state, last, from, to);
             keys.again(text[HALF - 1]);

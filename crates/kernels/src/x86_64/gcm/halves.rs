@@ -76,7 +76,7 @@ pub(super) unsafe fn halves<V: Lane, C: Chunk<V>, const FIRST: bool>(
             powers,
             &mut hash,
         );
-        hash = hash.reduce_lanes();
+        hash = hash.reduce_lanes::<true>();
         let last = late_rounds(&mut two, &mut keys);
         *text = finish(two, last, from.add(middle), to.add(middle));
         hash

@@ -58,14 +58,18 @@ impl<V: Lane> Hash<V> {
     }
 
     /// Ends a group whose blocks were multiplied each by the power for the first block of its
-    /// vector, by whole products. Their lanes are added up when the group of as many vectors that
+    /// vector, by whole products if `WHOLE`. Their lanes are added up when the group of as many vectors that
     /// follows is multiplied by the power for each block.
     #[inline(always)]
-    pub(super) unsafe fn reduce_lanes(self) -> Self {
+    pub(super) unsafe fn reduce_lanes<const WHOLE: bool>(self) -> Self {
         // SAFETY: the caller enables the instructions of `V`.
         unsafe {
+            let sum = match WHOLE {
+                true => self.sum.turned(),
+                false => self.sum,
+            };
             Hash {
-                y: self.sum.turned().reduce(),
+                y: sum.reduce(),
                 sum: Sum::zero(),
             }
         }

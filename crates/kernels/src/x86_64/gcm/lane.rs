@@ -47,11 +47,25 @@ pub(in crate::x86_64) trait Lane: Copy {
     unsafe fn add32(self, other: Self) -> Self;
     /// Reverses the bytes of each lane.
     unsafe fn reverse(self) -> Self;
+    /// Two vectors with the bytes of each lane reversed, by halves of lanes: the low ones of both, where
+    /// those of `self` are low, and the high ones of both.
+    #[inline(always)]
+    unsafe fn reversed_halves(self, other: Self) -> [Self; 2] {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let (one, two) = (self.reverse(), other.reverse());
+            [one.low_halves(two), one.high_halves(two)]
+        }
+    }
     /// Reverses the four counter bytes of each lane, between the form in which
     /// [`add32`](Self::add32) counts and the form that is encrypted.
     unsafe fn swap_counter(self) -> Self;
     /// Swaps the halves of each lane.
     unsafe fn swap_halves(self) -> Self;
+    /// The low halves of each lane of `self` and of `other`, which is high.
+    unsafe fn low_halves(self, other: Self) -> Self;
+    /// The high halves of each lane of `self`, which is low, and of `other`.
+    unsafe fn high_halves(self, other: Self) -> Self;
     unsafe fn aesenc(self, key: Self) -> Self;
     unsafe fn aesenclast(self, key: Self) -> Self;
     /// Carry-less product of the low halves of each lane.
@@ -108,6 +122,24 @@ pub(in crate::x86_64) trait Lane: Copy {
 const REVERSE: [u8; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
 const SWAP_COUNTER: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 15, 14, 13, 12];
 
+/// Which bytes of two vectors, of which the second's begin at 64, are the low halves of reversed lanes,
+/// and which the high halves.
+#[repr(align(64))]
+struct Bytes([u8; 64]);
+static REVERSED_HALVES: [Bytes; 2] = [Bytes(reversed_half(15)), Bytes(reversed_half(7))];
+
+/// The eight bytes of each lane that end with byte `last`, the last one first.
+const fn reversed_half(last: usize) -> [u8; 64] {
+    let mut from = [0; 64];
+    let mut i = 0;
+    while i < from.len() {
+        let vector = 64 * (i / 8 % 2);
+        from[i] = (vector + i / 16 * 16 + last - i % 8) as u8;
+        i += 1;
+    }
+    from
+}
+
 /// The three words of a nonce, whose loads stay three.
 #[inline(always)]
 fn nonce_words(iv: &Block) -> [*const Word; 3] {
@@ -133,6 +165,8 @@ impl Lane for __m128i {
     const BLOCKS: usize = 1;
 
     operations! {
+        low_halves = _mm_unpacklo_epi64,
+        high_halves = _mm_unpackhi_epi64,
         xor = _mm_xor_si128,
         and = _mm_and_si128,
         add32 = _mm_add_epi32,
@@ -219,6 +253,8 @@ impl Lane for __m256i {
     const BLOCKS: usize = 2;
 
     operations! {
+        low_halves = _mm256_unpacklo_epi64,
+        high_halves = _mm256_unpackhi_epi64,
         xor = _mm256_xor_si256,
         and = _mm256_and_si256,
         add32 = _mm256_add_epi32,
@@ -340,6 +376,8 @@ impl Lane for __m512i {
     }
 
     operations! {
+        low_halves = _mm512_unpacklo_epi64,
+        high_halves = _mm512_unpackhi_epi64,
         xor = _mm512_xor_si512,
         and = _mm512_and_si512,
         add32 = _mm512_add_epi32,
@@ -428,6 +466,16 @@ impl Lane for __m512i {
     unsafe fn reverse(self) -> Self {
         // SAFETY: see above.
         unsafe { _mm512_shuffle_epi8(self, Self::splat_load(REVERSE.as_ptr())) }
+    }
+    // One instruction for each vector that comes out, where others take two.
+    #[inline(always)]
+    unsafe fn reversed_halves(self, other: Self) -> [Self; 2] {
+        // SAFETY: see above.
+        unsafe {
+            REVERSED_HALVES
+                .each_ref()
+                .map(|bytes| _mm512_permutex2var_epi8(self, Self::load(bytes.0.as_ptr()), other))
+        }
     }
     #[inline(always)]
     unsafe fn swap_counter(self) -> Self {

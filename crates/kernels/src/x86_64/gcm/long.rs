@@ -7,7 +7,7 @@
 
 use core::arch::x86_64::*;
 
-use super::chunk::{APART, Chunk, together};
+use super::chunk::{APART_WHOLE, Chunk, together};
 use super::end::{Counting, End, any_rest};
 use super::hash::{Hash, start};
 use super::lane::Lane;
@@ -59,7 +59,7 @@ pub(super) trait Blocks<V: Kernels>: Chunk<V> + Copy {
     fn rest(self) -> Counting<V>;
     /// [`any_windows`], unless states after two rounds are there already.
     #[inline(always)]
-    unsafe fn any_windows<const SEAL: bool, const LANES_APART: bool>(
+    unsafe fn any_windows<const SEAL: bool, const BY_HALVES: bool>(
         &mut self,
         _row: &mut Row<'_, V>,
     ) -> bool {
@@ -74,12 +74,12 @@ impl<V: Kernels> Blocks<V> for Counters<V> {
     }
 
     #[inline(always)]
-    unsafe fn any_windows<const SEAL: bool, const LANES_APART: bool>(
+    unsafe fn any_windows<const SEAL: bool, const BY_HALVES: bool>(
         &mut self,
         row: &mut Row<'_, V>,
     ) -> bool {
         // SAFETY: the caller's contract.
-        unsafe { any_windows::<V, SEAL, LANES_APART>(row, self) }
+        unsafe { any_windows::<V, SEAL, BY_HALVES>(row, self) }
     }
 }
 
@@ -101,14 +101,14 @@ unsafe fn crypt<V: Kernels, B: Blocks<V>, const SEAL: bool>(
             return seal(row, counters, &mut end);
         }
         let mut text = [V::zero(); WIDTH];
-        if lanes_apart::<V>() && len >= 2 * size {
+        if by_halves::<V>() && len >= 2 * size {
             row.hash.sum = row.hash.sum.turned();
             counters.any_windows::<SEAL, true>(&mut row);
             while row.len >= 2 * size {
-                row.chunk::<_, SEAL, APART>(&mut counters, &mut text);
+                row.chunk::<_, SEAL, APART_WHOLE>(&mut counters, &mut text);
             }
         }
-        if !lanes_apart::<V>() {
+        if !by_halves::<V>() {
             counters.any_windows::<SEAL, false>(&mut row);
         }
         while row.len >= size {
@@ -132,7 +132,7 @@ unsafe fn seal<V: Kernels, B: Blocks<V>>(
     // SAFETY: the caller enables the instructions of `V`, and gives a chunk or more; each step takes
     // what is left of it.
     unsafe {
-        if lanes_apart::<V>() {
+        if by_halves::<V>() {
             row.hash.sum = row.hash.sum.turned();
             let mut half = [V::zero(); HALF];
             row.halves::<_, true>(&mut counters, &mut half);
@@ -163,9 +163,10 @@ unsafe fn seal<V: Kernels, B: Blocks<V>>(
     }
 }
 
-/// Whether lanes stay apart from chunk to chunk, which pays where the number of operations counts.
+/// Whether messages are encrypted by halves of chunks, and hashed by whole products, their lanes apart:
+/// which pays where the number of operations counts.
 #[inline(always)]
-pub(super) fn lanes_apart<V: Lane>() -> bool {
+pub(super) fn by_halves<V: Lane>() -> bool {
     V::BLOCKS == 4 && is_intel()
 }
 
@@ -175,7 +176,7 @@ pub(super) fn lanes_apart<V: Lane>() -> bool {
 pub(super) fn first_group<V: Lane, const SEAL: bool>(len: usize, end: usize) -> usize {
     match len / (WIDTH * V::BYTES) {
         0 => len.div_ceil(16) + end,
-        _ if SEAL && lanes_apart::<V>() => chunk_blocks::<V>() / 2,
+        _ if SEAL && by_halves::<V>() => chunk_blocks::<V>() / 2,
         chunks => chunks.min(together::<V>()) * chunk_blocks::<V>(),
     }
 }

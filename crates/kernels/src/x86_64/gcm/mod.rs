@@ -17,6 +17,7 @@ mod row;
 mod short;
 mod some;
 mod sums;
+mod wide;
 mod windows;
 
 use core::arch::x86_64::*;
@@ -31,6 +32,7 @@ use self::rounds::{Counters, FIRST, WIDTH, chunk_blocks, encrypt_vector, words};
 use self::row::Row;
 use self::short::{is_short, vectors};
 pub(super) use self::some::{load_short, store_short};
+use self::wide::Wide;
 use super::ghash::{self, product};
 use super::states::States;
 use super::wipe;
@@ -52,7 +54,7 @@ trait Kernels: Lane {
     unsafe fn alike<const SEAL: bool>(jobs: &mut [AeadJob<'_, GcmKey>], longest: usize);
     /// [`windows`](windows::windows), in a frame of its own, which is wiped: other messages need no such
     /// place, and whoever wipes what they left needs not go that deep.
-    unsafe fn windows<const SEAL: bool, const LANES_APART: bool>(
+    unsafe fn windows<const SEAL: bool, const BY_HALVES: bool>(
         row: &mut Row<'_, Self>,
         counters: &mut Counters<Self>,
     );
@@ -221,35 +223,37 @@ macro_rules! kernels {
                 }
 
                 #[inline(always)]
-                unsafe fn windows<const SEAL: bool, const LANES_APART: bool>(
+                unsafe fn windows<const SEAL: bool, const BY_HALVES: bool>(
                     row: &mut Row<'_, Self>,
                     counters: &mut Counters<Self>,
                 ) {
                     #[target_feature(enable = $features)]
                     #[inline(never)]
-                    unsafe fn inner<const SEAL: bool, const LANES_APART: bool>(
+                    unsafe fn inner<const SEAL: bool, const BY_HALVES: bool>(
                         row: &mut Row<'_, $vector>,
                         counters: &mut Counters<$vector>,
                         states: *mut $vector,
+                        wide: &mut Wide<$vector>,
                     ) {
                         // SAFETY: the instructions are enabled here; there is room for the states;
                         // else as for the caller.
                         unsafe {
-                            super::windows::windows::<$vector, SEAL, LANES_APART>(row, counters, states)
+                            super::windows::windows::<$vector, SEAL, BY_HALVES>(row, counters, states, wide)
                         }
                     }
                     #[inline(never)]
-                    unsafe fn with_room<const SEAL: bool, const LANES_APART: bool>(
+                    unsafe fn with_room<const SEAL: bool, const BY_HALVES: bool>(
                         row: &mut Row<'_, $vector>,
                         counters: &mut Counters<$vector>,
                     ) {
                         let mut states = States::new();
+                        let mut wide = Wide::new();
                         // SAFETY: the caller enables the instructions.
-                        unsafe { inner::<SEAL, LANES_APART>(row, counters, states.start()) };
+                        unsafe { inner::<SEAL, BY_HALVES>(row, counters, states.start(), &mut wide) };
                         wipe::long_frame();
                     }
                     // SAFETY: the caller enables the instructions.
-                    unsafe { with_room::<SEAL, LANES_APART>(row, counters) }
+                    unsafe { with_room::<SEAL, BY_HALVES>(row, counters) }
                 }
 
                 #[inline(always)]
@@ -428,6 +432,6 @@ kernels!(
 kernels!(
     /// Four blocks a vector.
     x512, HaveVaes512, __m512i,
-    "aes,pclmulqdq,avx2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl",
+    "aes,pclmulqdq,avx2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi",
     wipe { wipe::registers_256(); wipe::registers_512_upper() }
 );

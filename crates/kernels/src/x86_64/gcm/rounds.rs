@@ -5,6 +5,7 @@ use core::arch::x86_64::*;
 
 use super::lane::Lane;
 use crate::aes::key::{Block, EncryptionKey};
+use crate::x86_64::states::forget;
 
 /// Vectors in a chunk: with a latency of four cycles and two units, AES needs eight.
 pub(super) const WIDTH: usize = 8;
@@ -36,13 +37,40 @@ pub(super) unsafe fn counters<V: Lane>(base: V) -> V {
 pub(super) struct RoundKeys<'k> {
     key: &'k EncryptionKey,
     start: *const Block,
+    /// Whether each stands there once for every lane.
+    are_wide: bool,
+    /// Whether zeros are left where they are loaded from.
+    are_taken: bool,
 }
 
 impl<'k> RoundKeys<'k> {
     #[inline(always)]
     pub(super) fn of(key: &'k EncryptionKey) -> Self {
-        let start = key.enc().as_ptr();
-        RoundKeys { key, start }
+        RoundKeys {
+            key,
+            start: key.enc().as_ptr(),
+            are_wide: false,
+            are_taken: false,
+        }
+    }
+
+    /// From a place where they stand once for every lane of `V`, and where zeros are left if they are
+    /// `taken`.
+    ///
+    /// # Safety
+    /// Loads are of this `V`, and the place is valid for writes if they are taken.
+    #[inline(always)]
+    pub(super) unsafe fn wide<V: Lane>(
+        key: &'k EncryptionKey,
+        start: *const V,
+        taken: bool,
+    ) -> Self {
+        RoundKeys {
+            key,
+            start: start.cast(),
+            are_wide: true,
+            are_taken: taken,
+        }
     }
 
     /// Loads that follow wait for `value`.
@@ -64,7 +92,17 @@ impl<'k> RoundKeys<'k> {
     pub(super) unsafe fn load<V: Lane>(&self, round: usize) -> V {
         debug_assert!(round <= self.key.rounds());
         // SAFETY: the caller enables the instructions of `V`; a round key is 16 bytes.
-        unsafe { V::splat_load(self.start.add(round).cast()) }
+        unsafe {
+            if !self.are_wide {
+                return V::splat_load(self.start.add(round).cast());
+            }
+            let place = self.start.add(round * V::BLOCKS);
+            let key = V::load(place.cast());
+            if self.are_taken {
+                forget::<V, 1>(V::zero(), place.cast_mut().cast());
+            }
+            key
+        }
     }
 }
 

@@ -8,10 +8,11 @@
 //! and Lee, 2018). They are read in the order of the counter, which is public.
 
 use super::Kernels;
-use super::chunk::{APART, Chunk, Start, together};
+use super::chunk::{APART, APART_LAST, APART_WHOLE, Chunk, Start, together};
 use super::lane::Lane;
 use super::rounds::*;
 use super::row::Row;
+use super::wide::Wide;
 use crate::gcm::key::GcmKey;
 use crate::x86_64::states::{WINDOW, forget, keep};
 
@@ -25,15 +26,26 @@ const fn enough_chunks<V: Lane>() -> usize {
     window_chunks::<V>() * 3 / 2
 }
 
+/// Whether keys are taken to the stack. A processor of Intel loads into every lane as fast.
+const fn is_wide<V: Lane, const BY_HALVES: bool>() -> bool {
+    V::BLOCKS == 4 && !BY_HALVES
+}
+
 /// A chunk whose states after two rounds are kept, if they are wanted again.
 struct Keeping<'c, V> {
     counters: &'c mut Counters<V>,
+    wide: Option<*mut Wide<V>>,
     to: *mut V,
     again: bool,
 }
 
 impl<V: Lane> Start<V> for Keeping<'_, V> {
     const DONE: usize = 0;
+
+    #[inline(always)]
+    fn wide(&self) -> Option<*mut Wide<V>> {
+        self.wide
+    }
 
     #[inline(always)]
     unsafe fn keep<const M: usize>(&mut self, state: &[V; M]) {
@@ -60,6 +72,7 @@ impl<V: Lane> Chunk<V> for Keeping<'_, V> {
 /// A chunk from states that were kept, and are forgotten if they are not wanted again.
 struct Kept<V> {
     from: *mut V,
+    wide: Option<*mut Wide<V>>,
     again: bool,
     /// The difference of the blocks up to the end of the chunk's multiple, and of those behind it.
     here: V,
@@ -68,6 +81,11 @@ struct Kept<V> {
 
 impl<V: Lane> Start<V> for Kept<V> {
     const DONE: usize = 2;
+
+    #[inline(always)]
+    fn wide(&self) -> Option<*mut Wide<V>> {
+        self.wide
+    }
 }
 
 impl<V: Lane> Chunk<V> for Kept<V> {
@@ -103,14 +121,16 @@ pub(super) unsafe fn two_rounds<V: Lane>(key: &GcmKey, counter: V) -> V {
 /// that is hashed and lanes are apart. There is room for a window of `states`, of which none is left.
 /// The caller wipes the frame of this function.
 #[inline(always)]
-pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>(
+pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const BY_HALVES: bool>(
     row: &mut Row<'_, V>,
     counters: &mut Counters<V>,
     states: *mut V,
+    copy: &mut Wide<V>,
 ) {
     let size = WIDTH * V::BYTES;
     let group = together::<V>();
-    let least = match LANES_APART && !SEAL {
+    let is_wide = is_wide::<V, BY_HALVES>();
+    let least = match (is_wide || BY_HALVES) && !SEAL {
         true => 2 * size,
         false => group * size,
     };
@@ -123,17 +143,21 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>
     unsafe {
         let mut half = [V::zero(); HALF];
         let mut text = [V::zero(); WIDTH];
-        if SEAL && LANES_APART {
+        if SEAL && BY_HALVES {
             half = row.before();
         } else if SEAL {
             text = row.before();
         }
         macro_rules! group {
-            ($first:expr, |$at:ident, $again:ident| $start:expr) => {{
+            ($first:expr, $is_last:expr, |$at:ident, $again:ident| $start:expr) => {{
                 let ($at, $again) = ($first, again(row.len));
-                if LANES_APART && SEAL {
+                if SEAL && BY_HALVES {
                     row.halves::<_, false>($start, &mut half);
-                } else if LANES_APART {
+                } else if BY_HALVES {
+                    row.chunk::<_, SEAL, APART_WHOLE>($start, &mut text);
+                } else if is_wide && $is_last {
+                    row.chunk::<_, SEAL, APART_LAST>($start, &mut text);
+                } else if is_wide {
                     row.chunk::<_, SEAL, APART>($start, &mut text);
                 } else {
                     if group == 2 {
@@ -144,17 +168,25 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>
                 }
             }};
         }
+        let wide = is_wide.then(|| {
+            copy.fill(key);
+            &raw mut *copy
+        });
         let first = counters.base();
         // The chunk in which the last byte of the counter begins again.
         let ends = window_chunks::<V>()
             - 1
             - counters.number() / chunk_blocks::<V>() % window_chunks::<V>();
         for i in (0..window_chunks::<V>()).step_by(group) {
-            group!(i, |at, again| Keeping {
+            group!(i, false, |at, again| Keeping {
                 counters: &mut *counters,
+                wide,
                 to: states.add(at * WIDTH),
                 again,
             });
+        }
+        if is_wide {
+            copy.forget_first(2);
         }
         let step = count(WINDOW as u32);
         let mut base = first.add32(step);
@@ -167,8 +199,9 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>
             let next = now.xor(before[1]);
             let mut i = 0;
             while i < window_chunks::<V>() && row.len >= least {
-                group!(i, |at, again| Kept {
+                group!(i, row.len < least + size, |at, again| Kept {
                     from: states.add(at * WIDTH),
+                    wide,
                     again,
                     here: if at <= ends { here } else { next },
                     next: if at < ends { here } else { next },
@@ -183,7 +216,7 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const LANES_APART: bool>
 
 /// [`windows`] of a message that is long enough, of others nothing. Whether it was.
 #[inline(always)]
-pub(super) unsafe fn any_windows<V: Kernels, const SEAL: bool, const LANES_APART: bool>(
+pub(super) unsafe fn any_windows<V: Kernels, const SEAL: bool, const BY_HALVES: bool>(
     row: &mut Row<'_, V>,
     counters: &mut Counters<V>,
 ) -> bool {
@@ -192,7 +225,7 @@ pub(super) unsafe fn any_windows<V: Kernels, const SEAL: bool, const LANES_APART
         // Copies, since what a function has the address of stays in memory also where it is not called.
         let (mut row_of, mut counters_of) = (*row, *counters);
         // SAFETY: the caller's contract.
-        unsafe { V::windows::<SEAL, LANES_APART>(&mut row_of, &mut counters_of) }
+        unsafe { V::windows::<SEAL, BY_HALVES>(&mut row_of, &mut counters_of) }
         (*row, *counters) = (row_of, counters_of);
     }
     is_long
