@@ -396,6 +396,7 @@ pub(super) unsafe fn chunk<V: Lane, C: Chunk<V>, const SEAL: bool, const HASH: u
     // SAFETY: the caller enables the instructions of `V` and gives eight vectors at
     // each pointer. All that is hashed is read before anything is written.
     unsafe {
+        debug_assert!(!matches!(HASH, APART | APART_LAST) || start.wide().is_some());
         let (mut keys, apart) = match (HASH, start.wide()) {
             (APART_LAST, Some(wide)) => Wide::for_chunk::<true>(wide, &key.aes),
             (_, Some(wide)) => Wide::for_chunk::<false>(wide, &key.aes),

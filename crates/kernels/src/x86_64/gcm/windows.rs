@@ -118,7 +118,8 @@ pub(super) unsafe fn two_rounds<V: Lane>(key: &GcmKey, counter: V) -> V {
 }
 
 /// The whole groups of chunks that are left of a long message. One chunk stays where it is the input
-/// that is hashed and lanes are apart. There is room for a window of `states`, of which none is left.
+/// that is hashed and lanes are apart. There is room for a window of `states` and for a `copy` of the key,
+/// of which nothing is left.
 /// The caller wipes the frame of this function.
 #[inline(always)]
 pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const BY_HALVES: bool>(
