@@ -232,7 +232,7 @@ mod tokens {
         HaveVaes = AES | PCLMULQDQ | AVX2 | VAES | VPCLMULQDQ
     }
     token! {
-        /// VAES and VPCLMULQDQ on 512-bit registers, with AVX-512 F, BW, DQ and VL
+        /// VAES and VPCLMULQDQ on 512-bit registers, with AVX-512 F, BW, DQ, VL and VBMI
         /// and all of [`HaveVaes`].
         HaveVaes512 = AES | PCLMULQDQ | AVX2 | VAES | VPCLMULQDQ | AVX512 | AVX512VBMI
     }
