@@ -74,13 +74,6 @@ impl<'t> Powers<'t> {
         }
     }
 
-    /// The places of the powers from H^n down and of their sums, for writes.
-    #[inline(always)]
-    pub(super) fn places(table: *mut Table, n: usize) -> [*mut Block; 2] {
-        let powers = table.cast::<Block>().wrapping_add(POWERS - n);
-        [powers, powers.wrapping_add(POWERS + SLACK)]
-    }
-
     /// Puts this power and its sum into the places of as many powers as `V` has lanes, from H^n down.
     ///
     /// # Safety
@@ -88,11 +81,13 @@ impl<'t> Powers<'t> {
     /// this is the place of some H^m, m > 0.
     #[inline(always)]
     pub(super) unsafe fn copy_to_all_lanes<V: Lane>(self, table: *mut Table, n: usize) {
-        let [powers, sums] = Powers::places(table, n);
+        let to = table.cast::<Block>().wrapping_add(POWERS - n);
         // SAFETY: the caller's contract; a power and a sum have 16 bytes.
         unsafe {
-            V::splat_load(self.start.cast()).store(powers.cast());
-            V::splat_load(self.start.wrapping_add(POWERS + SLACK).cast()).store(sums.cast());
+            for place in [0, POWERS + SLACK] {
+                let block = V::splat_load(self.start.wrapping_add(place).cast());
+                block.store(to.wrapping_add(place).cast());
+            }
         }
     }
 
