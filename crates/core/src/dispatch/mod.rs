@@ -22,6 +22,7 @@ pub(crate) mod queue;
 mod rewrite;
 pub(crate) mod submit_depth;
 pub(crate) mod table;
+mod typical;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -36,6 +37,7 @@ use self::model::{COUNTS, Cost, Model, SIZES};
 use self::queue::Queue;
 use self::submit_depth::SubmitDepth;
 use self::table::{Class, Paces, Table, TableCell};
+use self::typical::Typical;
 use crate::selftest::FirstSight;
 use crate::{Clock, Direction};
 
@@ -129,6 +131,8 @@ struct Learned {
     /// When each driver was last tried at each node, on the clock of learning: by driver,
     /// direction, mode, count and size.
     tried: Vec<[[Nodes<Option<u64>>; 2]; 2]>,
+    /// By direction and mode.
+    typical: [[Typical; 2]; 2],
     /// The number of batches that were learned from.
     batches: u32,
     /// When a table was last written, by direction and mode.
@@ -192,6 +196,7 @@ impl Dispatch {
             learned: Mutex::new(Learned {
                 models: vec![Models::default(); drivers],
                 tried: vec![Default::default(); drivers],
+                typical: Default::default(),
                 batches: 0,
                 written: Default::default(),
                 is_owed: Default::default(),

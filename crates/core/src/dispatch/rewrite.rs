@@ -26,7 +26,7 @@ impl Dispatch {
         let (direction, mode) = (shape.direction, shape.mode);
         let (d, m) = (direction as usize, mode as usize);
         let class = Class::of(shape.requests, shape.bytes);
-        let at = (class, shape.requests, shape.mean());
+        let has_drifted = learned.typical[d][m].see(class, shape.requests, shape.mean());
         let now = self.spent.load(Ordering::Relaxed);
         let is_large = change > 0.2;
         let least = WORK_PER_WRITING * learned.writing;
@@ -38,9 +38,9 @@ impl Dispatch {
         let is_due = |pause| learned.written[d][m].is_none_or(|at| now - at >= pause);
         if pause.is_some_and(is_due) {
             self.rewrite(learned, direction, mode);
-        } else if is_large {
-            learned.is_owed[d][m] = true;
-            if self.rewrite_class(learned, direction, mode, at) {
+        } else if is_large || has_drifted {
+            learned.is_owed[d][m] |= is_large;
+            if self.rewrite_class(learned, direction, mode, class) {
                 self.set_limits(learned, direction, mode);
             }
         }
@@ -51,7 +51,7 @@ impl Dispatch {
         let trusted = table.load(direction, class).max_queued == u8::MAX;
         learned.batches = learned.batches.wrapping_add(1);
         let is_due = change > 0.002 || !trusted || learned.batches.is_multiple_of(8);
-        if is_due && self.rewrite_class(learned, direction, mode, at) {
+        if is_due && self.rewrite_class(learned, direction, mode, class) {
             self.set_limits(learned, direction, mode);
         }
     }
@@ -71,24 +71,25 @@ impl Dispatch {
         let before = self.clock.processor();
         learned.written[d][m] = Some(self.spent.load(Ordering::Relaxed));
         learned.is_owed[d][m] = false;
-        for at in Class::all() {
-            self.rewrite_class(learned, direction, mode, at);
+        for class in Class::all() {
+            self.rewrite_class(learned, direction, mode, class);
         }
         self.set_limits(learned, direction, mode);
         let took = self.clock.processor().saturating_sub(before);
         learned.writing = took.as_nanos() as u64;
     }
 
-    /// Decides a class again, for a batch length and a mean size in that class. Returns whether
-    /// another driver serves the class now.
+    /// Decides a class again, for the batches that it has seen. Returns whether another driver serves the
+    /// class now.
     fn rewrite_class(
         &self,
         learned: &mut Learned,
         direction: Direction,
         mode: Mode,
-        (class, n, size): (Class, usize, f32),
+        class: Class,
     ) -> bool {
         let (d, m) = (direction as usize, mode as usize);
+        let (n, size) = learned.typical[d][m].of(class);
         let eligible = self.eligible.load(Ordering::Relaxed);
         let mut homes = Candidates::default();
         let mut devices = Candidates::default();
@@ -149,7 +150,8 @@ impl Dispatch {
         if mode == Mode::Submit {
             return;
         }
-        let base = &learned.models[BASE][direction as usize][mode as usize];
+        let (d, m) = (direction as usize, mode as usize);
+        let (base, typical) = (&learned.models[BASE][d][m], &learned.typical[d][m]);
         for goal in GOALS {
             let table = &self.tables[goal as usize][mode as usize];
             for count in 0..COUNT_CLASSES {
@@ -159,13 +161,13 @@ impl Dispatch {
                 });
                 let least = classes.find(|&(driver, ..)| driver != BASE);
                 let least = least.map(|(driver, class, least)| {
-                    // The table is for batches in the middle of the class. The shortest ones have 0.6
-                    // of that work, which may be too little for the driver.
-                    let (n, mean) = class.middle();
-                    let middle = base
+                    // The class is decided for batches as it has seen, or for its middle. The shortest ones
+                    // have 0.6 of that work, which may be too little for the driver.
+                    let (n, mean) = typical.of(class);
+                    let time = base
                         .estimate(n, mean)
                         .map_or(f32::INFINITY, |cost| cost.latency);
-                    let work = self.facts[driver].least_work[mode as usize] as f32 / middle;
+                    let work = self.facts[driver].least_work[mode as usize] as f32 / time;
                     let enough = n as f32 * mean * work.min(1.0);
                     (least << count).max(enough as usize)
                 });

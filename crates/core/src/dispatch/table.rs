@@ -103,22 +103,23 @@ impl Class {
         })
     }
 
-    /// Every class, with a batch length and a mean size in the middle of the class.
-    pub(crate) fn all() -> impl Iterator<Item = (Class, usize, f32)> {
+    /// Every class.
+    pub(crate) fn all() -> impl Iterator<Item = Class> {
         (0..COUNT_CLASSES).flat_map(|count| {
-            (0..SIZE_CLASSES).map(move |size| {
-                let class = Class {
-                    count: count as u8,
-                    size: size as u8,
-                };
-                let (n, mean) = class.middle();
-                (class, n, mean)
+            (0..SIZE_CLASSES).map(move |size| Class {
+                count: count as u8,
+                size: size as u8,
             })
         })
     }
 
+    /// The place of the class among [all](Self::all).
+    pub(super) fn number(self) -> usize {
+        usize::from(self.count) * SIZE_CLASSES + usize::from(self.size)
+    }
+
     /// A batch length and a mean size in the middle of the class.
-    pub(crate) fn middle(self) -> (usize, f32) {
+    pub(super) fn middle(self) -> (usize, f32) {
         let (count, size) = (self.count, usize::from(self.size));
         let n = match count {
             0 => 1,
@@ -210,8 +211,10 @@ mod tests {
     #[test]
     fn classes_hold_their_own_middle() {
         let mut seen = 0;
-        for (class, n, size) in Class::all() {
+        for class in Class::all() {
+            let (n, size) = class.middle();
             assert_eq!(Class::of(n, n * size as usize), class, "{n} x {size}");
+            assert_eq!(class.number(), seen);
             seen += 1;
         }
         assert_eq!(seen, COUNT_CLASSES * SIZE_CLASSES);

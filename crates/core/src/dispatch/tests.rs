@@ -163,6 +163,21 @@ fn the_shortest_batches_of_a_class_may_be_too_little_for_a_driver() {
     assert_eq!([16, 21, 23, 31].map(serving), [BASE, BASE, 1, 1]);
 }
 
+/// A class has requests of 4096 to 5119 bytes.
+#[test]
+fn a_class_is_decided_for_the_batches_that_it_has_seen() {
+    let mut machine = Machine::new((0.0, 4.0), (540.0, 8.0));
+    machine.calibrate();
+    // x/4 = 540 + x/8 at x = 4320, which is below the middle of the class.
+    let short = shape(Mode::Wait, 1, 4096);
+    assert_eq!(machine.step(short), 1);
+    assert_eq!(machine.step(short), BASE);
+    let long = shape(Mode::Wait, 1, 5000);
+    let chosen: Vec<_> = (0..50).map(|_| machine.step(long)).collect();
+    assert_eq!((chosen[0], chosen[49]), (BASE, 1));
+    assert!(machine.switches <= 3, "{}", machine.switches);
+}
+
 #[test]
 fn what_the_caller_does_between_batches_is_no_work_for_a_driver() {
     let machine = Machine::new((20.0, 4.0), (0.0, 8.0));
