@@ -16,7 +16,7 @@ use core::arch::x86_64::*;
 
 use super::gcm::Lane;
 use crate::aes::key::Block;
-use crate::gcm::powers::{FIRST_POWERS, POWERS, SLACK, Table};
+use crate::gcm::powers::{FIRST_POWERS, POWERS, SHIFTED, SHIFTED_STEP, SLACK, Table};
 use crate::x86_64::states::forget;
 
 impl Table {
@@ -44,6 +44,8 @@ impl Table {
 #[derive(Clone, Copy)]
 pub(super) struct Powers<'t> {
     start: *const Block,
+    /// The power there.
+    n: usize,
     /// Whether zeros are left where they are loaded from.
     are_taken: bool,
     table: core::marker::PhantomData<&'t Table>,
@@ -57,6 +59,7 @@ impl<'t> Powers<'t> {
         Powers {
             // Wrapping, as bounds are the business of those who load. Powers stand first in a table.
             start: table.cast::<Block>().wrapping_add(POWERS - n),
+            n,
             are_taken: false,
             table: core::marker::PhantomData,
         }
@@ -96,6 +99,7 @@ impl<'t> Powers<'t> {
     pub(super) fn lower(self, by: usize) -> Self {
         Powers {
             start: self.start.wrapping_add(by),
+            n: self.n - by,
             ..self
         }
     }
@@ -129,6 +133,21 @@ impl<'t> Powers<'t> {
     unsafe fn load_sums<V: Lane>(self) -> V {
         // SAFETY: as in `load`; the sums stand behind the powers in the same order.
         unsafe { self.load_from(self.start.wrapping_add(POWERS + SLACK)) }
+    }
+
+    /// This power in every lane, and the same divided by x^64.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled, and this is the place of a power that is kept shifted too, in a
+    /// table that has all of these.
+    #[inline(always)]
+    unsafe fn load_shifted<V: Lane>(self) -> [V; 2] {
+        debug_assert!(self.n.is_multiple_of(SHIFTED_STEP) && self.n <= SHIFTED);
+        let shifted = 2 * (POWERS + SLACK) + (SHIFTED - self.n) / SHIFTED_STEP;
+        // Shifted powers stand behind powers and sums.
+        let behind = shifted + self.n - POWERS;
+        // SAFETY: the caller's contract; a power has 16 bytes.
+        unsafe { [0, behind].map(|by| V::splat_load(self.start.wrapping_add(by).cast())) }
     }
 
     /// # Safety
@@ -194,20 +213,22 @@ impl<V: Lane> Product<V> {
         }
     }
 
-    /// By four products of halves, each block times the one power at `power`.
+    /// Each block times the one power at `power`, by four products of halves, for
+    /// [`add_whole`](Sum::add_whole): the low half of each block times the power divided by x^64, and the
+    /// high half times the power, are two products of 192 bits that begin at one place.
     ///
     /// # Safety
-    /// As for `of_sums`.
+    /// The instructions of `V` are enabled, and `power` is the place of a power that is kept shifted too.
     #[inline(always)]
     pub(super) unsafe fn whole(blocks: V, power: Powers<'_>) -> Self {
-        // SAFETY: the caller's contract; a power has 16 bytes.
+        // SAFETY: the caller's contract.
         unsafe {
-            let power = V::splat_load(power.start.cast());
+            let [power, shifted] = power.load_shifted::<V>();
             Product([
-                blocks.clmul_low(power),
-                blocks.clmul_low_high(power),
-                blocks.clmul_high(power),
+                blocks.clmul_low(shifted),
                 power.clmul_low_high(blocks),
+                blocks.clmul_low_high(shifted),
+                blocks.clmul_high(power),
             ])
         }
     }
@@ -255,10 +276,10 @@ impl<V: Lane> Sum<V> {
         }
     }
 
-    /// Its parts.
+    /// Its parts; the last one is not used where products are [`whole`](Product::whole).
     #[inline(always)]
     pub(super) fn parts(&self) -> [V; 3] {
-        [self.low, self.middle, self.high]
+        [self.low, self.high, self.middle]
     }
 
     /// Adds a product.
@@ -293,20 +314,46 @@ impl<V: Lane> Sum<V> {
         }
     }
 
-    /// The sum whose products are [`whole`](Product::whole) from one whose products are
-    /// [`of_sums`](Product::of_sums), and that one from this one.
+    /// Adds a product that is [`whole`](Product::whole) to a sum of such.
     ///
     /// # Safety
     /// The instructions of `V` are enabled.
     #[inline(always)]
-    pub(super) unsafe fn turned(self) -> Self {
+    pub(super) unsafe fn add_whole(&mut self, product: Product<V>) {
+        let Product([low, other_low, high, other_high]) = product;
         // SAFETY: the caller's contract.
         unsafe {
+            self.low = self.low.xor(low).xor(other_low);
+            self.high = self.high.xor(high).xor(other_high);
+        }
+    }
+
+    /// The sum of products that are [`whole`](Product::whole) from one of products that are
+    /// [`of_sums`](Product::of_sums): its lowest 64 bits are folded into the others.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled.
+    #[inline(always)]
+    pub(super) unsafe fn folded(self) -> Self {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let middle = self.middle.xor(self.low.xor(self.high));
             Sum {
-                middle: self.middle.xor(self.low.xor(self.high)),
-                ..self
+                low: fold(self.low, middle),
+                middle: V::zero(),
+                high: self.high,
             }
         }
+    }
+
+    /// [`reduce`](Self::reduce) for a sum of products that are [`whole`](Product::whole).
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled.
+    #[inline(always)]
+    pub(super) unsafe fn reduce_whole(self) -> V {
+        // SAFETY: the caller's contract.
+        unsafe { fold(self.low, self.high) }
     }
 
     /// Adds a vector of blocks times as many powers.
@@ -354,16 +401,22 @@ impl<V: Lane> Sum<V> {
     #[inline(always)]
     pub(super) unsafe fn reduce(self) -> V {
         // SAFETY: the caller's contract.
-        unsafe {
-            let polynomial = V::splat(_mm_set_epi64x(0xc200_0000_0000_0000_u64.cast_signed(), 1));
-            let middle = self.middle.xor(self.low.xor(self.high));
-            let middle = middle
-                .xor(self.low.swap_halves())
-                .xor(self.low.clmul_low_high(polynomial));
-            self.high
-                .xor(middle.swap_halves())
-                .xor(middle.clmul_low_high(polynomial))
-        }
+        unsafe { self.folded().reduce_whole() }
+    }
+}
+
+/// What is to be added 64 bits above `low` in place of it, and `above`, in each lane: `low` divided by x^64.
+///
+/// # Safety
+/// The instructions of `V` are enabled.
+#[inline(always)]
+unsafe fn fold<V: Lane>(low: V, above: V) -> V {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let polynomial = V::splat(_mm_set_epi64x(0xc200_0000_0000_0000_u64.cast_signed(), 1));
+        above
+            .xor(low.swap_halves())
+            .xor(low.clmul_low_high(polynomial))
     }
 }
 
@@ -435,7 +488,7 @@ pub(super) unsafe fn first_powers<V: Lane>(table: &mut Table, h: __m128i) {
 }
 
 /// The powers above the [first](first_powers), up to those that groups of sixteen vectors of `V`
-/// need, or of eight of the widest.
+/// need, or of eight of the widest; for these, shifted ones too.
 ///
 /// # Safety
 /// The instructions of `V` are enabled, and the table has the first powers.
@@ -464,6 +517,12 @@ pub(super) unsafe fn further_powers<V: Lane>(table: &mut Table) {
         for i in (lanes..=lanes.max(2)).step_by(lanes) {
             let power = table.at_power(n / 2 + i).load::<V>();
             table.put(n + i, multiply(power, top));
+        }
+        if lanes == 4 {
+            for i in 0..SHIFTED / SHIFTED_STEP {
+                let power = table.at_power(SHIFTED - i * SHIFTED_STEP).load::<__m128i>();
+                fold(power, __m128i::zero()).store(table.shifted[i].as_mut_ptr());
+            }
         }
     }
 }

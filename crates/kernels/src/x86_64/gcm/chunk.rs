@@ -246,10 +246,10 @@ impl<'k, V: Lane, const WHOLE: bool> Beside<'_, 'k, V, WHOLE> {
 /// last round, and keeps them on the stack until then; and a processor of Intel, which gives each
 /// operation a port before it can begin, then gives half of these additions to the port for AES.
 #[inline(always)]
-unsafe fn wait_for_sum<V: Lane>(keys: &mut RoundKeys<'_>, hash: &Hash<V>) {
-    for part in hash.sum.parts() {
+unsafe fn wait_for_sum<V: Lane, const WHOLE: bool>(keys: &mut RoundKeys<'_>, hash: &Hash<V>) {
+    for part in &hash.sum.parts()[..if WHOLE { 2 } else { 3 }] {
         // SAFETY: the caller enables the instructions of `V`.
-        unsafe { keys.wait_for(part) }
+        unsafe { keys.wait_for(*part) }
     }
 }
 
@@ -312,15 +312,16 @@ pub(super) unsafe fn rounds_beside<
                 // There are not enough registers for three more vectors.
                 let one = beside.product($i, state, keys, hash);
                 hash.sum.add_product(one);
-                wait_for_sum(keys, hash);
+                wait_for_sum::<_, WHOLE>(keys, hash);
                 round_at(start, $next, state, keys);
                 let two = beside.product($j, state, keys, hash);
                 hash.sum.add_product(two);
             } else if WHOLE {
                 let one = beside.product($i, state, keys, hash);
+                hash.sum.add_whole(one);
                 round_at(start, $next, state, keys);
                 let two = beside.product($j, state, keys, hash);
-                hash.sum.add_products(one, two);
+                hash.sum.add_whole(two);
             } else {
                 let halves = beside.halves([$i, $j], hash);
                 let one = beside.of_halves($i, halves, false, state, keys);
@@ -328,7 +329,7 @@ pub(super) unsafe fn rounds_beside<
                 let two = beside.of_halves($j, halves, true, state, keys);
                 hash.sum.add_products(one, two);
             }
-            wait_for_sum(keys, hash);
+            wait_for_sum::<_, WHOLE>(keys, hash);
         };
     }
     // SAFETY: the caller enables the instructions of `V` and gives eight vectors to read and
@@ -365,8 +366,14 @@ pub(super) unsafe fn rounds_beside_half<V: Lane, S: Start<V>, const WHOLE: bool,
             round_at(start, $place + 1, state, keys);
             round_at(start, $next, state, keys);
             let two = beside.product($j, state, keys, hash);
-            hash.sum.add_products(one, two);
-            wait_for_sum(keys, hash);
+            match WHOLE {
+                true => {
+                    hash.sum.add_whole(one);
+                    hash.sum.add_whole(two);
+                }
+                false => hash.sum.add_products(one, two),
+            }
+            wait_for_sum::<_, WHOLE>(keys, hash);
         };
     }
     // SAFETY: as in `rounds_beside`, for four vectors.

@@ -64,12 +64,11 @@ impl<V: Lane> Hash<V> {
     pub(super) unsafe fn reduce_lanes<const WHOLE: bool>(self) -> Self {
         // SAFETY: the caller enables the instructions of `V`.
         unsafe {
-            let sum = match WHOLE {
-                true => self.sum.turned(),
-                false => self.sum,
-            };
             Hash {
-                y: sum.reduce(),
+                y: match WHOLE {
+                    true => self.sum.reduce_whole(),
+                    false => self.sum.reduce(),
+                },
                 sum: Sum::zero(),
             }
         }

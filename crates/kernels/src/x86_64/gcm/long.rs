@@ -102,7 +102,7 @@ unsafe fn crypt<V: Kernels, B: Blocks<V>, const SEAL: bool>(
         }
         let mut text = [V::zero(); WIDTH];
         if by_halves::<V>() && len >= 2 * size {
-            row.hash.sum = row.hash.sum.turned();
+            row.hash.sum = row.hash.sum.folded();
             counters.any_windows::<SEAL, true>(&mut row);
             while row.len >= 2 * size {
                 row.chunk::<_, SEAL, APART_WHOLE>(&mut counters, &mut text);
@@ -133,7 +133,7 @@ unsafe fn seal<V: Kernels, B: Blocks<V>>(
     // what is left of it.
     unsafe {
         if by_halves::<V>() {
-            row.hash.sum = row.hash.sum.turned();
+            row.hash.sum = row.hash.sum.folded();
             let mut half = [V::zero(); HALF];
             row.halves::<_, true>(&mut counters, &mut half);
             if counters.any_windows::<true, true>(&mut row) {
