@@ -147,7 +147,10 @@ impl<'t> Powers<'t> {
         // Shifted powers stand behind powers and sums.
         let behind = shifted + self.n - POWERS;
         // SAFETY: the caller's contract; a power has 16 bytes.
-        unsafe { [0, behind].map(|by| V::splat_load(self.start.wrapping_add(by).cast())) }
+        unsafe {
+            let power = V::splat_load(self.start.cast());
+            [power, V::splat_load(self.start.wrapping_add(behind).cast())]
+        }
     }
 
     /// # Safety

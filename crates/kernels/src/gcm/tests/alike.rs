@@ -22,10 +22,12 @@ fn packet(number: u64, len: usize) -> Message {
 }
 
 /// Lengths that end around every place where another vector or chunk begins, up to where the last byte of
-/// the counter begins again, and the next packet is shorter or longer.
+/// the counter begins again and, less of them, to where messages keep states of their own; and the next
+/// packet is shorter or longer.
 #[test]
 fn packets_of_every_length() {
-    let lengths = (0..4300).step_by(16).flat_map(|len| [len, len + 5]);
+    let lengths = (0..4300).step_by(16).chain((4300..6700).step_by(48));
+    let lengths = lengths.flat_map(|len| [len, len + 5]);
     let lengths = lengths.enumerate().map(|(i, len)| match i % 16 {
         // A short one, or a long one among short ones, parts the batch.
         7 => 4064 - len.min(4000),

@@ -13,8 +13,9 @@ use super::lane::Lane;
 use super::long::{Blocks, message};
 use super::rounds::{Counters, FIRST, RoundKeys, WIDTH, chunk_blocks, count, round};
 use super::short::is_short;
-use super::sums::Sums;
+use super::sums::{Across, Differences, Sums};
 use super::windows::two_rounds;
+use crate::aes::key::Block;
 use crate::gcm::key::GcmKey;
 use crate::job::AeadJob;
 use crate::x86_64::states::{States, WINDOW, keep};
@@ -22,13 +23,26 @@ use crate::x86_64::states::{States, WINDOW, keep};
 /// Messages from which on this pays.
 const ENOUGH: usize = 4;
 
-/// Blocks of the longest message: all of its counters have one byte.
-const MAX_BLOCKS: usize = WINDOW - FIRST;
+/// Bytes of the longest message all of whose blocks have counters below a window.
+const BELOW: usize = 16 * (WINDOW - FIRST);
+
+/// Bytes of the shortest message whose last chunk of the first window is a whole one.
+const ACROSS: usize = 16 * WINDOW;
+
+/// Bytes of the shortest message that keeps states of its own.
+const OWN: usize = ACROSS * 3 / 2;
 
 impl<V: Kernels> Blocks<V> for Sums<V> {
     #[inline(always)]
     fn rest(self) -> Counting<V> {
         Counting::Kept(self)
+    }
+}
+
+impl<V: Kernels> Blocks<V> for Across<V> {
+    #[inline(always)]
+    fn rest(self) -> Counting<V> {
+        Counting::Kept(self.sums())
     }
 }
 
@@ -44,7 +58,7 @@ pub(super) fn find<V: Lane>(jobs: &[AeadJob<'_, GcmKey>]) -> Option<(usize, usiz
             break;
         }
         let len = job.data.len();
-        if is_short::<V>(job) || len > 16 * MAX_BLOCKS {
+        if is_short::<V>(job) || len > BELOW && !(ACROSS..OWN).contains(&len) {
             break;
         }
         count += 1;
@@ -62,16 +76,15 @@ pub(super) unsafe fn alike<V: Kernels, const SEAL: bool>(
     let Some(first) = jobs.first() else {
         return;
     };
-    let key = first.key;
+    let (key, first) = (first.key, first.iv);
     // With a lane for J0.
-    let chunks = (longest + 1).div_ceil(chunk_blocks::<V>());
+    let chunks = (longest + 1).min(WINDOW).div_ceil(chunk_blocks::<V>());
     let mut room = States::new();
     let states = room.start::<V>();
-    debug_assert!(chunks * chunk_blocks::<V>() <= WINDOW);
     // SAFETY: the caller enables the instructions of `V`. There is room for a window, which has all
-    // blocks of a message and a lane more.
+    // blocks of a message and a lane more, or is whole.
     unsafe {
-        let nonce = V::nonce(&first.iv);
+        let nonce = V::nonce(&first);
         let mut counters = Counters::of(nonce, &key.aes);
         for i in 0..chunks {
             let mut keys = RoundKeys::of(&key.aes);
@@ -90,7 +103,36 @@ pub(super) unsafe fn alike<V: Kernels, const SEAL: bool>(
             if let Some(next) = jobs.peek() {
                 following = two_rounds(key, V::nonce(&next.iv)).xor(before);
             }
-            message::<V, _, SEAL>(job, Sums::new(states, nonce), j0.xor(nonce));
+            if job.data.len() <= BELOW {
+                message::<V, _, SEAL>(job, Sums::new(states, nonce), j0.xor(nonce));
+            } else {
+                V::across::<SEAL>(job, states, &first);
+            }
         }
+    }
+}
+
+/// A message of a window or more by the states of another, whose nonce is `first`.
+#[inline(always)]
+pub(super) unsafe fn across<V: Kernels, const SEAL: bool>(
+    job: &mut AeadJob<'_, GcmKey>,
+    states: *const V,
+    first: &Block,
+) {
+    let key = job.key;
+    // SAFETY: the caller enables the instructions of `V`, and gives the states of a window.
+    unsafe {
+        let (first, nonce) = (V::nonce(first), V::nonce(&job.iv));
+        let window = count(WINDOW as u32);
+        let (states_below, below) = (two_rounds(key, first), two_rounds(key, nonce));
+        let states_above = two_rounds(key, first.add32(window));
+        let above = two_rounds(key, nonce.add32(window));
+        let differences = Differences {
+            below: below.xor(states_below),
+            above: above.xor(states_above),
+            behind: above.xor(states_below),
+        };
+        let j0 = two_rounds(key, nonce.add32(count(1)));
+        message::<V, _, SEAL>(job, Across::new(states, differences), j0);
     }
 }

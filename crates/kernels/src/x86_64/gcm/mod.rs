@@ -52,6 +52,12 @@ trait Kernels: Lane {
     unsafe fn long<const SEAL: bool>(job: &mut AeadJob<'_, GcmKey>);
     /// [`alike`](alike::alike).
     unsafe fn alike<const SEAL: bool>(jobs: &mut [AeadJob<'_, GcmKey>], longest: usize);
+    /// [`across`](alike::across).
+    unsafe fn across<const SEAL: bool>(
+        job: &mut AeadJob<'_, GcmKey>,
+        states: *const Self,
+        first: &Block,
+    );
     /// [`windows`](windows::windows), in a frame of its own, which is wiped: other messages need no such
     /// place, and whoever wipes what they left needs not go that deep.
     unsafe fn windows<const SEAL: bool, const BY_HALVES: bool>(
@@ -220,6 +226,26 @@ macro_rules! kernels {
                     }
                     // SAFETY: the caller enables the instructions.
                     unsafe { inner::<SEAL>(jobs, longest) }
+                }
+
+                #[inline(always)]
+                unsafe fn across<const SEAL: bool>(
+                    job: &mut AeadJob<'_, GcmKey>,
+                    states: *const Self,
+                    first: &Block,
+                ) {
+                    #[target_feature(enable = $features)]
+                    #[inline(never)]
+                    unsafe fn inner<const SEAL: bool>(
+                        job: &mut AeadJob<'_, GcmKey>,
+                        states: *const $vector,
+                        first: &Block,
+                    ) {
+                        // SAFETY: the instructions are enabled here; else as for the caller.
+                        unsafe { super::alike::across::<$vector, SEAL>(job, states, first) }
+                    }
+                    // SAFETY: the caller enables the instructions.
+                    unsafe { inner::<SEAL>(job, states, first) }
                 }
 
                 #[inline(always)]

@@ -4,6 +4,7 @@
 use super::chunk::{Chunk, Start};
 use super::lane::Lane;
 use super::rounds::*;
+use crate::x86_64::states::WINDOW;
 
 /// The counter blocks of a message after two rounds, from where a chunk begins.
 #[derive(Clone, Copy)]
@@ -48,5 +49,78 @@ impl<V: Lane> Chunk<V> for Sums<V> {
         let state = unsafe { self.states(0) };
         self.from = self.from.wrapping_add(WIDTH);
         state
+    }
+}
+
+/// The counter blocks of a message of a window or more, but fewer blocks than of two, after two rounds, by
+/// the window of another message. Both begin where a chunk does.
+#[derive(Clone, Copy)]
+pub(super) struct Across<V> {
+    window: *const V,
+    /// The next chunk of it.
+    chunk: usize,
+    differences: Differences<V>,
+}
+
+/// What the nonces make of the states, where counters of the one and of the other message
+#[derive(Clone, Copy)]
+pub(super) struct Differences<V> {
+    /// are below a window,
+    pub(super) below: V,
+    /// are not,
+    pub(super) above: V,
+    /// are below it in the message of the states and not in the other.
+    pub(super) behind: V,
+}
+
+impl<V: Lane> Across<V> {
+    /// # Safety
+    /// There are all vectors of the window.
+    #[inline(always)]
+    pub(super) unsafe fn new(window: *const V, differences: Differences<V>) -> Self {
+        Across {
+            window,
+            chunk: 0,
+            differences,
+        }
+    }
+
+    /// Those that follow, which end before the last chunk of the window.
+    #[inline(always)]
+    pub(super) fn sums(self) -> Sums<V> {
+        Sums {
+            from: self.window.wrapping_add(self.chunk * WIDTH),
+            nonce: self.differences.below,
+        }
+    }
+}
+
+impl<V: Lane> Start<V> for Across<V> {
+    const DONE: usize = 2;
+}
+
+impl<V: Lane> Chunk<V> for Across<V> {
+    #[inline(always)]
+    unsafe fn start(&mut self, _: &mut RoundKeys<'_>) -> [V; WIDTH] {
+        let Differences {
+            below,
+            above,
+            behind,
+        } = self.differences;
+        let is_last = self.chunk + 1 == WINDOW / chunk_blocks::<V>();
+        let end = if is_last { above } else { below };
+        let from = self.window.wrapping_add(self.chunk * WIDTH);
+        self.chunk += 1;
+        if is_last {
+            (self.chunk, self.differences.below) = (0, behind);
+        }
+        // SAFETY: the caller enables the instructions of `V`; whoever made this gives the whole window.
+        unsafe {
+            let mut state = [V::zero(); WIDTH];
+            for (i, state) in state.iter_mut().enumerate() {
+                *state = of_place(below, end, i).xor(from.add(i).read());
+            }
+            state
+        }
     }
 }
