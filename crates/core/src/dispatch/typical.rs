@@ -1,8 +1,7 @@
-//! What the batches of each class are like, for whom the class is decided.
+//! What the batches of each class are like, for which the class is decided.
 //!
-//! The batches of a class differ by up to a half in the work that they are, and the drivers that suit the
-//! smallest and the largest of them may be different ones. Programs mostly have batches of a few shapes, so
-//! a class is decided for those that it has seen.
+//! The largest batches of a class are up to 2.4 times the work of the smallest, and different drivers may suit
+//! them. Programs mostly have batches of a few shapes, so a class is decided for those that it has seen.
 
 use super::table::Class;
 
