@@ -169,7 +169,8 @@ impl<'t> Powers<'t> {
 }
 
 /// A vector of blocks times as many powers: what is to be added to the low, the middle and the high
-/// part of a sum, and to the middle once more.
+/// part of a sum, and to the middle once more; of one that is [`whole`](Product::whole), to the low part
+/// twice and to the high part twice.
 #[derive(Clone, Copy)]
 pub(super) struct Product<V>([V; 4]);
 

@@ -23,13 +23,14 @@ use crate::x86_64::states::{States, WINDOW, keep};
 /// Messages from which on this pays.
 const ENOUGH: usize = 4;
 
-/// Bytes of the longest message all of whose blocks have counters below a window.
+/// Bytes of the longest message all of whose blocks have counters below 256.
 const BELOW: usize = 16 * (WINDOW - FIRST);
 
-/// Bytes of the shortest message whose last chunk of the first window is a whole one.
+/// Bytes of the shortest message of more blocks: one that ends inside the last chunk of the window has
+/// counters that differ by two values there, and [`Sums`] have one.
 const ACROSS: usize = 16 * WINDOW;
 
-/// Bytes of the shortest message that keeps states of its own.
+/// Bytes from which on messages keep states of their own.
 const OWN: usize = ACROSS * 3 / 2;
 
 impl<V: Kernels> Blocks<V> for Sums<V> {

@@ -52,8 +52,8 @@ impl<V: Lane> Chunk<V> for Sums<V> {
     }
 }
 
-/// The counter blocks of a message of a window or more, but fewer blocks than of two, after two rounds, by
-/// the window of another message. Both begin where a chunk does.
+/// The counter blocks of a message of one window or more, but less than two, after two rounds, by the states
+/// of a window of another message. Both messages begin where a chunk does.
 #[derive(Clone, Copy)]
 pub(super) struct Across<V> {
     window: *const V,
@@ -62,14 +62,14 @@ pub(super) struct Across<V> {
     differences: Differences<V>,
 }
 
-/// What the nonces make of the states, where counters of the one and of the other message
+/// How the states of a message differ from those of the window.
 #[derive(Clone, Copy)]
 pub(super) struct Differences<V> {
-    /// are below a window,
+    /// Where the counters of both blocks are below 256.
     pub(super) below: V,
-    /// are not,
+    /// Where both are not, as the last two of the window are not.
     pub(super) above: V,
-    /// are below it in the message of the states and not in the other.
+    /// Where the counter of the block in the window is and the other is not.
     pub(super) behind: V,
 }
 
