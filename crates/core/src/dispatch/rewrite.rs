@@ -162,7 +162,7 @@ impl Dispatch {
                 let least = classes.find(|&(driver, ..)| driver != BASE);
                 let least = least.map(|(driver, class, least)| {
                     // The class is decided for batches as it has seen, or for its middle. The shortest ones
-                    // have 0.6 of that work, which may be too little for the driver.
+                    // of the class may have too little work for the driver.
                     let (n, mean) = typical.of(class);
                     let time = base
                         .estimate(n, mean)

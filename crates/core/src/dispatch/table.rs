@@ -10,6 +10,8 @@ use crate::Direction;
 pub(crate) const COUNT_CLASSES: usize = 7;
 /// Four classes per doubling of the bytes, from 16 B to 16 MiB and more.
 const SIZE_CLASSES: usize = 4 * 20 + 1;
+/// All classes of one direction.
+pub(super) const CLASSES: usize = COUNT_CLASSES * SIZE_CLASSES;
 
 /// The decision for one class of batches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -217,7 +219,7 @@ mod tests {
             assert_eq!(class.number(), seen);
             seen += 1;
         }
-        assert_eq!(seen, COUNT_CLASSES * SIZE_CLASSES);
+        assert_eq!(seen, CLASSES);
         for (class, least) in Class::of_count(0) {
             assert_eq!(Class::of(1, least), class);
             assert!(least == 0 || Class::of(1, least - 1) != class);

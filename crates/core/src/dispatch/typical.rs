@@ -1,51 +1,44 @@
 //! What the batches of each class are like, for which the class is decided.
 //!
-//! The largest batches of a class are up to 2.4 times the work of the smallest, and different drivers may suit
+//! The largest batches of a class may be 2.4 times the work of the smallest, and different drivers may suit
 //! them. Programs mostly have batches of a few shapes, so a class is decided for those that it has seen.
 
-use super::table::Class;
+use super::table::{CLASSES, Class};
 
 /// The share of the difference by which a batch moves what is known of its class.
 const STEP: f32 = 1.0 / 8.0;
 /// A class is decided again when its batches have become more or less work by this share.
 const DRIFT: f32 = 1.0 / 32.0;
 
-/// The mean of the batches that each class of one direction and mode has seen.
+/// The mean of the batches that each class of one direction and mode has seen; empty before any.
+#[derive(Default)]
 pub(super) struct Typical(Vec<Batch>);
 
-#[derive(Clone, Copy)]
+/// All zero before any was seen.
+#[derive(Clone, Copy, Default)]
 struct Batch {
     requests: f32,
     /// Mean bytes of a request.
     size: f32,
-    /// Bytes of the batch that the class was decided for; 0 before any was seen.
+    /// Bytes of the batch that the class was decided for.
     decided: f32,
 }
 
-impl Default for Typical {
-    /// Nothing was seen: each class is decided for its middle.
-    fn default() -> Self {
-        let middle = |class: Class| {
-            let (requests, size) = class.middle();
-            Batch {
-                requests: requests as f32,
-                size,
-                decided: 0.0,
-            }
-        };
-        Typical(Class::all().map(middle).collect())
-    }
-}
-
 impl Typical {
-    /// The batch length and the mean size of a request for which the class is decided.
+    /// The batch length and the mean size of a request for which the class is decided: the middle of a class
+    /// that has seen none.
     pub(super) fn of(&self, class: Class) -> (usize, f32) {
-        let batch = self.0[class.number()];
-        (batch.requests.round() as usize, batch.size)
+        match self.0.get(class.number()) {
+            Some(batch) if batch.decided > 0.0 => (batch.requests.round() as usize, batch.size),
+            _ => class.middle(),
+        }
     }
 
     /// Notes a batch. Whether the class is to be decided again for it.
     pub(super) fn see(&mut self, class: Class, requests: usize, size: f32) -> bool {
+        if self.0.is_empty() {
+            self.0 = vec![Batch::default(); CLASSES];
+        }
         let batch = &mut self.0[class.number()];
         let step = if batch.decided == 0.0 { 1.0 } else { STEP };
         batch.requests += (requests as f32 - batch.requests) * step;
