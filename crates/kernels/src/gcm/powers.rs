@@ -27,7 +27,7 @@ pub(crate) const SHIFTED: usize = 32;
 pub(crate) struct Table {
     pub(crate) powers: [Block; POWERS + SLACK],
     pub(crate) sums: [Block; POWERS + SLACK],
-    /// H^32, H^28 and so on to H^4, each times x and divided by x^64.
+    /// H^32, H^28 and so on to H^4, each times x and divided by x^64, for the kernels that take them; else zeros.
     pub(crate) shifted: [Block; SHIFTED / SHIFTED_STEP],
 }
 

@@ -303,13 +303,17 @@ fn lazy_keys_keep_nothing_of_the_key_before() {
         lazy.rekey_on(implementation, &bytes(32, 3)).unwrap();
         let complete = lazy.complete().table.clone();
         assert!(lazy.rekey_on(implementation, &[0; 17]).is_none());
-        let same =
-            |table: &powers::Table| table.powers == complete.powers && table.sums == complete.sums;
+        let same = |table: &powers::Table| {
+            table.powers == complete.powers
+                && table.sums == complete.sums
+                && table.shifted == complete.shifted
+        };
         assert!(same(&lazy.key.table));
         lazy.rekey_on(implementation, &bytes(16, 1)).unwrap();
         let mut fresh = LazyGcmKey::none();
         fresh.rekey_on(implementation, &bytes(16, 1)).unwrap();
         assert_eq!(lazy.key.table.powers, fresh.key.table.powers);
         assert_eq!(lazy.key.table.sums, fresh.key.table.sums);
+        assert_eq!(lazy.key.table.shifted, fresh.key.table.shifted);
     }
 }

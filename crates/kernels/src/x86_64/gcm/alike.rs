@@ -14,7 +14,7 @@ use super::long::{Blocks, message};
 use super::rounds::{Counters, FIRST, RoundKeys, WIDTH, chunk_blocks, count, round};
 use super::short::is_short;
 use super::sums::{Across, Differences, Sums};
-use super::windows::two_rounds;
+use super::windows::{self, two_rounds};
 use crate::aes::key::Block;
 use crate::gcm::key::GcmKey;
 use crate::job::AeadJob;
@@ -29,9 +29,6 @@ const BELOW: usize = 16 * (WINDOW - FIRST);
 /// Bytes of the shortest message of more blocks: one that ends inside the last chunk of the window has
 /// counters that differ by two values there, and [`Sums`] have one.
 const ACROSS: usize = 16 * WINDOW;
-
-/// Bytes from which on messages keep states of their own.
-const OWN: usize = ACROSS * 3 / 2;
 
 impl<V: Kernels> Blocks<V> for Sums<V> {
     #[inline(always)]
@@ -59,7 +56,9 @@ pub(super) fn find<V: Lane>(jobs: &[AeadJob<'_, GcmKey>]) -> Option<(usize, usiz
             break;
         }
         let len = job.data.len();
-        if is_short::<V>(job) || len > BELOW && !(ACROSS..OWN).contains(&len) {
+        // Behind the first chunk, which does not count, longer ones keep states of their own.
+        let own = windows::ENOUGH + WIDTH * V::BYTES;
+        if is_short::<V>(job) || len > BELOW && !(ACROSS..own).contains(&len) {
             break;
         }
         count += 1;

@@ -15,9 +15,9 @@ use super::rounds::*;
 use super::row::Row;
 use super::windows::any_windows;
 use super::{Kernels, store_tag};
-use crate::cpu::is_intel;
 use crate::gcm::key::GcmKey;
 use crate::job::AeadJob;
+use crate::x86_64::ghash::has_shifted;
 
 /// A piece of a message from the counter of its first block, in the form for counting, which is
 /// `ahead` blocks ahead of where a chunk would begin.
@@ -163,11 +163,10 @@ unsafe fn seal<V: Kernels, B: Blocks<V>>(
     }
 }
 
-/// Whether messages are encrypted by halves of chunks, and hashed by whole products, their lanes apart:
-/// which pays where the number of operations counts.
+/// Whether messages are encrypted by halves of chunks, and hashed by whole products, their lanes apart.
 #[inline(always)]
 pub(super) fn by_halves<V: Lane>() -> bool {
-    V::BLOCKS == 4 && is_intel()
+    has_shifted::<V>()
 }
 
 /// Blocks of the first group that is hashed of a message of `len` bytes or a piece of it, behind which

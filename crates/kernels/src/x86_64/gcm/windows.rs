@@ -21,10 +21,8 @@ const fn window_chunks<V: Lane>() -> usize {
     WINDOW / chunk_blocks::<V>()
 }
 
-/// Chunks from which on this pays.
-const fn enough_chunks<V: Lane>() -> usize {
-    window_chunks::<V>() * 3 / 2
-}
+/// Bytes from which on this pays.
+pub(super) const ENOUGH: usize = 16 * WINDOW * 3 / 2;
 
 /// Whether keys are taken to the stack. A processor of Intel loads into every lane as fast.
 const fn is_wide<V: Lane, const BY_HALVES: bool>() -> bool {
@@ -135,7 +133,7 @@ pub(super) unsafe fn windows<V: Lane, const SEAL: bool, const BY_HALVES: bool>(
         true => 2 * size,
         false => group * size,
     };
-    debug_assert!(row.len >= enough_chunks::<V>() * size);
+    debug_assert!(row.len >= ENOUGH);
     let (key, len) = (row.key, row.len);
     // Whether states of the next group are wanted by the one a window behind it.
     let again = |left: usize| left >= 16 * WINDOW + least;
@@ -221,7 +219,7 @@ pub(super) unsafe fn any_windows<V: Kernels, const SEAL: bool, const BY_HALVES: 
     row: &mut Row<'_, V>,
     counters: &mut Counters<V>,
 ) -> bool {
-    let is_long = row.len >= enough_chunks::<V>() * WIDTH * V::BYTES;
+    let is_long = row.len >= ENOUGH;
     if is_long {
         // Copies, since what a function has the address of stays in memory also where it is not called.
         let (mut row_of, mut counters_of) = (*row, *counters);
