@@ -49,6 +49,7 @@ mod crew;
 mod cutting;
 mod fault;
 mod held;
+mod lines;
 #[cfg(all(test, loom))]
 mod models;
 mod pace;

@@ -9,6 +9,7 @@ use cipherlane_core::{Direction, Flight, PieceState, Request, Status, Transform}
 use inout::InOutBuf;
 
 use super::claim::BITS;
+use super::lines::fetch;
 
 /// The software kernel of a session. In a box inside the `Arc`, because moving the value
 /// itself into an `Arc` would leave a copy of the key behind.
@@ -116,6 +117,7 @@ impl Task {
                 // touches while the piece is ours.
                 let group =
                     unsafe { std::slice::from_raw_parts_mut(self.requests.add(first), count) };
+                fetch(group);
                 kernel.run(self.direction, group);
             }
             Piece::Part {

@@ -9,6 +9,7 @@ use super::course::Turn;
 use super::crew::Crew;
 use super::cutting::{cost, is_whole};
 use super::fault::Fault;
+use super::lines::fetch;
 use super::pace::{Pace, Watch, sample};
 use super::pool::{Pool, REQUESTS};
 use super::task::{Kernel, Task};
@@ -109,7 +110,10 @@ pub(super) fn share(
     // SAFETY: requests and kernel outlive this call, and `run` waits for all pieces.
     let shared = count > 1 && unsafe { pool.run(&task, count, total, alone_ns, watch) };
     match shared {
-        true => task.conclude(),
+        true => {
+            fetch(requests);
+            task.conclude()
+        }
         false => alone(kernel, direction, requests, total, watch),
     }
 }
