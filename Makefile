@@ -22,7 +22,8 @@
 # make test-as MACHINE
 #             every test as if on another machine: zen5 (or avx512), zen3, haswell, westmere, x86-64-v2-aes, none
 
-.PHONY: run build provider c-library install-c-library charon-plugin test guest gateway-interop lint large-moves split-stores figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as
+.PHONY: run build provider c-library install-c-library charon-plugin test guest gateway-interop lint large-moves split-stores figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as \
+	guest-checks test-as-zen3
 
 CIPHERLANE := target/release/cipherlane
 # One core is dedicated to the cores driver where there are two or more.
@@ -72,12 +73,17 @@ run: build
 	@echo 'Programs of this shell that use OpenSSL: eval "$$($(CIPHERLANE) openssl env)"'
 
 test:
-	scripts/needs build test guest charon
+	scripts/needs build test guest charon fuzz
 	cargo test --workspace --no-fail-fast
 	scripts/examples
+	@echo 'The rest runs two at a time. Each shows what it has printed when it ends.'
+	$(MAKE) --jobs=2 --output-sync=target guest-checks fuzz test-as-zen3 loom constant-time miri openssl-3.5
+
+# Guests and Miri take one processor, builds take all: side by side they leave none idle.
+guest-checks:
 	scripts/guest-checks
+test-as-zen3:
 	scripts/test-as zen3 --workspace --no-fail-fast $(PER_PROCESSOR)
-	$(MAKE) constant-time fuzz loom miri openssl-3.5
 
 # Guests have the kernel's own IPsec; QEMU emulates their processor, so they are slow and need
 # nothing of this machine.
@@ -123,9 +129,10 @@ fuzz:
 	scripts/needs build fuzz
 	scripts/fuzz
 
-# Every interleaving of the lock-free parts.
+# Every interleaving of the lock-free parts, which encrypt nothing: to optimise kernels takes minutes.
+NO_KERNELS := $(foreach crate,kernels core,--config profile.release.package.cipherlane-$(crate).opt-level=0)
 loom:
-	RUSTFLAGS="--cfg loom" cargo test --target-dir target/loom \
+	RUSTFLAGS="--cfg loom" cargo test --target-dir target/loom $(NO_KERNELS) \
 		-p cipherlane-drivers -p cipherlane-esp --release --lib loom
 
 # The framework under Miri, where the toolchain has it.
