@@ -5,11 +5,11 @@
 //! suffix. Any [`Mac`] goes with any [`Cipher`].
 
 use arrayvec::ArrayVec;
-use subtle::ConstantTimeEq;
 
 use crate::aes::AesKey;
 use crate::hmac::{self, HmacSha256Key, HmacSha512Key};
 use crate::job::{AuthencJob, CipherJob, MacJob};
+use crate::same::is_same;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::authenc as few;
 use crate::{cbc, ctr};
@@ -267,7 +267,7 @@ pub fn open<M: Mac, C: Cipher>(jobs: &mut [AuthencJob<'_, AuthencKey<M, C>>]) {
         M::run(&mut macs);
         drop(macs);
         for (job, right) in group.iter_mut().zip(&right) {
-            *job.right = job.tag.ct_eq(&right[..job.tag.len()]).into();
+            *job.right = is_same(job.tag, &right[..job.tag.len()]);
         }
         ciphers::<M, C>(group.iter_mut().filter(|job| *job.right), C::decrypt);
     }

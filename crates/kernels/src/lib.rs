@@ -65,10 +65,12 @@ pub mod xts;
 #[cfg(test)]
 mod aead_batches;
 mod portable;
+mod same;
 #[cfg(test)]
 mod testing;
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86_64;
 
+pub use same::is_same;
 pub use stack::wipe_stack;

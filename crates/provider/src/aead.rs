@@ -1,7 +1,7 @@
 //! What all ciphers with a tag have in common: the tag, and the header of a record of TLS 1.2.
 
+use cipherlane_kernels::is_same;
 use cipherlane_kernels::job::Direction;
-use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::block::wipe;
@@ -75,22 +75,6 @@ impl Tag {
     }
 }
 
-/// Whether two tags or keys are the same, in a time that depends on their lengths alone. Blocks of 16
-/// bytes are compared as numbers: byte by byte the comparison takes longer than a block of the cipher.
-#[inline]
-pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let number = |block: &[u8; 16]| u128::from_ne_bytes(*block);
-    // Nearly all tags are of 16 bytes.
-    if let (Ok(one), Ok(other)) = (one.try_into(), other.try_into()) {
-        return (number(one) ^ number(other)).ct_eq(&0).into();
-    }
-    let (blocks, rest) = one.as_chunks();
-    let (other_blocks, other_rest) = other.as_chunks();
-    let pairs = blocks.iter().zip(other_blocks);
-    let differences = pairs.fold(0, |all, (one, other)| all | (number(one) ^ number(other)));
-    one.len() == other.len() && bool::from(differences.ct_eq(&0) & rest.ct_eq(other_rest))
-}
-
 /// A record's header as it is authenticated: its length is that of the data alone, without the
 /// `around` bytes of explicit IV and tag that the record's own length counts.
 pub(crate) fn tls_header(header: &[u8], around: usize) -> Result<[u8; TLS_AAD], Reason> {
@@ -99,26 +83,4 @@ pub(crate) fn tls_header(header: &[u8], around: usize) -> Result<[u8; TLS_AAD], 
     let len = len.checked_sub(around).ok_or(Reason::InvalidData)?;
     aad[11..].copy_from_slice(&(len as u16).to_be_bytes());
     Ok(aad)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_bit_or_one_byte_makes_a_difference() {
-        let bytes: [u8; 40] = std::array::from_fn(|i| i as u8);
-        for len in 0..=bytes.len() {
-            let one = &bytes[..len];
-            assert!(is_same(one, one.to_vec().as_slice()));
-            for other in (0..=bytes.len()).filter(|&other| other != len) {
-                assert!(!is_same(one, &bytes[..other]), "{len} and {other} bytes");
-            }
-            for bit in 0..8 * len {
-                let mut other = one.to_vec();
-                other[bit / 8] ^= 1 << (bit % 8);
-                assert!(!is_same(one, &other), "bit {bit} of {len} bytes");
-            }
-        }
-    }
 }

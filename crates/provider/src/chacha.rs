@@ -2,12 +2,13 @@
 //! TLS 1.3 are messages like any other.
 
 use cipherlane_kernels::chacha::{self, ChaChaKey, ChaChaState};
+use cipherlane_kernels::is_same;
 use cipherlane_kernels::job::{AeadJob, Direction};
 use cipherlane_kernels::stack::depth;
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
-use crate::aead::{self, TAG, TLS_AAD, Tag, is_same};
+use crate::aead::{self, TAG, TLS_AAD, Tag};
 use crate::buffers::{Buffers, exactly};
 use crate::context::Context;
 use crate::error::Reason;

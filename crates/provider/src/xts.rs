@@ -1,11 +1,11 @@
 //! AES in XTS mode. Every call is a whole data unit.
 
+use cipherlane_kernels::is_same;
 use cipherlane_kernels::job::Direction;
 use cipherlane_kernels::stack::depth;
 use cipherlane_kernels::xts::{self, XtsKey};
 use zeroize::Zeroize;
 
-use crate::aead::is_same;
 use crate::buffers::Buffers;
 use crate::context::Context;
 use crate::error::Reason;

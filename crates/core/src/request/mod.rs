@@ -8,8 +8,8 @@ mod scatter;
 
 use std::marker::PhantomData;
 
+use cipherlane_kernels::is_same;
 use inout::InOutBuf;
-use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 /// What became of a request. Everything but `Pending` and `Done` is an error;
@@ -353,7 +353,7 @@ impl<'a> Request<'a> {
                 copy_tag(tag, computed);
                 true
             }
-            crate::Direction::Decrypt => same_tag(tag, computed),
+            crate::Direction::Decrypt => is_same(tag, computed),
         };
         self.finish(right);
     }
@@ -417,16 +417,6 @@ fn copy_tag(tag: &mut [u8], computed: &[u8]) {
     ) {
         (Ok(tag), Ok(computed)) => *tag = computed.to_ne_bytes(),
         _ => tag.copy_from_slice(computed),
-    }
-}
-
-/// Compares in constant time; the usual length as one number.
-#[inline]
-fn same_tag(tag: &[u8], computed: &[u8]) -> bool {
-    let number = |bytes: &[u8]| bytes.try_into().map(u128::from_ne_bytes);
-    match (number(tag), number(computed)) {
-        (Ok(tag), Ok(computed)) => tag.ct_eq(&computed).into(),
-        _ => tag.ct_eq(computed).into(),
     }
 }
 

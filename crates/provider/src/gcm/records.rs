@@ -2,12 +2,13 @@
 //! TLS or SSH give the first IV, and the context counts on from it.
 
 use cipherlane_kernels::gcm::{self, GcmState};
+use cipherlane_kernels::is_same;
 use cipherlane_kernels::job::{AeadJob, Direction};
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use super::{Gcm, Stage};
-use crate::aead::{self, TAG, TLS_AAD, is_same};
+use crate::aead::{self, TAG, TLS_AAD};
 use crate::buffers::Buffers;
 use crate::error::Reason;
 use crate::keyed::known;

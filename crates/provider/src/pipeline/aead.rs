@@ -3,12 +3,13 @@
 //! A message that has more pieces goes on by itself, from the state after the first piece.
 
 use arrayvec::ArrayVec;
+use cipherlane_kernels::is_same;
 use cipherlane_kernels::job::{AeadJob, Direction};
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use super::{MAX_PIPES, Pipes};
-use crate::aead::{TAG, is_same};
+use crate::aead::TAG;
 use crate::buffers::{Buffers, exactly};
 use crate::error::Reason;
 use crate::ffi::Param;

@@ -6,7 +6,7 @@ use arrayvec::ArrayVec;
 use cipherlane_core::Framework;
 use cipherlane_kernels::gost28147::Sbox;
 use cipherlane_kernels::gost28147::packets::{self, INNER, MAC, MACS, OUTER, PacketJob, SUFFIX};
-use subtle::ConstantTimeEq;
+use cipherlane_kernels::is_same;
 use zeroize::Zeroizing;
 
 use super::tree::{Leaf, Nodes, TREES, Trees};
@@ -173,7 +173,7 @@ impl Imit {
     /// Whether a packet has this MAC in its ICV.
     fn has_mac(&self, packet: &Packet<'_>, mac: &[u8; MAC], tree: usize) -> bool {
         let (_, icv) = self.split(packet);
-        icv[MAC * tree..][..MAC].ct_eq(mac).into()
+        is_same(&icv[MAC * tree..][..MAC], mac)
     }
 
     /// As [`Protection::seal`], with the first half of each pending packet's IV given.

@@ -1,11 +1,11 @@
 //! Kuznyechik and Magma in MGM with a key tree (RFC 9227), encrypted or only authenticated.
 
 use arrayvec::ArrayVec;
+use cipherlane_kernels::is_same;
 use cipherlane_kernels::job::{AeadJob, Direction};
 use cipherlane_kernels::kuznyechik::KuznyechikKey;
 use cipherlane_kernels::magma::MagmaKey;
 use cipherlane_kernels::mgm;
-use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::expanded::Expanded;
@@ -325,7 +325,7 @@ impl<K: Cipher> Protection for Mgm<K> {
         }
         self.run(Direction::Decrypt, batch, &leaves, &mut icvs);
         for (place, packet) in pending_mut(batch) {
-            if !bool::from(icvs[place].ct_eq(&received[place])) {
+            if !is_same(&icvs[place], &received[place]) {
                 packet.refuse_and_wipe(Refusal::BadIcv);
             } else if self.is_widened() {
                 narrow::<K>(packet);
