@@ -16,6 +16,7 @@
 //! | [`kdf`], [`streebog`] | key derivation of RFC 7836, and the hash that it stands on |
 //! | [`naive`] | the reference that judges every kernel |
 //! | `hash_lanes`, `lane_modes` | what modes share: messages of SHA-2 in lanes, and blocks of Kuznyechik and Magma |
+//! | [`is_same`] | tags and keys compared in constant time |
 //! | `choose` | the choice of an implementation |
 //! | `portable` | constant-time implementations for every machine |
 //! | `x86_64` | intrinsics: AES-NI, VAES with AVX2, VAES with AVX-512. Unsafe code is allowed only here, and for one call in [`environment`] |

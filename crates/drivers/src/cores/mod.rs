@@ -9,6 +9,7 @@
 //! | `held` | what a thread holds of a pool, and the death of a worker |
 //! | `wakes`, `calls` | which worker to wake, and when that pays |
 //! | `task`, `cutting` | requests in pieces, and how they are cut |
+//! | `lines` | the cache lines of requests go from core to core all at once |
 //! | `course` | which piece a thread takes next, so that caches keep what they have |
 //! | `pace` | how fast one core is, learned from calls |
 //! | `contest` | a worker that does not have its core for itself rests |
