@@ -182,7 +182,11 @@ fn is_about(estimate: u64, truth: u64) {
 #[ignore = "the test above runs it"]
 fn in_windows() {
     let place = tempfile::tempdir().unwrap();
-    let Some((recording, truth)) = run("calls", false, place.path()) else {
+    // Where the host takes processors away for a part of the time, one recording may be unlike the others.
+    let runs = (0..3).map_while(|_| run("calls", false, place.path()));
+    let mut runs: Vec<_> = runs.collect();
+    runs.sort_by_key(|(recording, truth)| 1000 * calls(recording, "getppid").0 / truth);
+    let Some((recording, truth)) = runs.into_iter().nth(1) else {
         return;
     };
     let coverage = recording
