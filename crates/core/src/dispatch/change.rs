@@ -4,6 +4,10 @@
 /// since its times vary more.
 const SURPRISES_OF_DEVICE: u8 = 4;
 const SURPRISES: u8 = 2;
+/// Nanoseconds for which samples of what is no device must have been surprising. A hypervisor, or a
+/// neighbour on the same core, makes all work slower for less, again and again: on a Xeon 1.4 times for
+/// half a millisecond.
+const LASTING: u64 = 3_000_000;
 /// A node has had few samples while each of them counts at least this much.
 const STEP_OF_FEW_SAMPLES: f32 = 1.0 / 4.0;
 /// After a change a node moves by this share of the difference.
@@ -12,6 +16,8 @@ const CHANGED_STEP: f32 = 0.75;
 /// distance, plus the margin.
 const SURPRISE_FACTOR: f32 = 3.0;
 const SURPRISE_MARGIN: f32 = 0.1;
+/// A sample moves the usual distance by this share of the difference.
+const SPREAD_STEP: f32 = 1.0 / 16.0;
 /// The usual distance of a sample from the estimate that is assumed before it is known.
 const ASSUMED_SPREAD: f32 = 0.1;
 
@@ -23,8 +29,13 @@ pub(super) struct ChangeDetector {
     /// The number of surprising samples in a row; below zero if the samples were smaller than the
     /// estimate.
     in_a_row: i8,
+    /// When the first of these was seen, in nanoseconds of the framework's clock.
+    since: u64,
     /// The sum of the differences of samples that were surprising and have not been counted yet.
     held_back: f32,
+    /// The number of samples in a row that were surprising and showed no change yet, and the sum of their
+    /// distances. Only when the cost turns out to be what it was do they show how far samples usually are.
+    unsettled: (u8, f32),
 }
 
 impl Default for ChangeDetector {
@@ -32,7 +43,9 @@ impl Default for ChangeDetector {
         ChangeDetector {
             spread: ASSUMED_SPREAD,
             in_a_row: 0,
+            since: 0,
             held_back: 0.0,
+            unsettled: (0, 0.0),
         }
     }
 }
@@ -40,15 +53,21 @@ impl Default for ChangeDetector {
 impl ChangeDetector {
     /// How far the estimate should move, as a share of itself, after a sample that is `ratio` times
     /// the estimate; and whether the cost has changed. `step` is the share of the difference
-    /// that a usual sample counts for; `outliers_count` is that of
+    /// that a usual sample counts for; `outliers_count` and `now` are those of
     /// [`Model::learn`](super::model::Model::learn).
-    pub(super) fn judge(&mut self, ratio: f32, step: f32, outliers_count: bool) -> (f32, bool) {
+    pub(super) fn judge(
+        &mut self,
+        ratio: f32,
+        step: f32,
+        outliers_count: bool,
+        now: u64,
+    ) -> (f32, bool) {
         let off = ratio - 1.0;
         let far = ratio.ln().abs();
         let surprising = far > SURPRISE_FACTOR * self.spread + SURPRISE_MARGIN;
-        self.spread += (far - self.spread) / 16.0;
         if !surprising {
-            self.in_a_row = 0;
+            self.end_row();
+            self.spread += (far - self.spread) * SPREAD_STEP;
             // The samples that were held back do not show a change. They still belong to the mean if
             // the driver itself caused them.
             let held = std::mem::take(&mut self.held_back);
@@ -56,25 +75,38 @@ impl ChangeDetector {
         }
         let sign = if off > 0.0 { 1 } else { -1 };
         if self.in_a_row.signum() != sign {
-            self.in_a_row = 0;
+            self.end_row();
+            self.since = now;
         }
         self.in_a_row = self.in_a_row.saturating_add(sign);
+        let (count, sum) = self.unsettled;
+        self.unsettled = (count.saturating_add(1), sum + far);
         if sign < 0 && !outliers_count && step >= STEP_OF_FEW_SAMPLES {
             // Something disturbed the samples before, since no disturbance makes work faster.
             *self = ChangeDetector::default();
             return (off, true);
         }
-        let enough = if outliers_count {
-            SURPRISES_OF_DEVICE
-        } else {
-            SURPRISES
+        let (enough, lasting) = match outliers_count {
+            true => (SURPRISES_OF_DEVICE, 0),
+            false => (SURPRISES, LASTING),
         };
-        if self.in_a_row.unsigned_abs() < enough {
+        if self.in_a_row.unsigned_abs() < enough || now.saturating_sub(self.since) < lasting {
             self.held_back += off;
             return (0.0, false);
         }
         self.held_back = 0.0;
+        self.unsettled = (0, 0.0);
         self.spread = ASSUMED_SPREAD;
         (CHANGED_STEP * off, true)
+    }
+
+    /// Notes that the cost is what it was before the samples that were surprising in a row.
+    fn end_row(&mut self) {
+        self.in_a_row = 0;
+        let (count, sum) = std::mem::take(&mut self.unsettled);
+        if count > 0 {
+            let mean = sum / f32::from(count);
+            self.spread += (mean - self.spread) * (1.0 - (1.0 - SPREAD_STEP).powi(count.into()));
+        }
     }
 }

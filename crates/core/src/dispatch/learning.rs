@@ -65,7 +65,7 @@ impl Dispatch {
                 self.count_work(seen.period + stands_for.others(usual));
             }
         }
-        let change = learned.models[driver][d][m].learn(n, mean, seen, false);
+        let change = learned.models[driver][d][m].learn(n, mean, seen, false, self.now());
         self.update_tables(&mut learned, shape, change);
     }
 
@@ -134,7 +134,7 @@ impl Dispatch {
         if seen == Cost::default() {
             return;
         }
-        let change = learned.models[driver][d][m].learn(n, mean, seen, true);
+        let change = learned.models[driver][d][m].learn(n, mean, seen, true, self.now());
         self.update_tables(&mut learned, shape, change);
     }
 
@@ -157,5 +157,10 @@ impl Dispatch {
     fn count_work(&self, nanoseconds: f32) {
         self.ledger.worked(nanoseconds);
         self.spent.fetch_add(nanoseconds as u64, Ordering::Relaxed);
+    }
+
+    /// Nanoseconds, by the framework's clock.
+    fn now(&self) -> u64 {
+        self.clock.now().as_nanos() as u64
     }
 }

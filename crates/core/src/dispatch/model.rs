@@ -192,8 +192,15 @@ impl Model {
     ///
     /// `outliers_count` says that one slow batch among many is caused by the driver itself and belongs
     /// to the driver's cost, as with a device. Otherwise a slow batch is assumed to be caused by an
-    /// interrupt or a preemption.
-    pub(crate) fn learn(&mut self, n: usize, size: f32, seen: Cost, outliers_count: bool) -> f32 {
+    /// interrupt or a preemption, and so are several within some milliseconds. `now` is in nanoseconds.
+    pub(crate) fn learn(
+        &mut self,
+        n: usize,
+        size: f32,
+        seen: Cost,
+        outliers_count: bool,
+        now: u64,
+    ) -> f32 {
         let place = Place::of(n, size);
         let corners = place.corners();
         let Some(mut expected) = self.estimate(n, size) else {
@@ -241,7 +248,7 @@ impl Model {
                 } else {
                     step
                 };
-                let (share, changed) = node.detectors[part].judge(ratio, step, outliers_count);
+                let (share, changed) = node.detectors[part].judge(ratio, step, outliers_count, now);
                 let share = (share * weight / norm).max(1.0 / MAX_RATIO - 1.0);
                 if changed && part != PERIOD {
                     // The samples before the change say nothing about the cost now.
@@ -351,22 +358,43 @@ mod tests {
     fn one_outlier_is_ignored_and_a_lasting_change_is_followed() {
         let mut model = trained();
         let before = model.estimate(1, 1024.0).unwrap().period;
-        assert_eq!(
-            model.learn(1, 1024.0, Cost::inline(before * 10.0), false),
-            0.0
-        );
+        let mut now = 0;
+        let mut learn = |model: &mut Model, cost| {
+            now += 1_000_000;
+            model.learn(1, 1024.0, Cost::inline(cost), false, now)
+        };
+        assert_eq!(learn(&mut model, before * 10.0), 0.0);
         assert_eq!(model.estimate(1, 1024.0).unwrap().period, before);
-        model.learn(1, 1024.0, Cost::inline(before), false);
+        learn(&mut model, before);
         for _ in 0..6 {
-            model.learn(1, 1024.0, Cost::inline(before * 10.0), false);
+            learn(&mut model, before * 10.0);
         }
         let after = model.estimate(1, 1024.0).unwrap().period;
         assert!(after > before * 7.0, "{after} {before}");
         for _ in 0..30 {
-            model.learn(1, 1024.0, Cost::inline(before), false);
+            learn(&mut model, before);
         }
         let back = model.estimate(1, 1024.0).unwrap().period;
         assert!(back < before * 1.1, "{back} {before}");
+    }
+
+    #[test]
+    fn what_makes_everything_slower_for_half_a_millisecond_again_and_again_is_no_change() {
+        let mut model = trained();
+        let calm = model.estimate(1, 1024.0).unwrap().period;
+        for sample in 0..400 {
+            // Half a millisecond of every four.
+            let slow = if sample % 20 > 16 { 1.4 } else { 1.0 };
+            model.learn(
+                1,
+                1024.0,
+                Cost::inline(calm * slow),
+                false,
+                sample * 200_000,
+            );
+            let known = model.estimate(1, 1024.0).unwrap().period;
+            assert!(known < calm * 1.15, "{sample}: {known} {calm}");
+        }
     }
 
     #[test]
@@ -376,7 +404,7 @@ mod tests {
         let mut sum = 0.0;
         for i in 0..2000 {
             let slow = if i % 10 == 7 { 10.0 } else { 1.0 };
-            model.learn(1, 1024.0, Cost::inline(calm * slow), true);
+            model.learn(1, 1024.0, Cost::inline(calm * slow), true, 0);
             sum += model.estimate(1, 1024.0).unwrap().latency / calm;
         }
         let mean = sum / 2000.0;
@@ -387,7 +415,7 @@ mod tests {
     fn one_sample_gives_a_first_idea_of_the_whole_grid() {
         let mut model = Model::default();
         assert!(model.estimate(1, 16.0).is_none() && model.is_empty());
-        model.learn(1, 1000.0, Cost::inline(750.0), false);
+        model.learn(1, 1000.0, Cost::inline(750.0), false, 0);
         let small = model.estimate(1, 16.0).unwrap().period;
         let large = model.estimate(1, 65536.0).unwrap().period;
         assert!(small <= 800.0 && large >= 65536.0 * 0.6, "{small} {large}");

@@ -1,6 +1,7 @@
 use super::choice::{Candidates, decide};
 use super::*;
 use crate::VirtualTime;
+use std::time::Duration;
 
 const ENCRYPT: Direction = Direction::Encrypt;
 
@@ -23,6 +24,7 @@ struct Machine {
     software: (f32, f32),
     device: (f32, f32),
     dispatch: Dispatch,
+    clock: VirtualTime,
     time: f64,
     switches: u32,
     last: usize,
@@ -30,12 +32,14 @@ struct Machine {
 
 impl Machine {
     fn new(software: (f32, f32), device: (f32, f32)) -> Self {
-        let dispatch = Dispatch::new(vec![DriverFacts::default(); 2], VirtualTime::new().clock());
+        let clock = VirtualTime::new();
+        let dispatch = Dispatch::new(vec![DriverFacts::default(); 2], clock.clock());
         dispatch.set_eligible(1, true);
         Machine {
             software,
             device,
             dispatch,
+            clock,
             time: 0.0,
             switches: 0,
             last: 0,
@@ -60,6 +64,7 @@ impl Machine {
         let driver = explored.unwrap_or(chosen);
         let seen = self.price(driver, shape);
         self.time += f64::from(seen.period);
+        self.clock.work(Duration::from_nanos(seen.period as u64));
         self.dispatch.learn(
             driver,
             &shape,
@@ -197,6 +202,7 @@ fn what_the_caller_does_between_batches_is_no_work_for_a_driver() {
     assert_eq!(dispatch.cell(Goal::Latency, &here).serving(), BASE);
     // Work that takes software long enough is for the driver.
     for _ in 0..100 {
+        machine.clock.work(Duration::from_micros(200));
         dispatch.learn(BASE, &here, cost(2500.0, 3000.0), None, false);
     }
     assert_eq!(dispatch.cell(Goal::Latency, &here).serving(), 1);
@@ -336,6 +342,7 @@ fn where_writing_takes_long_a_change_is_written_for_its_class_at_once_and_for_ot
     // A millisecond, so the next writing is due after 200 ms of work.
     dispatch.learned.lock().unwrap().writing = 1_000_000;
     for _ in 0..8 {
+        machine.clock.work(Duration::from_millis(1));
         dispatch.learn(
             1,
             &here,
