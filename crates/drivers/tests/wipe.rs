@@ -69,17 +69,17 @@ fn no_driver_leaves_a_key_behind() {
     if nested {
         return;
     }
-    for denied in feature_sets::denials().skip(1) {
+    feature_sets::side_by_side(feature_sets::denials().skip(1), |denied| {
         let run = std::process::Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "no_driver_leaves_a_key_behind"])
-            .env(feature_sets::VARIABLE, &denied)
+            .env(feature_sets::VARIABLE, denied)
             .env(DRIVERS, "own")
             .output()
             .unwrap();
         let report = String::from_utf8_lossy(&run.stdout);
         assert!(run.status.success(), "without '{denied}': {report}");
         assert!(report.contains("1 passed"), "{report}");
-    }
+    });
 }
 
 fn drivers_leave_no_key(is_tried: impl Fn(&str) -> bool) {

@@ -1,5 +1,9 @@
 //! The sets of features that tests walk, each in a process of its own.
 
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::thread;
+
 /// Denies features to the kernels of builds for tests.
 pub(crate) const VARIABLE: &str = "CIPHERLANE_CPU_DISABLE";
 
@@ -19,14 +23,33 @@ const DENIED: [&str; 9] = [
     "avx512,avx512vbmi,avx512ifma,gfni,vaes,vpclmulqdq,sha_ni,avx2,aes,pclmulqdq",
 ];
 
-/// A value of the variable for each kind of machine, the first for this one; a build that does
-/// not obey it has the first alone. What is denied outside stays denied.
-pub(crate) fn denials() -> impl Iterator<Item = String> {
+/// A value of the variable for each kind of machine, the first for this one. A build that does not obey
+/// the variable has the first alone, and so has a run in which something is denied outside: that is one
+/// kind of machine, and stays so.
+pub(crate) fn denials() -> impl Iterator<Item = String> + Send {
     let outside = cipherlane_kernels::environment::text(VARIABLE).unwrap_or_default();
     let obeyed = cfg!(any(debug_assertions, cipherlane_cpu_disable));
-    let kinds = if obeyed { DENIED.len() } else { 1 };
+    let kinds = match obeyed && outside.is_empty() {
+        true => DENIED.len(),
+        false => 1,
+    };
     DENIED
         .into_iter()
         .take(kinds)
         .map(move |denied| format!("{outside},{denied}"))
+}
+
+/// Calls `run` with each of these values, with as many at the same time as there are processors.
+pub(crate) fn side_by_side(denials: impl Iterator<Item = String> + Send, run: impl Fn(&str) + Sync) {
+    let denials = Mutex::new(denials);
+    let next = || denials.lock().unwrap().next();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(|| {
+                while let Some(denied) = next() {
+                    run(&denied);
+                }
+            });
+        }
+    });
 }

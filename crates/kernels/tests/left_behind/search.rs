@@ -7,6 +7,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::process::Command;
+use std::sync::Mutex;
 
 use crate::feature_sets;
 
@@ -37,18 +38,20 @@ struct Watch {
 /// Runs the ignored test of that name once for each set of features, in a process of its own, and
 /// fails where one of them has a [`verdict`] that something is left.
 pub(crate) fn on_each_set_of_features(test: &str) {
-    let mut found = Vec::new();
-    for denied in feature_sets::denials() {
+    let found = Mutex::new(Vec::new());
+    feature_sets::side_by_side(feature_sets::denials(), |denied| {
         let run = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", test, "--ignored", "--nocapture"])
-            .env(feature_sets::VARIABLE, &denied)
+            .env(feature_sets::VARIABLE, denied)
             .output()
             .unwrap();
         let report = String::from_utf8_lossy(&run.stdout);
         let left = report.lines().filter(|line| line.starts_with("left:"));
-        found.extend(left.map(|left| format!("without '{denied}': {left}")));
+        let left: Vec<String> = left
+            .map(|left| format!("without '{denied}': {left}"))
+            .collect();
         assert!(
-            run.status.success() || !found.is_empty(),
+            run.status.success() || !left.is_empty(),
             "without '{denied}': {report}{}",
             String::from_utf8_lossy(&run.stderr)
         );
@@ -56,7 +59,9 @@ pub(crate) fn on_each_set_of_features(test: &str) {
             report.contains("1 passed") || !run.status.success(),
             "'{test}' is no test"
         );
-    }
+        found.lock().unwrap().extend(left);
+    });
+    let found = found.into_inner().unwrap();
     assert!(found.is_empty(), "keys on the stack: {found:#?}");
 }
 
