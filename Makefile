@@ -23,7 +23,7 @@
 #             every test as if on another machine: zen5 (or avx512), zen3, haswell, westmere, x86-64-v2-aes, none
 
 .PHONY: run build provider c-library install-c-library charon-plugin test guest gateway-interop lint large-moves split-stores figures bench fuzz soak sbom advisories constant-time loom miri sanitize openssl-3.5 test-as \
-	guest-checks test-as-zen3 workspace-tests fuzz-build
+	guest-checks test-as-zen3
 
 CIPHERLANE := target/release/cipherlane
 # One core is dedicated to the cores driver where there are two or more.
@@ -74,17 +74,10 @@ run: build
 
 test:
 	scripts/needs build test guest charon fuzz
-	cargo test --workspace --no-run
-	$(MAKE) --jobs=2 workspace-tests fuzz-build
+	cargo test --workspace --no-fail-fast
 	scripts/examples
 	@echo 'The rest runs two at a time. Each shows what it has printed when it ends.'
 	$(MAKE) --jobs=2 --output-sync=target guest-checks fuzz test-as-zen3 loom constant-time miri openssl-3.5
-
-workspace-tests:
-	cargo test --workspace --no-fail-fast
-# These tests leave a third of two processors idle, which is enough for the longest build of the rest.
-fuzz-build:
-	env -u MAKEFLAGS nice -n 19 scripts/fuzz build
 
 # Guests and Miri take one processor, builds take all: side by side they leave none idle.
 guest-checks:

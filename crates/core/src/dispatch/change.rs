@@ -4,9 +4,9 @@
 /// since its times vary more.
 const SURPRISES_OF_DEVICE: u8 = 4;
 const SURPRISES: u8 = 2;
-/// Nanoseconds for which samples of what is no device must have been surprising. A hypervisor, or a
-/// neighbour on the same core, makes all work slower for less, again and again: on a Xeon 1.4 times for
-/// half a millisecond.
+/// Nanoseconds for which all samples of a driver that is no device must have been surprising. A hypervisor,
+/// or a neighbour on the same core, makes all work slower for a shorter time, again and again: on a Xeon
+/// 1.4 times slower for half a millisecond.
 const LASTING: u64 = 3_000_000;
 /// A node has had few samples while each of them counts at least this much.
 const STEP_OF_FEW_SAMPLES: f32 = 1.0 / 4.0;
@@ -29,12 +29,13 @@ pub(super) struct ChangeDetector {
     /// The number of surprising samples in a row; below zero if the samples were smaller than the
     /// estimate.
     in_a_row: i8,
-    /// When the first of these was seen, in nanoseconds of the framework's clock.
+    /// When the first of these samples was seen, in nanoseconds of the framework's clock.
     since: u64,
     /// The sum of the differences of samples that were surprising and have not been counted yet.
     held_back: f32,
     /// The number of samples in a row that were surprising and showed no change yet, and the sum of their
     /// distances. Only when the cost turns out to be what it was do they show how far samples usually are.
+    /// Those of a device show it at once.
     unsettled: (u8, f32),
 }
 
@@ -65,9 +66,11 @@ impl ChangeDetector {
         let off = ratio - 1.0;
         let far = ratio.ln().abs();
         let surprising = far > SURPRISE_FACTOR * self.spread + SURPRISE_MARGIN;
+        if !surprising || outliers_count {
+            self.spread += (far - self.spread) * SPREAD_STEP;
+        }
         if !surprising {
             self.end_row();
-            self.spread += (far - self.spread) * SPREAD_STEP;
             // The samples that were held back do not show a change. They still belong to the mean if
             // the driver itself caused them.
             let held = std::mem::take(&mut self.held_back);
@@ -79,8 +82,10 @@ impl ChangeDetector {
             self.since = now;
         }
         self.in_a_row = self.in_a_row.saturating_add(sign);
-        let (count, sum) = self.unsettled;
-        self.unsettled = (count.saturating_add(1), sum + far);
+        if !outliers_count {
+            let (count, sum) = self.unsettled;
+            self.unsettled = (count.saturating_add(1), sum + far);
+        }
         if sign < 0 && !outliers_count && step >= STEP_OF_FEW_SAMPLES {
             // Something disturbed the samples before, since no disturbance makes work faster.
             *self = ChangeDetector::default();

@@ -40,7 +40,10 @@ pub(crate) fn denials() -> impl Iterator<Item = String> + Send {
 }
 
 /// Calls `run` with each of these values, with as many at the same time as there are processors.
-pub(crate) fn side_by_side(denials: impl Iterator<Item = String> + Send, run: impl Fn(&str) + Sync) {
+pub(crate) fn side_by_side(
+    denials: impl Iterator<Item = String> + Send,
+    run: impl Fn(&str) + Sync,
+) {
     let denials = Mutex::new(denials);
     let next = || denials.lock().unwrap().next();
     thread::scope(|scope| {
