@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use crate::network::{Host, Network, RIGHT};
 use crate::place::{From, Place, succeeded};
@@ -168,8 +169,9 @@ impl Iperf {
     ) -> (u64, f64) {
         let mut said = serde_json::Value::Null;
         // On a busy machine its two ends now and then miss each other's final report, and
-        // then it ends in order without the sums.
-        for _ in 0..3 {
+        // then it ends in order without the sums. The server may be busy with that for a while.
+        for pause in [0, 1, 2, 4, 8] {
+            std::thread::sleep(Duration::from_secs(pause));
             let mut iperf = host.command(place, "iperf3", From::Default);
             iperf.args(["-c", &self.address, "-J", "-t", &seconds.to_string()]);
             said = serde_json::from_slice(&succeeded(iperf.args(options)).stdout).unwrap();
