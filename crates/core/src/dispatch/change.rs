@@ -4,10 +4,10 @@
 /// since its times vary more.
 const SURPRISES_OF_DEVICE: u8 = 4;
 const SURPRISES: u8 = 2;
-/// Nanoseconds for which all samples of a driver that is no device must have been surprising. A hypervisor,
+/// Microseconds for which all samples of a driver that is no device must have been surprising. A hypervisor,
 /// or a neighbour on the same core, makes all work slower for a shorter time, again and again: on a Xeon
 /// 1.4 times slower for half a millisecond.
-const LASTING: u64 = 3_000_000;
+const LASTING: u32 = 3000;
 /// A node has had few samples while each of them counts at least this much.
 const STEP_OF_FEW_SAMPLES: f32 = 1.0 / 4.0;
 /// After a change a node moves by this share of the difference.
@@ -29,14 +29,16 @@ pub(super) struct ChangeDetector {
     /// The number of surprising samples in a row; below zero if the samples were smaller than the
     /// estimate.
     in_a_row: i8,
-    /// When the first of these samples was seen, in nanoseconds of the framework's clock.
-    since: u64,
-    /// The sum of the differences of samples that were surprising and have not been counted yet.
+    /// The number of samples in a row of a driver that is no device that were surprising and showed no
+    /// change yet.
+    unsettled: u8,
+    /// When the first of these samples was seen: microseconds of the framework's clock, of which this
+    /// number holds an hour.
+    since: u32,
+    /// Of a device, the sum of the differences of samples that were surprising and have not been counted
+    /// yet. Of others, the sum of the distances of the `unsettled` samples: only when the cost turns out to
+    /// be what it was do they show how far samples usually are.
     held_back: f32,
-    /// The number of samples in a row that were surprising and showed no change yet, and the sum of their
-    /// distances. Only when the cost turns out to be what it was do they show how far samples usually are.
-    /// Those of a device show it at once.
-    unsettled: (u8, f32),
 }
 
 impl Default for ChangeDetector {
@@ -44,9 +46,9 @@ impl Default for ChangeDetector {
         ChangeDetector {
             spread: ASSUMED_SPREAD,
             in_a_row: 0,
+            unsettled: 0,
             since: 0,
             held_back: 0.0,
-            unsettled: (0, 0.0),
         }
     }
 }
@@ -63,6 +65,7 @@ impl ChangeDetector {
         outliers_count: bool,
         now: u64,
     ) -> (f32, bool) {
+        let now = (now / 1000) as u32;
         let off = ratio - 1.0;
         let far = ratio.ln().abs();
         let surprising = far > SURPRISE_FACTOR * self.spread + SURPRISE_MARGIN;
@@ -70,11 +73,14 @@ impl ChangeDetector {
             self.spread += (far - self.spread) * SPREAD_STEP;
         }
         if !surprising {
-            self.end_row();
             // The samples that were held back do not show a change. They still belong to the mean if
             // the driver itself caused them.
-            let held = std::mem::take(&mut self.held_back);
-            return (step * if outliers_count { off + held } else { off }, false);
+            let held = match outliers_count {
+                true => std::mem::take(&mut self.held_back),
+                false => 0.0,
+            };
+            self.end_row();
+            return (step * (off + held), false);
         }
         let sign = if off > 0.0 { 1 } else { -1 };
         if self.in_a_row.signum() != sign {
@@ -82,10 +88,6 @@ impl ChangeDetector {
             self.since = now;
         }
         self.in_a_row = self.in_a_row.saturating_add(sign);
-        if !outliers_count {
-            let (count, sum) = self.unsettled;
-            self.unsettled = (count.saturating_add(1), sum + far);
-        }
         if sign < 0 && !outliers_count && step >= STEP_OF_FEW_SAMPLES {
             // Something disturbed the samples before, since no disturbance makes work faster.
             *self = ChangeDetector::default();
@@ -95,12 +97,13 @@ impl ChangeDetector {
             true => (SURPRISES_OF_DEVICE, 0),
             false => (SURPRISES, LASTING),
         };
-        if self.in_a_row.unsigned_abs() < enough || now.saturating_sub(self.since) < lasting {
-            self.held_back += off;
+        if self.in_a_row.unsigned_abs() < enough || now.wrapping_sub(self.since) < lasting {
+            self.held_back += if outliers_count { off } else { far };
+            self.unsettled = self.unsettled.saturating_add(u8::from(!outliers_count));
             return (0.0, false);
         }
         self.held_back = 0.0;
-        self.unsettled = (0, 0.0);
+        self.unsettled = 0;
         self.spread = ASSUMED_SPREAD;
         (CHANGED_STEP * off, true)
     }
@@ -108,9 +111,9 @@ impl ChangeDetector {
     /// Notes that the cost is what it was before the samples that were surprising in a row.
     fn end_row(&mut self) {
         self.in_a_row = 0;
-        let (count, sum) = std::mem::take(&mut self.unsettled);
+        let count = std::mem::take(&mut self.unsettled);
         if count > 0 {
-            let mean = sum / f32::from(count);
+            let mean = std::mem::take(&mut self.held_back) / f32::from(count);
             self.spread += (mean - self.spread) * (1.0 - (1.0 - SPREAD_STEP).powi(count.into()));
         }
     }
