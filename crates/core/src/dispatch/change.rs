@@ -21,6 +21,16 @@ const SPREAD_STEP: f32 = 1.0 / 16.0;
 /// The usual distance of a sample from the estimate that is assumed before it is known.
 const ASSUMED_SPREAD: f32 = 0.1;
 
+/// What a sample far from the estimate is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Outliers {
+    /// One slow batch among many is caused by the driver itself and belongs to its cost, as with a device.
+    Count,
+    /// A slow batch is assumed to be caused by an interrupt or a preemption, and so are several within some
+    /// milliseconds. The sample was seen at this time, in nanoseconds of the framework's clock.
+    Noise(u64),
+}
+
 /// Tells noise from a change of the cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChangeDetector {
@@ -29,15 +39,12 @@ pub(super) struct ChangeDetector {
     /// The number of surprising samples in a row; below zero if the samples were smaller than the
     /// estimate.
     in_a_row: i8,
-    /// The number of samples in a row of a driver that is no device that were surprising and showed no
-    /// change yet.
-    unsettled: u8,
-    /// When the first of these samples was seen: microseconds of the framework's clock, of which this
-    /// number holds an hour.
+    /// When the first of these was seen: microseconds of the framework's clock, of which this number holds
+    /// an hour.
     since: u32,
-    /// Of a device, the sum of the differences of samples that were surprising and have not been counted
-    /// yet. Of others, the sum of the distances of the `unsettled` samples: only when the cost turns out to
-    /// be what it was do they show how far samples usually are.
+    /// Where outliers count, the sum of the differences of samples that were surprising and have not been
+    /// counted yet. Where they are noise, the sum of the distances of the samples in a row until these show
+    /// a change: only when they turn out not to do they show how far samples usually are.
     held_back: f32,
 }
 
@@ -46,7 +53,6 @@ impl Default for ChangeDetector {
         ChangeDetector {
             spread: ASSUMED_SPREAD,
             in_a_row: 0,
-            unsettled: 0,
             since: 0,
             held_back: 0.0,
         }
@@ -56,16 +62,12 @@ impl Default for ChangeDetector {
 impl ChangeDetector {
     /// How far the estimate should move, as a share of itself, after a sample that is `ratio` times
     /// the estimate; and whether the cost has changed. `step` is the share of the difference
-    /// that a usual sample counts for; `outliers_count` and `now` are those of
-    /// [`Model::learn`](super::model::Model::learn).
-    pub(super) fn judge(
-        &mut self,
-        ratio: f32,
-        step: f32,
-        outliers_count: bool,
-        now: u64,
-    ) -> (f32, bool) {
-        let now = (now / 1000) as u32;
+    /// that a usual sample counts for.
+    pub(super) fn judge(&mut self, ratio: f32, step: f32, outliers: Outliers) -> (f32, bool) {
+        let (outliers_count, now) = match outliers {
+            Outliers::Count => (true, 0),
+            Outliers::Noise(now) => (false, (now / 1000) as u32),
+        };
         let off = ratio - 1.0;
         let far = ratio.ln().abs();
         let surprising = far > SURPRISE_FACTOR * self.spread + SURPRISE_MARGIN;
@@ -73,18 +75,15 @@ impl ChangeDetector {
             self.spread += (far - self.spread) * SPREAD_STEP;
         }
         if !surprising {
+            self.end_row(outliers_count);
             // The samples that were held back do not show a change. They still belong to the mean if
             // the driver itself caused them.
-            let held = match outliers_count {
-                true => std::mem::take(&mut self.held_back),
-                false => 0.0,
-            };
-            self.end_row();
+            let held = std::mem::take(&mut self.held_back);
             return (step * (off + held), false);
         }
         let sign = if off > 0.0 { 1 } else { -1 };
         if self.in_a_row.signum() != sign {
-            self.end_row();
+            self.end_row(outliers_count);
             self.since = now;
         }
         self.in_a_row = self.in_a_row.saturating_add(sign);
@@ -99,20 +98,17 @@ impl ChangeDetector {
         };
         if self.in_a_row.unsigned_abs() < enough || now.wrapping_sub(self.since) < lasting {
             self.held_back += if outliers_count { off } else { far };
-            self.unsettled = self.unsettled.saturating_add(u8::from(!outliers_count));
             return (0.0, false);
         }
         self.held_back = 0.0;
-        self.unsettled = 0;
         self.spread = ASSUMED_SPREAD;
         (CHANGED_STEP * off, true)
     }
 
     /// Notes that the cost is what it was before the samples that were surprising in a row.
-    fn end_row(&mut self) {
-        self.in_a_row = 0;
-        let count = std::mem::take(&mut self.unsettled);
-        if count > 0 {
+    fn end_row(&mut self, outliers_count: bool) {
+        let count = std::mem::take(&mut self.in_a_row).unsigned_abs();
+        if !outliers_count && self.held_back > 0.0 {
             let mean = std::mem::take(&mut self.held_back) / f32::from(count);
             self.spread += (mean - self.spread) * (1.0 - (1.0 - SPREAD_STEP).powi(count.into()));
         }

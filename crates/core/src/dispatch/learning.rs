@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{PoisonError, TryLockError};
 
+use super::change::Outliers;
 use super::model::Cost;
 use super::{BASE, Dispatch, Learned, Shape};
 
@@ -65,7 +66,8 @@ impl Dispatch {
                 self.count_work(seen.period + stands_for.others(usual));
             }
         }
-        let change = learned.models[driver][d][m].learn(n, mean, seen, false, self.now());
+        let outliers = Outliers::Noise(self.clock.now().as_nanos() as u64);
+        let change = learned.models[driver][d][m].learn(n, mean, seen, outliers);
         self.update_tables(&mut learned, shape, change);
     }
 
@@ -134,7 +136,7 @@ impl Dispatch {
         if seen == Cost::default() {
             return;
         }
-        let change = learned.models[driver][d][m].learn(n, mean, seen, true, self.now());
+        let change = learned.models[driver][d][m].learn(n, mean, seen, Outliers::Count);
         self.update_tables(&mut learned, shape, change);
     }
 
@@ -157,10 +159,5 @@ impl Dispatch {
     fn count_work(&self, nanoseconds: f32) {
         self.ledger.worked(nanoseconds);
         self.spent.fetch_add(nanoseconds as u64, Ordering::Relaxed);
-    }
-
-    /// Nanoseconds, by the framework's clock.
-    fn now(&self) -> u64 {
-        self.clock.now().as_nanos() as u64
     }
 }

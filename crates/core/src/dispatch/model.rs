@@ -7,7 +7,7 @@
 use arrayvec::ArrayVec;
 use serde::{Deserialize, Serialize};
 
-use super::change::ChangeDetector;
+use super::change::{ChangeDetector, Outliers};
 
 /// Requests in a batch, at the nodes.
 pub(crate) const COUNTS: [u32; 4] = [1, 4, 16, 64];
@@ -189,18 +189,7 @@ impl Model {
 
     /// Learns from one batch; a part of the cost that was not measured is 0. Returns the relative
     /// change of the estimate there.
-    ///
-    /// `outliers_count` says that one slow batch among many is caused by the driver itself and belongs
-    /// to the driver's cost, as with a device. Otherwise a slow batch is assumed to be caused by an
-    /// interrupt or a preemption, and so are several within some milliseconds. `now` is in nanoseconds.
-    pub(crate) fn learn(
-        &mut self,
-        n: usize,
-        size: f32,
-        seen: Cost,
-        outliers_count: bool,
-        now: u64,
-    ) -> f32 {
+    pub(crate) fn learn(&mut self, n: usize, size: f32, seen: Cost, outliers: Outliers) -> f32 {
         let place = Place::of(n, size);
         let corners = place.corners();
         let Some(mut expected) = self.estimate(n, size) else {
@@ -243,12 +232,12 @@ impl Model {
             node.samples = node.samples.saturating_add(1);
             for (part, cost) in node.cost.parts().into_iter().enumerate() {
                 let Some(ratio) = ratios[part] else { continue };
-                let step = if part == PERIOD && outliers_count {
+                let step = if part == PERIOD && outliers == Outliers::Count {
                     step.max(MIN_DEVICE_PERIOD_STEP)
                 } else {
                     step
                 };
-                let (share, changed) = node.detectors[part].judge(ratio, step, outliers_count, now);
+                let (share, changed) = node.detectors[part].judge(ratio, step, outliers);
                 let share = (share * weight / norm).max(1.0 / MAX_RATIO - 1.0);
                 if changed && part != PERIOD {
                     // The samples before the change say nothing about the cost now.
@@ -361,7 +350,7 @@ mod tests {
         let mut now = 0;
         let mut learn = |model: &mut Model, cost| {
             now += 1_000_000;
-            model.learn(1, 1024.0, Cost::inline(cost), false, now)
+            model.learn(1, 1024.0, Cost::inline(cost), Outliers::Noise(now))
         };
         assert_eq!(learn(&mut model, before * 10.0), 0.0);
         assert_eq!(model.estimate(1, 1024.0).unwrap().period, before);
@@ -389,8 +378,7 @@ mod tests {
                 1,
                 1024.0,
                 Cost::inline(calm * slow),
-                false,
-                sample * 200_000,
+                Outliers::Noise(sample * 200_000),
             );
             let known = model.estimate(1, 1024.0).unwrap().period;
             assert!(known < calm * 1.15, "{sample}: {known} {calm}");
@@ -404,7 +392,7 @@ mod tests {
         let mut sum = 0.0;
         for i in 0..2000 {
             let slow = if i % 10 == 7 { 10.0 } else { 1.0 };
-            model.learn(1, 1024.0, Cost::inline(calm * slow), true, 0);
+            model.learn(1, 1024.0, Cost::inline(calm * slow), Outliers::Count);
             sum += model.estimate(1, 1024.0).unwrap().latency / calm;
         }
         let mean = sum / 2000.0;
@@ -415,7 +403,7 @@ mod tests {
     fn one_sample_gives_a_first_idea_of_the_whole_grid() {
         let mut model = Model::default();
         assert!(model.estimate(1, 16.0).is_none() && model.is_empty());
-        model.learn(1, 1000.0, Cost::inline(750.0), false, 0);
+        model.learn(1, 1000.0, Cost::inline(750.0), Outliers::Noise(0));
         let small = model.estimate(1, 16.0).unwrap().period;
         let large = model.estimate(1, 65536.0).unwrap().period;
         assert!(small <= 800.0 && large >= 65536.0 * 0.6, "{small} {large}");

@@ -1,7 +1,8 @@
+use std::time::Duration;
+
 use super::choice::{Candidates, decide};
 use super::*;
 use crate::VirtualTime;
-use std::time::Duration;
 
 const ENCRYPT: Direction = Direction::Encrypt;
 
