@@ -74,10 +74,19 @@ run: build
 
 test:
 	scripts/needs build test guest charon fuzz
-	cargo test --workspace --no-fail-fast
+	cargo test --workspace --no-fail-fast --lib --bins $(addprefix --test ,$(filter-out $(WAITING),$(TESTS)))
+	cargo test --workspace --no-fail-fast --doc
+	RUST_TEST_THREADS=$$(($$(nproc) * 2)) cargo test --workspace --no-fail-fast $(addprefix --test ,$(WAITING))
+	cargo build --workspace --examples
 	scripts/examples
 	@echo 'The rest runs two at a time. Each shows what it has printed when it ends.'
 	$(MAKE) --jobs=2 --output-sync=target guest-checks fuzz test-as-zen3 loom constant-time miri openssl-3.5
+
+# Tests that wait most of all, for peers, timers and programs: two per processor.
+# All others run as many at a time as there are processors.
+WAITING := gateway
+TESTS := $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))) \
+	$(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))
 
 # Guests and Miri take one processor, builds take all: side by side they leave none idle.
 guest-checks:
