@@ -136,6 +136,13 @@ pub trait Transform: Send + Sync {
         true
     }
 
+    /// Whether helpers would be given a batch of that many requests and bytes whose caller does not
+    /// wait, where the driver has helpers. `auto` does not give it others, which it would run on the
+    /// caller's core as software does.
+    fn hands_over(&self, _direction: Direction, _requests: usize, _bytes: usize) -> bool {
+        true
+    }
+
     /// A caller that waits for a ticket offers its core: does one piece of queued
     /// work, if there is any, and says whether it did.
     fn assist(&self) -> bool {

@@ -165,6 +165,10 @@ impl Transform for Batches {
     fn shares(&self, _: Direction, requests: usize) -> bool {
         requests > 1
     }
+
+    fn hands_over(&self, _: Direction, requests: usize, bytes: usize) -> bool {
+        requests > 1 && bytes > 1
+    }
 }
 
 #[test]
@@ -214,6 +218,11 @@ fn what_cannot_be_shared_is_not_given_to_helpers() {
         session.process(Direction::Encrypt, &mut requests).unwrap();
         let mut alone = [Request::in_place(&mut data[0]).iv(&[7; 16])];
         session.process(Direction::Encrypt, &mut alone).unwrap();
+    }
+    for _ in 0..40 {
+        let mut batch = Batch::new(Direction::Encrypt);
+        batch.push(OwnedRequest::new(Payload::InPlace(vec![0; 16384])).iv(vec![7; 16]));
+        session.submit(&mut batch).unwrap().wait();
     }
     let ran = ran.lock().unwrap();
     assert!(

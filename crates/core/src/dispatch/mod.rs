@@ -39,7 +39,7 @@ use self::submit_depth::SubmitDepth;
 use self::table::{Class, Paces, Table, TableCell};
 use self::typical::Typical;
 use crate::selftest::FirstSight;
-use crate::{Clock, Direction};
+use crate::{Clock, Direction, Transform};
 
 pub(crate) use self::choice::price;
 pub(crate) use self::learning::StandsFor;
@@ -171,6 +171,14 @@ pub(crate) struct Shape {
 impl Shape {
     fn mean(&self) -> f32 {
         self.bytes as f32 / self.requests.max(1) as f32
+    }
+
+    /// Whether helpers of a driver are given any of the batch, where the driver has helpers.
+    pub(crate) fn is_for_helpers(&self, transform: &dyn Transform) -> bool {
+        match self.mode {
+            Mode::Wait => transform.shares(self.direction, self.requests),
+            Mode::Submit => transform.hands_over(self.direction, self.requests, self.bytes),
+        }
     }
 
     /// The nearest node of the grid.

@@ -141,12 +141,12 @@ impl Inner {
             && entry.driver.load().delay_ns != u32::MAX
     }
 
-    /// Whether a driver has the key, takes requests that large, and can share a batch whose caller
-    /// waits.
+    /// Whether a driver has the key, takes requests that large, and gives helpers a part of the
+    /// batch.
     pub(super) fn takes(&self, driver: usize, shape: &Shape) -> bool {
-        self.transforms[driver].as_ref().is_some_and(|transform| {
-            shape.mode == Mode::Submit || transform.shares(shape.direction, shape.requests)
-        }) && shape.bytes <= self.max_len[driver].saturating_mul(shape.requests)
+        (self.transforms[driver].as_ref())
+            .is_some_and(|transform| shape.is_for_helpers(&**transform))
+            && shape.bytes <= self.max_len[driver].saturating_mul(shape.requests)
     }
 
     /// The best driver that is no device. The queue of a driver on other cores counts.

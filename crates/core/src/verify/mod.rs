@@ -276,6 +276,10 @@ impl Transform for Verified {
         self.transform.shares(direction, requests)
     }
 
+    fn hands_over(&self, direction: Direction, requests: usize, bytes: usize) -> bool {
+        self.transform.hands_over(direction, requests, bytes)
+    }
+
     fn assist(&self) -> bool {
         self.transform.assist()
     }

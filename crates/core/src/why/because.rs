@@ -62,7 +62,7 @@ pub enum NotUsedBecause {
     NotListed(String),
     /// The request is larger than what the driver takes.
     TooLarge,
-    /// The caller waits for the batch, of which the driver's helpers could do no part.
+    /// The driver's helpers would do no part of the batch.
     StaysWhole,
     /// Software finishes the work in less than this many nanoseconds, and the driver is for longer
     /// work.
@@ -146,7 +146,7 @@ impl fmt::Display for NotUsedBecause {
             ),
             NotUsedBecause::TooLarge => f.write_str("it takes no requests that large"),
             NotUsedBecause::StaysWhole => {
-                f.write_str("nothing to share: its helpers could do no part of the batch")
+                f.write_str("nothing to share: its helpers would do no part of the batch")
             }
             NotUsedBecause::TooLittleWork(least) => write!(
                 f,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Candidate, KeptOut, NotUsedBecause, Question, ServedBecause, Why};
 use crate::dispatch::{BASE, Dispatch, Shape, price};
-use crate::{Error, Framework, Mode, Transform};
+use crate::{Error, Framework, Transform};
 
 impl Framework {
     /// Who would serve a batch, what each driver is estimated to take, and why the others
@@ -131,19 +131,12 @@ impl<'a> Answer<'a> {
             .is_some_and(|transform| transform.max_len() < self.question.size)
     }
 
-    /// Whether the caller waits for a batch of which a driver's helpers could do no part.
+    /// Whether a driver's helpers do no part of the batch.
     fn stays_whole(&self, index: usize) -> bool {
-        let Shape {
-            mode,
-            direction,
-            requests,
-            ..
-        } = self.shape;
-        mode == Mode::Wait
-            && index != BASE
+        index != BASE
             && self.dispatch.is_eligible(index)
             && (self.transform(index))
-                .is_some_and(|transform| !transform.shares(direction, requests))
+                .is_some_and(|transform| !self.shape.is_for_helpers(&*transform))
     }
 
     /// What a driver makes of a key of that length, where it takes one.

@@ -9,7 +9,7 @@ use super::claim::BITS;
 use super::task::{Cut, Piece, Task};
 
 /// What a request costs beside its bytes, in bytes.
-const PER_REQUEST: usize = 128;
+pub(super) const PER_REQUEST: usize = 128;
 /// Pieces for each thread, so that all end at about the same time.
 const PER_THREAD: usize = 4;
 /// Pieces are no larger than this where the task may have enough of them.

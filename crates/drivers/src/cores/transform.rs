@@ -7,7 +7,7 @@ use cipherlane_core::{Direction, Flight, Request, Transform};
 
 use super::course::Turn;
 use super::crew::Crew;
-use super::cutting::{cost, is_whole};
+use super::cutting::{PER_REQUEST, cost, is_whole};
 use super::fault::Fault;
 use super::lines::fetch;
 use super::pace::{Pace, Watch, sample};
@@ -194,6 +194,11 @@ impl Transform for Shared {
 
     fn shares(&self, direction: Direction, requests: usize) -> bool {
         !is_whole(&**self.kernel, direction, requests)
+    }
+
+    fn hands_over(&self, direction: Direction, requests: usize, bytes: usize) -> bool {
+        let total = bytes.saturating_add(requests * PER_REQUEST);
+        self.pace(direction).alone_ns(total) >= LEAST_SUBMITTED_NS
     }
 
     fn assist(&self) -> bool {
