@@ -166,8 +166,8 @@ impl Transform for Batches {
         requests > 1
     }
 
-    fn hands_over(&self, _: Direction, requests: usize, bytes: usize) -> bool {
-        requests > 1 && bytes > 1
+    fn hands_over(&self, _: Direction, requests: usize, _: usize) -> bool {
+        requests > 1
     }
 }
 
