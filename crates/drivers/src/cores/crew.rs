@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use cipherlane_core::Process;
 
 use super::fault::Fault;
+use super::first::Firsts;
 use super::pool::Pool;
 use super::settings::Settings;
 use super::worker;
@@ -15,6 +16,7 @@ use super::worker;
 pub(super) struct Crew {
     pub(super) settings: Settings,
     pub(super) fault: Fault,
+    pub(super) firsts: Firsts,
     /// From `Arc::into_raw`. Replaced only in a child, where the parent's pool is never
     /// freed: threads of the parent were using it at the fork.
     pool: AtomicPtr<Pool>,
@@ -25,6 +27,7 @@ impl Crew {
         Crew {
             settings,
             fault,
+            firsts: Firsts::default(),
             pool: AtomicPtr::default(),
         }
     }

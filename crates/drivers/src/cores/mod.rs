@@ -11,7 +11,7 @@
 //! | `task`, `cutting` | requests in pieces, and how they are cut |
 //! | `lines` | the cache lines of requests go from core to core all at once |
 //! | `course` | which piece a thread takes next, so that caches keep what they have |
-//! | `pace` | how fast one core is, learned from calls |
+//! | `first`, `pace` | how fast one core is: measured once per algorithm, and learned from calls |
 //! | `contest` | a worker that does not have its core for itself rests |
 //! | `claim`, `sleep` | the words that threads agree by, modelled with loom |
 //!
@@ -49,6 +49,7 @@ mod course;
 mod crew;
 mod cutting;
 mod fault;
+mod first;
 mod held;
 mod lines;
 #[cfg(all(test, loom))]
@@ -175,7 +176,9 @@ impl Driver for Cores {
         key: &[u8],
     ) -> Result<Box<dyn Transform>, Unavailable> {
         let kernel = Arc::new((algorithm.software)(key));
-        Ok(Box::new(transform::Shared::new(self.crew.clone(), kernel)))
+        let first = self.crew.firsts.of(algorithm);
+        let shared = transform::Shared::new(self.crew.clone(), kernel, first);
+        Ok(Box::new(shared))
     }
 
     fn load(&self) -> Load {

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-/// Femtoseconds per byte before any was measured: 10 GB/s.
-const FIRST: u32 = 100_000;
+/// The slowest pace, in femtoseconds per byte.
+pub(super) const SLOWEST: u64 = 1_000_000_000;
 /// One in this number of calls of a thread is timed.
 const SAMPLE_EVERY: u32 = 64;
 
@@ -22,21 +22,25 @@ pub(super) fn sample() -> bool {
     left == 0
 }
 
+/// The nanoseconds that bytes take at a pace in femtoseconds per byte.
+#[inline]
+pub(super) fn nanoseconds(bytes: usize, pace: u32) -> u64 {
+    (bytes as u64).saturating_mul(pace.into()) / 1_000_000
+}
+
 /// Learned femtoseconds per byte of one core.
 pub(super) struct Pace(AtomicU32);
 
-impl Default for Pace {
-    fn default() -> Self {
-        Pace(AtomicU32::new(FIRST))
-    }
-}
-
 impl Pace {
+    /// A pace that calls change.
+    pub(super) fn from(first: u32) -> Self {
+        Pace(AtomicU32::new(first))
+    }
+
     /// Estimated nanoseconds of one core.
     #[inline]
     pub(super) fn alone_ns(&self, bytes: usize) -> u64 {
-        let pace = self.0.load(Ordering::Relaxed);
-        (bytes as u64).saturating_mul(pace.into()) / 1_000_000
+        nanoseconds(bytes, self.0.load(Ordering::Relaxed))
     }
 
     /// Learns from what one thread did.
@@ -53,7 +57,7 @@ impl Pace {
             false => old + 1 + (seen - old).min(old) / 8,
         };
         self.0
-            .store(new.clamp(1, 1_000_000_000) as u32, Ordering::Relaxed);
+            .store(new.clamp(1, SLOWEST) as u32, Ordering::Relaxed);
     }
 }
 
@@ -104,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_pace_follows_what_is_seen() {
-        let pace = Pace::default();
+        let pace = Pace::from(100_000);
         assert_eq!(pace.alone_ns(1_000_000), 100_000);
         for _ in 0..20 {
             pace.learn(seen(1_000_000, 25_000));

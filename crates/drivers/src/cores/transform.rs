@@ -9,6 +9,7 @@ use super::course::Turn;
 use super::crew::Crew;
 use super::cutting::{PER_REQUEST, cost, is_whole};
 use super::fault::Fault;
+use super::first::{First, usual_ns};
 use super::lines::fetch;
 use super::pace::{Pace, Watch, sample};
 use super::pool::{Pool, REQUESTS};
@@ -22,12 +23,13 @@ const MIN_PIECE: usize = 4 << 10;
 /// pieces of 2500 have 1.4 times the bytes per second of one core. It is a little less than these, so that
 /// work of twice 2500 makes two pieces also where it is believed to be shorter.
 const PIECE_NS: u64 = 2200;
-/// Nanoseconds of one core from which on batches of callers that do not wait are handed over. What
+/// Nanoseconds of one core from which on batches of callers that do not wait are handed over, at the
+/// [usual](usual_ns) pace: of a slower algorithm, work of [`PIECE_NS`] by its own is as well. What
 /// pays depends on how far apart the cores are: AES-CTR of 64 KiB, 1650 on a Zen 5, has 1.33 times as
 /// many bytes per second by a worker 100 ns away; 32 KiB, 1350 on a Zen 4, half as many.
 const LEAST_SUBMITTED_NS: u64 = 1200;
 /// Nanoseconds that the base needs where `auto` may hand such batches over: less, since `auto` learns
-/// what pays, while the pace of one core is not measured there. AES-GCM of 16 KiB, 1150 on a Zen 4, has
+/// what pays. AES-GCM of 16 KiB, 1150 on a Zen 4, has
 /// 1.16 times as many bytes per second by a worker.
 pub(super) const LEAST_TRIED_NS: u64 = 1100;
 /// Nanoseconds of one core from which on the work of a caller that waits is shared.
@@ -49,22 +51,39 @@ thread_local! {
 pub(super) struct Shared {
     crew: Arc<Crew>,
     kernel: Kernel,
-    /// Of one core, by direction.
+    /// Of one core, by direction: learned from callers that wait.
     paces: [Pace; 2],
+    /// For batches that nobody waits for.
+    first: First,
 }
 
 impl Shared {
-    pub(super) fn new(crew: Arc<Crew>, kernel: Kernel) -> Self {
+    pub(super) fn new(crew: Arc<Crew>, kernel: Kernel, first: First) -> Self {
+        let pace = |direction| Pace::from(first.pace(direction));
         Shared {
             crew,
             kernel,
-            paces: Default::default(),
+            paces: [pace(Direction::Encrypt), pace(Direction::Decrypt)],
+            first,
         }
     }
 
     #[inline]
     fn pace(&self, direction: Direction) -> &Pace {
         &self.paces[direction as usize]
+    }
+
+    /// Estimated nanoseconds of one core for a batch that nobody waits for. A pace faster than the
+    /// usual one is not counted on: such work is limited by what goes from core to core.
+    fn submitted_ns(&self, direction: Direction, requests: usize, total: usize) -> u64 {
+        let own = self.first.alone_ns(direction, requests, total);
+        own.max(usual_ns(total))
+    }
+
+    /// Whether such a batch, which costs `total`, is for the workers.
+    fn is_for_workers(&self, direction: Direction, requests: usize, total: usize) -> bool {
+        usual_ns(total) >= LEAST_SUBMITTED_NS
+            || self.submitted_ns(direction, requests, total) >= PIECE_NS
     }
 
     /// Does work at once, with a clock beside it.
@@ -160,10 +179,9 @@ impl Transform for Shared {
     }
 
     fn submit(&self, direction: Direction, mut flight: Flight) -> Result<(), Flight> {
-        let total = flight.with_requests(|requests| cost(requests));
-        let alone_ns = self.pace(direction).alone_ns(total);
+        let (requests, total) = flight.with_requests(|requests| (requests.len(), cost(requests)));
         let pool = self.crew.pool();
-        if alone_ns < LEAST_SUBMITTED_NS || pool.worker_count() == 0 {
+        if !self.is_for_workers(direction, requests, total) || pool.worker_count() == 0 {
             flight.with_requests(|requests| self.kernel.run(direction, requests));
             flight.finish();
             return Ok(());
@@ -171,6 +189,7 @@ impl Transform for Shared {
         if !pool.has_room() {
             return Err(flight);
         }
+        let alone_ns = self.submitted_ns(direction, requests, total);
         // Made where it stays: it is some kilobytes.
         let mut task = Box::write(Box::new_uninit(), Task::new(direction, &**self.kernel));
         let (threads, least) = (pool.worker_count() + 1, least(total, alone_ns));
@@ -198,7 +217,7 @@ impl Transform for Shared {
 
     fn hands_over(&self, direction: Direction, requests: usize, bytes: usize) -> bool {
         let total = bytes.saturating_add(requests * PER_REQUEST);
-        self.pace(direction).alone_ns(total) >= LEAST_SUBMITTED_NS
+        self.is_for_workers(direction, requests, total)
     }
 
     fn assist(&self) -> bool {
@@ -209,5 +228,35 @@ impl Transform for Shared {
         let worked = pool.work(&mut turn, &Fault::default());
         ASSISTING.set(turn);
         worked
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use cipherlane_core::Algorithm;
+
+    use super::super::settings::Settings;
+    use super::*;
+
+    fn shared(pace: u32) -> Shared {
+        let algorithm = Algorithm::find("ctr(aes)").unwrap();
+        let kernel = Arc::new((algorithm.software)(&[7; 16]));
+        let crew = Arc::new(Crew::new(Settings::default(), Fault::default()));
+        Shared::new(crew, kernel, First::of(pace))
+    }
+
+    #[test]
+    fn short_batches_of_slow_algorithms_are_for_the_workers() {
+        let goes = |shared: &Shared, requests, bytes| {
+            shared.hands_over(Direction::Encrypt, requests, bytes)
+        };
+        // 50, 10 and 1 GB/s.
+        for pace in [20_000, 100_000] {
+            let fast = shared(pace);
+            assert!(!goes(&fast, 1, 8 << 10) && goes(&fast, 1, 12 << 10));
+        }
+        let slow = shared(1_000_000);
+        assert!(!goes(&slow, 1, 2 << 10) && goes(&slow, 1, 3 << 10));
+        assert!(!goes(&slow, 8, 1 << 10) && goes(&slow, 16, 1 << 10));
     }
 }
