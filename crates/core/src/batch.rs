@@ -88,6 +88,11 @@ impl Batch {
         self
     }
 
+    /// Takes all of it, and leaves an empty batch.
+    pub(crate) fn take(&mut self) -> Batch {
+        std::mem::replace(self, Batch::new(self.direction))
+    }
+
     /// Takes the requests out.
     pub fn into_requests(self) -> Vec<OwnedRequest> {
         self.requests

@@ -108,7 +108,8 @@ pub trait Transform: Send + Sync {
     fn run(&self, direction: Direction, requests: &mut [Request<'_>]);
 
     /// Takes requests of a caller that does not wait, or gives them back when there is
-    /// no room. The default runs them at once on the caller's core.
+    /// no room. The default runs them at once on the caller's core, and so does a session with those of
+    /// the base.
     fn submit(&self, direction: Direction, mut flight: Flight) -> Result<(), Flight> {
         flight.with_requests(|requests| self.run(direction, requests));
         flight.finish();
@@ -137,8 +138,8 @@ pub trait Transform: Send + Sync {
     }
 
     /// Whether helpers would be given a batch of that many requests and bytes whose caller does not
-    /// wait, where the driver has helpers. `auto` does not give it others, which it would run on the
-    /// caller's core as software does.
+    /// wait, where the driver has helpers. Others are [run](Self::run) on the caller's core, and `auto`
+    /// leaves them to the base.
     fn hands_over(&self, _direction: Direction, _requests: usize, _bytes: usize) -> bool {
         true
     }

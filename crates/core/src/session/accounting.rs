@@ -19,23 +19,17 @@ const LEARN_EVERY: u64 = 200_000;
 const MAX_SHARE: u64 = 1024;
 
 impl Inner {
-    /// Notes that a batch is about to go to a driver, which takes this many of its requests.
-    pub(super) fn depart(
-        &self,
-        driver: usize,
-        purpose: Purpose,
-        shape: &Shape,
-        requests: usize,
-        now: u64,
-    ) -> Route {
-        let bytes = shape.bytes / shape.requests.max(1) * requests;
-        let taken = Shape {
-            requests,
-            bytes,
-            ..*shape
-        };
+    /// Whether a driver has nobody else than the caller for a batch whose caller does not wait.
+    #[inline]
+    pub(super) fn runs_here(&self, driver: usize, shape: &Shape) -> bool {
+        driver == BASE
+            || !self.dispatch.is_device(driver) && !shape.is_for_helpers(self.transform(driver))
+    }
+
+    /// Notes that a batch is about to go to a driver.
+    pub(super) fn depart(&self, driver: usize, purpose: Purpose, shape: &Shape, now: u64) -> Route {
         let queued = self.dispatch.is_device(driver).then(|| {
-            let known = self.dispatch.expected(driver, &taken);
+            let known = self.dispatch.expected(driver, shape);
             let queue = &self.framework.shared.entries[driver].queue;
             queue.begin(now, known)
         });

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 
 use super::Inner;
 use super::flight::Route;
-use crate::dispatch::BASE;
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::thread_number;
 
@@ -67,12 +66,7 @@ impl Caller {
         if route.queued.is_some() {
             return 0;
         }
-        let at_home = self.at_home.fetch_add(1, Ordering::Relaxed) + 1;
-        match route.driver {
-            // It runs on the caller's core, before the caller goes on.
-            BASE => 1,
-            _ => at_home,
-        }
+        self.at_home.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// A flight has landed, or was turned back.

@@ -4,11 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::armed::Armed;
 use super::ticket::{LOOKING, Landing, Ticket};
 use super::{Caller, Landed};
 use crate::Direction;
 use crate::batch::{Batch, OwnedRequest};
-use crate::dispatch::BASE;
 use crate::dispatch::queue::{Found, QueuedBatch};
 use crate::request::{Request, Status};
 use crate::verify::Pick;
@@ -23,11 +23,7 @@ pub struct Flight {
 
 struct Cargo {
     direction: Direction,
-    /// Requests that passed the checks; their memory is in `owned`.
-    armed: Vec<Request<'static>>,
-    /// For each armed request, its place in `owned`; empty if all are armed.
-    places: Vec<u32>,
-    owned: Vec<OwnedRequest>,
+    armed: Armed,
     route: Route,
     /// Nanoseconds, by the framework's clock.
     started: u64,
@@ -61,18 +57,6 @@ pub(crate) struct Route {
     pub(crate) queued: Option<QueuedBatch>,
 }
 
-impl Route {
-    /// To the base driver.
-    pub(crate) fn home() -> Route {
-        Route {
-            driver: BASE,
-            purpose: Purpose::Work,
-            slept: false,
-            queued: None,
-        }
-    }
-}
-
 impl Flight {
     /// Arms `owned` for a driver, submitted at the time `started`; requests that break a rule
     /// are not shown to it.
@@ -80,39 +64,16 @@ impl Flight {
         caller: &Arc<Caller>,
         (route, started): (Route, u64),
         direction: Direction,
-        mut owned: Vec<OwnedRequest>,
+        owned: Vec<OwnedRequest>,
     ) -> (Flight, Ticket) {
-        let mut armed = Vec::with_capacity(owned.len());
-        let mut places = Vec::new();
-        for (place, request) in owned.iter_mut().enumerate() {
-            // SAFETY: `owned` stays in this flight, and its memory untouched, until the armed
-            // requests have been dropped in `land`.
-            let flat = unsafe { request.arm() };
-            match caller.session.check(&flat) {
-                Status::Pending => {
-                    if armed.len() < place {
-                        places.push(place as u32);
-                    }
-                    armed.push(flat);
-                }
-                refused => {
-                    if armed.len() == place {
-                        places.extend(0..place as u32);
-                    }
-                    request.disarm(refused);
-                }
-            }
-        }
-        let landing = Arc::new(Landing::new(direction));
         let taken = owned.len();
+        let armed = Armed::new(&caller.session, owned);
+        let landing = Arc::new(Landing::new(direction));
         let depth = caller.take_off(&route);
-        caller.submit_depth.ticket();
         let driver = route.driver;
         let cargo = Cargo {
             direction,
             armed,
-            places,
-            owned,
             route,
             started,
             depth,
@@ -120,18 +81,10 @@ impl Flight {
             landing: landing.clone(),
             pick: None,
         };
-        (
-            Flight {
-                cargo: Some(Box::new(cargo)),
-            },
-            Ticket {
-                landing,
-                caller: Arc::downgrade(caller),
-                submit_depth: caller.submit_depth.clone(),
-                driver,
-                taken,
-            },
-        )
+        let flight = Flight {
+            cargo: Some(Box::new(cargo)),
+        };
+        (flight, Ticket::of_flight(caller, landing, driver, taken))
     }
 
     /// Has a request of it verified when it lands.
@@ -173,7 +126,7 @@ impl Flight {
         &mut self,
         f: impl for<'flight> FnOnce(&mut [Request<'flight>]) -> R,
     ) -> R {
-        f(&mut self.cargo().armed)
+        f(self.cargo().armed.requests())
     }
 
     /// Hands the requests back to the caller, each with its final status.
@@ -189,15 +142,7 @@ impl Flight {
             .expect("a flight has its cargo until it lands");
         cargo.caller.session.turned_back(&cargo.route);
         cargo.caller.touch_down(&cargo.route);
-        let Cargo {
-            armed, mut owned, ..
-        } = *cargo;
-        drop(armed);
-        for request in &mut owned {
-            let status = request.status;
-            request.disarm(status);
-        }
-        owned
+        cargo.armed.turn_back()
     }
 
     fn land(&mut self) {
@@ -207,8 +152,6 @@ impl Flight {
         let Cargo {
             direction,
             mut armed,
-            places,
-            mut owned,
             route,
             started,
             depth,
@@ -232,29 +175,19 @@ impl Flight {
         // results land all the same: a caller waits for them, and so does the session's end.
         let settled = catch_unwind(AssertUnwindSafe(|| {
             if let Some(pick) = pick {
-                pick.landed(direction, &mut armed);
+                pick.landed(direction, armed.requests());
             }
-            caller.session.landed(landed, &mut armed);
+            caller.session.landed(landed, armed.requests());
         }));
-        let final_status = |request: &Request<'_>| match (request.status(), &settled) {
+        let requests = armed.disarm(|status| match (status, &settled) {
             (Status::Pending | Status::Untouched, Err(_)) => Status::Failed,
             (status, _) => status,
-        };
-        let count = armed.len();
-        let place = |index| places.get(index).map_or(index, |&place| place as usize);
-        for (index, request) in armed.iter().enumerate() {
-            owned[place(index)].status = final_status(request);
-        }
-        drop(armed);
-        for index in 0..count {
-            let request = &mut owned[place(index)];
-            request.disarm(request.status);
-        }
+        });
         let (waker, awaited) = {
             let mut state = landing.lock();
             state.batch = Some(Batch {
                 direction,
-                requests: owned,
+                requests,
             });
             // Release: whoever sees `landed` sees the results.
             landing.landed.store(true, Ordering::Release);
@@ -278,6 +211,7 @@ impl Drop for Flight {
         let Some(cargo) = &mut self.cargo else { return };
         for request in cargo
             .armed
+            .requests()
             .iter_mut()
             .filter(|r| r.status() == Status::Pending)
         {

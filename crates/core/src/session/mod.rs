@@ -2,6 +2,8 @@
 //! software what a driver gave up.
 
 mod accounting;
+#[allow(unsafe_code)]
+mod armed;
 mod builder;
 mod callers;
 mod calls;
@@ -19,7 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use self::callers::{Caller, Callers};
-use self::flight::{Purpose, Route};
+use self::flight::Purpose;
 use crate::algorithm::Rules;
 use crate::batch::{Batch, OwnedRequest, take_front};
 use crate::dispatch::{BASE, Dispatch, Limits, Mode, Shape};
@@ -209,15 +211,21 @@ impl Caller {
         let (inner, direction) = (&self.session, shape.direction);
         let transform = inner.transform(driver);
         let owned = take_front(batch, transform.room())?;
-        let nothing = || {
-            let (empty, ticket) = Flight::new(self, (Route::home(), now), direction, Vec::new());
-            empty.finish();
-            ticket
-        };
         if owned.is_empty() {
-            return Ok(nothing());
+            return Ok(Ticket::of_results(self, Batch::new(direction)));
         }
-        let route = inner.depart(driver, purpose, shape, owned.len(), now);
+        let taken = Shape {
+            requests: owned.len(),
+            bytes: shape.bytes / shape.requests * owned.len(),
+            ..*shape
+        };
+        if inner.runs_here(driver, &taken) {
+            let submit_depth = &self.submit_depth;
+            let done =
+                inner.run_submitted((driver, purpose), direction, owned, (now, submit_depth));
+            return Ok(Ticket::of_results(self, done));
+        }
+        let route = inner.depart(driver, purpose, &taken, now);
         let (flight, ticket) = Flight::new(self, (route, now), direction, owned);
         // Another flight than this one is none that can be given back: dropped, it is finished
         // in software.
@@ -226,7 +234,7 @@ impl Caller {
         {
             let returned = flight.turn_back();
             batch.requests.splice(0..0, returned);
-            return Ok(nothing());
+            return Ok(Ticket::of_results(self, Batch::new(direction)));
         }
         if inner.is_device(driver) {
             ticket.submitted(inner.now().saturating_sub(now));

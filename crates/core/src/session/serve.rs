@@ -1,10 +1,14 @@
 //! How a batch is served: the run with a clock beside it where that is worth it, what is learned
 //! from it, and what software finishes.
 
-use super::Inner;
+use super::armed::Armed;
+use super::flight::{Purpose, Route};
 use super::sampling::{is_sample, learning_cost};
+use super::{Inner, Landed};
+use crate::batch::{Batch, OwnedRequest};
 use crate::dispatch::model::Cost;
 use crate::dispatch::queue::Found;
+use crate::dispatch::submit_depth::SubmitDepth;
 use crate::dispatch::{BASE, Mode, Shape, StandsFor};
 use crate::request::{Request, Status};
 use crate::{Clock, Direction, Error, Goal, Transform, scatter};
@@ -163,6 +167,39 @@ impl Inner {
         self.dispatch
             .learn_device(driver, shape, cost, spent, explored, elapsed);
         took
+    }
+
+    /// Runs a batch whose caller does not wait on the caller's core.
+    pub(super) fn run_submitted(
+        &self,
+        (driver, purpose): (usize, Purpose),
+        direction: Direction,
+        owned: Vec<OwnedRequest>,
+        (started, submit_depth): (u64, &SubmitDepth),
+    ) -> Batch {
+        let mut armed = Armed::new(self, owned);
+        if armed.len() > 0 {
+            self.transform(driver).run(direction, armed.requests());
+            let landed = Landed {
+                route: &Route {
+                    driver,
+                    purpose,
+                    slept: false,
+                    queued: None,
+                },
+                direction,
+                started,
+                depth: 1,
+                submit_depth,
+                core: 0,
+                found: Found::Landed,
+            };
+            self.landed(landed, armed.requests());
+        }
+        Batch {
+            direction,
+            requests: armed.disarm(|status| status),
+        }
     }
 
     /// Requests of which some break a rule, or are scattered.

@@ -82,12 +82,27 @@ impl Landing {
 #[derive(Debug)]
 #[must_use = "a ticket is the only way to the results"]
 pub struct Ticket {
-    pub(super) landing: Arc<Landing>,
+    results: Results,
+    submit_depth: Arc<SubmitDepth>,
+    taken: usize,
+}
+
+/// Where the results are.
+#[derive(Debug)]
+enum Results {
+    /// Here: the batch was done before the caller had the ticket.
+    Here(Batch),
+    /// With a flight.
+    Awaited(Claim),
+}
+
+/// What a ticket knows of a flight.
+#[derive(Debug)]
+struct Claim {
+    landing: Arc<Landing>,
     /// Weak: a ticket that somebody keeps must not keep the key.
-    pub(super) caller: Weak<Caller>,
-    pub(super) submit_depth: Arc<SubmitDepth>,
-    pub(super) driver: usize,
-    pub(super) taken: usize,
+    caller: Weak<Caller>,
+    driver: usize,
 }
 
 impl Drop for Ticket {
@@ -105,6 +120,36 @@ impl std::fmt::Debug for Landing {
 }
 
 impl Ticket {
+    /// The claim on a flight that takes `taken` requests to a driver.
+    pub(super) fn of_flight(
+        caller: &Arc<Caller>,
+        landing: Arc<Landing>,
+        driver: usize,
+        taken: usize,
+    ) -> Ticket {
+        let claim = Claim {
+            landing,
+            caller: Arc::downgrade(caller),
+            driver,
+        };
+        Ticket::new(caller, Results::Awaited(claim), taken)
+    }
+
+    /// For a batch that is done.
+    pub(super) fn of_results(caller: &Caller, batch: Batch) -> Ticket {
+        let taken = batch.len();
+        Ticket::new(caller, Results::Here(batch), taken)
+    }
+
+    fn new(caller: &Caller, results: Results, taken: usize) -> Ticket {
+        caller.submit_depth.ticket();
+        Ticket {
+            results,
+            submit_depth: caller.submit_depth.clone(),
+            taken,
+        }
+    }
+
     /// How many requests the driver took; the rest is still in the submitted batch.
     pub fn taken(&self) -> usize {
         self.taken
@@ -112,24 +157,82 @@ impl Ticket {
 
     /// Whether it is the claim on that flight.
     pub(crate) fn is_of(&self, flight: &Flight) -> bool {
-        flight.lands_at(&self.landing)
+        match &self.results {
+            Results::Here(_) => false,
+            Results::Awaited(claim) => flight.lands_at(&claim.landing),
+        }
     }
 
     /// Whether the results are there.
     pub fn is_done(&self) -> bool {
-        self.landing.landed.load(Ordering::Acquire)
+        match &self.results {
+            Results::Here(_) => true,
+            Results::Awaited(claim) => claim.is_done(),
+        }
     }
 
     /// Notes the nanoseconds of the caller's core that handing the batch over took.
     pub(crate) fn submitted(&self, nanoseconds: u64) {
-        self.landing.core.store(nanoseconds, Ordering::Relaxed);
-        if let Some(caller) = self.caller.upgrade() {
-            caller.session.spend(self.driver, nanoseconds);
+        let Results::Awaited(claim) = &self.results else {
+            return;
+        };
+        claim.landing.core.store(nanoseconds, Ordering::Relaxed);
+        if let Some(caller) = claim.caller.upgrade() {
+            caller.session.spend(claim.driver, nanoseconds);
         }
     }
 
+    /// The results, if they are there; otherwise the ticket again.
+    pub fn poll(mut self) -> Result<Batch, Ticket> {
+        if let Results::Awaited(claim) = &self.results
+            && !claim.is_done()
+            && let Some(caller) = claim.caller.upgrade()
+        {
+            claim.look(&caller.session, &self.submit_depth);
+        }
+        match self.is_done() {
+            true => Ok(self.results.take()),
+            false => Err(self),
+        }
+    }
+
+    /// Waits for the results. The waiting core helps with the driver's queued work.
+    ///
+    /// In a forked child the parent's work may be in the hands of a thread that only the
+    /// parent has: it does not land there, and after a second the batch comes back empty.
+    pub fn wait(mut self) -> Batch {
+        if let Results::Awaited(claim) = &self.results
+            && !claim.is_done()
+            && !claim.await_landing(&self.submit_depth)
+        {
+            return Batch::new(claim.landing.direction);
+        }
+        self.results.take()
+    }
+}
+
+impl Results {
+    /// Takes results that are there.
+    fn take(&mut self) -> Batch {
+        match self {
+            Results::Here(batch) => batch.take(),
+            Results::Awaited(claim) => claim
+                .landing
+                .lock()
+                .batch
+                .take()
+                .expect("results are taken once"),
+        }
+    }
+}
+
+impl Claim {
+    fn is_done(&self) -> bool {
+        self.landing.landed.load(Ordering::Acquire)
+    }
+
     /// Looks whether the driver has finished something.
-    fn look(&self, session: &Inner) {
+    fn look(&self, session: &Inner, submit_depth: &SubmitDepth) {
         let transform = session.transform(self.driver);
         if !session.is_device(self.driver) {
             return transform.poll();
@@ -147,56 +250,22 @@ impl Ticket {
         }
         // A caller that asks again and again, and does nothing else, is waiting.
         let waited = match self.is_done() {
-            true => self.submit_depth.go_on(began),
-            false => self.submit_depth.ask(began),
+            true => submit_depth.go_on(began),
+            false => submit_depth.ask(began),
         };
         session.spend(self.driver, waited + (ended - began));
     }
 
-    /// The results, if they are there; otherwise the ticket again.
-    pub fn poll(self) -> Result<Batch, Ticket> {
-        if !self.is_done()
-            && let Some(caller) = self.caller.upgrade()
-        {
-            self.look(&caller.session);
-        }
-        if self.is_done() {
-            Ok(self
-                .landing
-                .lock()
-                .batch
-                .take()
-                .expect("results are taken once"))
-        } else {
-            Err(self)
-        }
-    }
-
-    /// Waits for the results. The waiting core helps with the driver's queued work.
-    ///
-    /// In a forked child the parent's work may be in the hands of a thread that only the
-    /// parent has: it does not land there, and after a second the batch comes back empty.
-    pub fn wait(self) -> Batch {
-        if !self.is_done() && !self.await_landing() {
-            return Batch::new(self.landing.direction);
-        }
-        self.landing
-            .lock()
-            .batch
-            .take()
-            .expect("results are taken once")
-    }
-
     /// Waits until the results are there; false where they never will be.
-    fn await_landing(&self) -> bool {
+    fn await_landing(&self, submit_depth: &SubmitDepth) -> bool {
         let started = Instant::now();
         let caller = self.caller.upgrade();
         let session = caller.as_ref().map(|caller| &*caller.session);
         let stalled = match session {
             Some(session) if !self.is_done() && session.is_device(self.driver) => {
-                self.submit_depth.stall();
+                submit_depth.stall();
                 let now = session.now();
-                let before = self.submit_depth.go_on(now);
+                let before = submit_depth.go_on(now);
                 let finished = session.queue(self.driver).finished();
                 Some((now - before, session.clock().processor(), finished))
             }
@@ -244,7 +313,11 @@ impl Future for Ticket {
     type Output = Batch;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Batch> {
-        let mut state = self.landing.lock();
+        let claim = match &mut self.get_mut().results {
+            Results::Here(batch) => return Poll::Ready(batch.take()),
+            Results::Awaited(claim) => claim,
+        };
+        let mut state = claim.landing.lock();
         match state.batch.take() {
             Some(batch) => Poll::Ready(batch),
             None => {
