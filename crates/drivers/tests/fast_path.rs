@@ -5,11 +5,16 @@ mod callgrind;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use callgrind::{asked, instructions};
 use cipherlane_core::{
     Algorithm, Batch, Config, Direction, Framework, Kind, OwnedRequest, Payload, Request, Session,
 };
+use cipherlane_drivers::cores::{Cores, Fault, Settings};
+use cipherlane_drivers::software::Software;
 use cipherlane_kernels::aes::AesKey;
 use cipherlane_kernels::ctr;
 use cipherlane_kernels::job::CipherJob;
@@ -18,7 +23,21 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator with a count a thread.
+/// Large pieces of memory that threads have freed whose names begin with `cipherlane-`: those of
+/// workers. Smaller ones a thread keeps for itself.
+static FREED_BY_WORKERS: AtomicU64 = AtomicU64::new(0);
+/// Whether they are counted: it takes a system call.
+static COUNTS_WORKERS: AtomicBool = AtomicBool::new(false);
+const LARGE: usize = 512;
+
+fn is_worker() -> bool {
+    let mut name = [0u8; 16];
+    // SAFETY: the name of a thread has 16 bytes with its zero at most.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name.starts_with(b"cipherlane-")
+}
+
+/// The system's allocator with a count per thread.
 struct Counting;
 
 // SAFETY: hands every call on to `System`; the count allocates nothing.
@@ -30,6 +49,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        if layout.size() >= LARGE && COUNTS_WORKERS.load(Ordering::Relaxed) && is_worker() {
+            FREED_BY_WORKERS.fetch_add(1, Ordering::Relaxed);
+        }
         // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -99,6 +121,76 @@ fn a_small_request_allocates_nothing() {
         small_requests(&session, 2000);
         assert_eq!(ALLOCATIONS.get() - before, 0, "{}", algorithm.name);
     }
+}
+
+/// A batch that is submitted again and again.
+fn batch(session: &Session, requests: usize, size: usize) -> Batch {
+    let algorithm = session.algorithm();
+    let mut batch = Batch::new(Direction::Encrypt);
+    for _ in 0..requests {
+        let payload = match algorithm.kind {
+            Kind::Mac => Payload::Mac(vec![0; size]),
+            _ => Payload::InPlace(vec![0; size]),
+        };
+        let request = OwnedRequest::new(payload)
+            .iv(vec![0; algorithm.iv_len])
+            .aad(vec![0; algorithm.aad.fit(0)])
+            .tag(vec![0; session.tag_len()]);
+        batch.push(request);
+    }
+    batch
+}
+
+#[test]
+fn a_batch_that_software_is_given_again_allocates_nothing() {
+    let framework = framework();
+    for algorithm in Algorithm::all() {
+        let session = session(&framework, algorithm);
+        for requests in [1, 16] {
+            let mut batch = batch(&session, requests, 64);
+            let mut again = |times| {
+                for _ in 0..times {
+                    batch = session.submit(&mut batch).unwrap().wait();
+                }
+            };
+            again(10);
+            let before = ALLOCATIONS.get();
+            again(2000);
+            assert_eq!(ALLOCATIONS.get() - before, 0, "{}", algorithm.name);
+        }
+    }
+}
+
+/// What a thread frees that another one has allocated goes back to the heap of that one, under a lock
+/// that both wait for.
+#[test]
+fn workers_free_nothing_large() {
+    let settings = Settings {
+        cores: vec![0],
+        ..Settings::default()
+    };
+    let cores = Arc::new(Cores::with_fault(settings, Fault::default()));
+    let builder = Framework::builder(Arc::new(Software)).driver(cores);
+    let framework = builder.config(Config::default()).build().unwrap();
+    let session = framework.session("ctr(aes)", &[7; 16]).unwrap();
+    let session = session.driver("cores").open().unwrap();
+    let mut batches: Vec<_> = (0..4).map(|_| batch(&session, 16, 4096)).collect();
+    let mut under_way = VecDeque::new();
+    let mut by_workers = 0;
+    COUNTS_WORKERS.store(true, Ordering::Relaxed);
+    let before = FREED_BY_WORKERS.load(Ordering::Relaxed);
+    for _ in 0..20_000 {
+        while let Some(mut batch) = batches.pop() {
+            under_way.push_back(session.submit(&mut batch).unwrap());
+            assert!(batch.is_empty());
+        }
+        let oldest = under_way.pop_front().unwrap();
+        by_workers += u32::from(oldest.is_done());
+        batches.push(oldest.wait());
+    }
+    assert!(by_workers > 0, "the caller waited for all of them");
+    let freed = FREED_BY_WORKERS.load(Ordering::Relaxed) - before;
+    assert_eq!(freed, 0);
 }
 
 /// Every system call from here on but `exit` kills the process.

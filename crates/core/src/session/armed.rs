@@ -1,8 +1,31 @@
 //! Owned requests as a driver sees them: checked, flat, and over their owners' memory.
 
+use std::cell::RefCell;
+
+use arrayvec::ArrayVec;
+
 use super::Inner;
 use crate::batch::OwnedRequest;
 use crate::request::{Request, Status};
+
+/// Vectors that a thread keeps, and the most requests that one of them has room for.
+const SPARES: usize = 16;
+const LARGEST_SPARE: usize = 256;
+
+thread_local! {
+    /// Vectors of batches whose results this thread has, for the next ones that it submits. From half
+    /// a kilobyte on, an allocation takes the lock of the heap: a driver's thread that freed what this
+    /// thread allocates would make both wait for each other.
+    static SPARE: RefCell<ArrayVec<Vec<Request<'static>>, SPARES>> =
+        const { RefCell::new(ArrayVec::new_const()) };
+}
+
+/// An empty vector.
+#[inline]
+fn spare() -> Vec<Request<'static>> {
+    let spare = SPARE.try_with(|spare| spare.borrow_mut().pop());
+    spare.ok().flatten().unwrap_or_default()
+}
 
 /// A batch that is with a driver.
 pub(super) struct Armed {
@@ -17,7 +40,8 @@ impl Armed {
     /// Arms all requests that break no rule.
     #[inline]
     pub(super) fn new(session: &Inner, mut owned: Vec<OwnedRequest>) -> Armed {
-        let mut requests = Vec::with_capacity(owned.len());
+        let mut requests = spare();
+        requests.reserve(owned.len());
         // SAFETY: `owned` stays here, and its memory untouched, until the requests have served:
         // `disarm` and `turn_back` take both.
         requests.extend(owned.iter_mut().map(|request| unsafe { request.arm() }));
@@ -61,18 +85,33 @@ impl Armed {
         self.requests.len()
     }
 
-    /// The requests with their results, each with the status that `status` makes of what the driver
-    /// left.
+    /// What a driver left without a final status has failed.
+    #[cold]
+    pub(super) fn fail(&mut self) {
+        for request in &mut self.requests {
+            if matches!(request.status(), Status::Pending | Status::Untouched) {
+                request.set_status(Status::Failed);
+            }
+        }
+    }
+
+    /// The requests with their results. Whoever takes them keeps the memory of the rest for batches to
+    /// come.
     #[inline]
-    pub(super) fn disarm(self, status: impl Fn(Status) -> Status) -> Vec<OwnedRequest> {
+    pub(super) fn disarm(self) -> Vec<OwnedRequest> {
         let Armed {
-            requests,
+            mut requests,
             places,
             mut owned,
         } = self;
         for (index, request) in requests.iter().enumerate() {
             let place = places.get(index).map_or(index, |&place| place as usize);
-            owned[place].disarm(status(request.status()));
+            owned[place].disarm(request.status());
+        }
+        requests.clear();
+        if requests.capacity() <= LARGEST_SPARE {
+            // Where there is no place for it, or where the thread ends, it is dropped.
+            let _ = SPARE.try_with(|spare| drop(spare.borrow_mut().try_push(requests)));
         }
         owned
     }

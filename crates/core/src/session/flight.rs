@@ -1,5 +1,6 @@
 //! The driver's side of submitted work: a [`Flight`].
 
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,6 +34,31 @@ struct Cargo {
     landing: Arc<Landing>,
     /// What is to be verified of it.
     pick: Option<Pick>,
+}
+
+/// A flight that has landed. The thread that takes the results does the rest of the work: it has the
+/// batch in its caches, and its heap had the memory.
+pub(super) struct Arrival {
+    direction: Direction,
+    armed: Armed,
+    _cargo: Box<MaybeUninit<Cargo>>,
+}
+
+impl Arrival {
+    /// The results.
+    pub(super) fn into_batch(self) -> Batch {
+        Batch {
+            direction: self.direction,
+            requests: self.armed.disarm(),
+        }
+    }
+}
+
+/// Moves a cargo out of its box.
+fn unpack(cargo: Box<Cargo>) -> (Cargo, Box<MaybeUninit<Cargo>>) {
+    let memory = Box::into_raw(cargo);
+    // SAFETY: it comes from a box, and is read once: what stays in the memory is not dropped.
+    unsafe { (memory.read(), Box::from_raw(memory.cast())) }
 }
 
 /// Why a flight goes to its driver.
@@ -149,6 +175,7 @@ impl Flight {
         let Some(cargo) = self.cargo.take() else {
             return;
         };
+        let (cargo, memory) = unpack(cargo);
         let Cargo {
             direction,
             mut armed,
@@ -158,7 +185,7 @@ impl Flight {
             caller,
             landing,
             pick,
-        } = *cargo;
+        } = cargo;
         let landed = Landed {
             route: &route,
             direction,
@@ -179,15 +206,15 @@ impl Flight {
             }
             caller.session.landed(landed, armed.requests());
         }));
-        let requests = armed.disarm(|status| match (status, &settled) {
-            (Status::Pending | Status::Untouched, Err(_)) => Status::Failed,
-            (status, _) => status,
-        });
+        if settled.is_err() {
+            armed.fail();
+        }
         let (waker, awaited) = {
             let mut state = landing.lock();
-            state.batch = Some(Batch {
+            state.arrival = Some(Arrival {
                 direction,
-                requests,
+                armed,
+                _cargo: memory,
             });
             // Release: whoever sees `landed` sees the results.
             landing.landed.store(true, Ordering::Release);

@@ -198,7 +198,7 @@ impl Inner {
         }
         Batch {
             direction,
-            requests: armed.disarm(|status| status),
+            requests: armed.disarm(),
         }
     }
 

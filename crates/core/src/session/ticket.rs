@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use super::flight::Flight;
+use super::flight::{Arrival, Flight};
 use super::{Caller, Inner};
 use crate::batch::Batch;
 use crate::dispatch::submit_depth::SubmitDepth;
@@ -35,10 +35,17 @@ pub(super) struct Landing {
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) batch: Option<Batch>,
+    pub(super) arrival: Option<Arrival>,
     pub(super) waker: Option<Waker>,
     /// Whether a thread waits for the bell: ringing it is a system call.
     pub(super) awaited: bool,
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // Nobody took the results, of which there may be copies to wipe.
+        drop(self.arrival.take().map(Arrival::into_batch));
+    }
 }
 
 impl Landing {
@@ -216,12 +223,10 @@ impl Results {
     fn take(&mut self) -> Batch {
         match self {
             Results::Here(batch) => batch.take(),
-            Results::Awaited(claim) => claim
-                .landing
-                .lock()
-                .batch
-                .take()
-                .expect("results are taken once"),
+            Results::Awaited(claim) => {
+                let arrival = claim.landing.lock().arrival.take();
+                arrival.expect("results are taken once").into_batch()
+            }
         }
     }
 }
@@ -318,8 +323,8 @@ impl Future for Ticket {
             Results::Awaited(claim) => claim,
         };
         let mut state = claim.landing.lock();
-        match state.batch.take() {
-            Some(batch) => Poll::Ready(batch),
+        match state.arrival.take() {
+            Some(arrival) => Poll::Ready(arrival.into_batch()),
             None => {
                 state.waker = Some(context.waker().clone());
                 Poll::Pending

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use cipherlane_core::{Direction, Transform};
+
 use super::fault::Fault;
 use super::pool::Pool;
 use super::task::Task;
@@ -23,6 +25,47 @@ impl Drop for Published<'_> {
                 Some(_) => drop(pieces.finish()),
                 None => pause(&mut turns),
             }
+        }
+        self.pool.slots.release(self.slot);
+    }
+}
+
+/// A slot for a task of a caller that does not wait. Dropped without having
+/// [submitted](Reserved::submit) one when the caller panics.
+pub(super) struct Reserved<'a> {
+    pub(super) pool: &'a Pool,
+    pub(super) slot: usize,
+    /// The slot's task before, which is over.
+    pub(super) task: Option<Box<Task>>,
+}
+
+impl Reserved<'_> {
+    /// An empty task, where it stays: it is some kilobytes.
+    pub(super) fn task(
+        &mut self,
+        direction: Direction,
+        kernel: &(dyn Transform + 'static),
+    ) -> &mut Task {
+        if let Some(task) = &mut self.task {
+            task.begin_anew(direction, kernel);
+        }
+        self.task
+            .get_or_insert_with(|| Box::write(Box::new_uninit(), Task::new(direction, kernel)))
+    }
+
+    /// Queues the task, which is planned and owns its requests.
+    pub(super) fn submit(mut self, count: usize, bytes: usize, alone_ns: u64) {
+        let Some(task) = self.task.take() else { return };
+        let (pool, slot) = (self.pool, self.slot);
+        std::mem::forget(self);
+        pool.submit((slot, task), count, bytes, alone_ns);
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            self.pool.places[self.slot].keep(task);
         }
         self.pool.slots.release(self.slot);
     }

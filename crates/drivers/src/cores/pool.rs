@@ -1,6 +1,7 @@
 //! The slots where tasks wait, and everybody's work on them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -11,7 +12,7 @@ use cipherlane_core::Process;
 use super::claim::{BITS, Pieces, Slots};
 use super::course::{Course, Hint, Turn};
 use super::fault::Fault;
-use super::held::{Attempt, Published, pause};
+use super::held::{Attempt, Published, Reserved, pause};
 use super::pace::Watch;
 use super::task::Task;
 use super::wakes::Wakes;
@@ -43,11 +44,33 @@ pub(super) struct Pool {
 pub(super) struct Place {
     pub(super) pieces: Pieces,
     task: AtomicPtr<Task>,
+    /// A task that is over, for the next one: some kilobytes, which a worker would have to give back to
+    /// the heap of the caller. From `Box::into_raw`.
+    spare: AtomicPtr<Task>,
     /// Whether whoever finishes the last piece lands the task.
     lands: AtomicBool,
     /// Mean bytes of a piece.
     piece_bytes: AtomicU64,
     hint: Hint,
+}
+
+impl Place {
+    /// Keeps a task that is over. Only the owner of the slot may call it.
+    pub(super) fn keep(&self, task: Box<Task>) {
+        // Release: whoever has the slot next sees the task as it is.
+        let before = self.spare.swap(Box::into_raw(task), Ordering::AcqRel);
+        debug_assert!(before.is_null(), "the owner of the slot had taken it");
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let spare = *self.spare.get_mut();
+        if !spare.is_null() {
+            // SAFETY: from `into_raw`, and nobody has taken it.
+            drop(unsafe { Box::from_raw(spare) });
+        }
+    }
 }
 
 impl Pool {
@@ -56,6 +79,7 @@ impl Pool {
         let place = |_| Place {
             pieces: Pieces::new(),
             task: AtomicPtr::default(),
+            spare: AtomicPtr::default(),
             lands: AtomicBool::new(false),
             piece_bytes: AtomicU64::new(0),
             hint: Hint::default(),
@@ -132,23 +156,31 @@ impl Pool {
         true
     }
 
-    /// Queues a planned task that owns its requests; gives it back if there is no slot.
+    /// A slot for a task of a caller that does not wait, if there is one.
+    pub(super) fn reserve(&self) -> Option<Reserved<'_>> {
+        let slot = self.slots.take(SUBMITTED)?;
+        let spare = self.places[slot].spare.swap(null_mut(), Ordering::Acquire);
+        Some(Reserved {
+            pool: self,
+            slot,
+            // SAFETY: the place had it from `keep`, and nobody else has taken it.
+            task: (!spare.is_null()).then(|| unsafe { Box::from_raw(spare) }),
+        })
+    }
+
+    /// Queues a planned task that owns its requests, in the slot that was reserved for it.
     pub(super) fn submit(
         &self,
-        task: Box<Task>,
+        (slot, task): (usize, Box<Task>),
         count: usize,
         bytes: usize,
         alone_ns: u64,
-    ) -> Result<(), Box<Task>> {
-        let Some(slot) = self.slots.take(SUBMITTED) else {
-            return Err(task);
-        };
+    ) {
         let published = self.publish(slot, Box::into_raw(task), true, count, bytes);
         // Whoever lands the task releases the slot.
         std::mem::forget(published);
         self.wakes
             .serve(count as u32, alone_ns, self.worker_count());
-        Ok(())
     }
 
     #[inline]
@@ -253,10 +285,24 @@ impl Pool {
     fn land(&self, slot: usize, task: *mut Task) {
         // SAFETY: all pieces are finished and we finished the last, so the box that
         // `submit` put there is ours.
-        let task = unsafe { Box::from_raw(task) };
+        let mut task = unsafe { Box::from_raw(task) };
+        let concluded = catch_unwind(AssertUnwindSafe(|| task.conclude()));
+        task.wipe();
+        let cargo = task.unload();
+        self.places[slot].keep(task);
         self.slots.release(slot);
         // A waker is the caller's code. Whatever it does, the flight has landed.
-        let _ = catch_unwind(AssertUnwindSafe(|| task.land()));
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            if let Some((kernel, flight)) = cargo {
+                // When the flight has landed the session may close, and our copy of the key must
+                // not be the last.
+                drop(kernel);
+                match concluded {
+                    Ok(()) => flight.finish(),
+                    Err(_) => drop(flight),
+                }
+            }
+        }));
     }
 
     /// In a forked child: lands what the parent had under way, as far as the child can see

@@ -82,15 +82,34 @@ impl Task {
         }
     }
 
+    /// Makes an empty task of one that is over.
+    pub(super) fn begin_anew(&mut self, direction: Direction, kernel: &(dyn Transform + 'static)) {
+        self.kernel = kernel;
+        self.requests = std::ptr::null_mut();
+        *self.failed.get_mut() = 0;
+        self.direction = direction;
+        self.pieces.clear();
+        self.states.clear();
+        self.cuts.clear();
+    }
+
     /// Gives the task what keeps it alive where nobody waits. `flight` owns the requests.
     pub(super) fn load(&mut self, flight: Flight, kernel: Kernel) {
         self.cargo = Some((kernel, flight));
     }
 
-    /// The flight of a task that no pool had room for.
-    pub(super) fn unload(self: Box<Self>) -> Flight {
-        let (_, flight) = self.cargo.expect("the task was loaded");
-        flight
+    /// What kept the task alive.
+    pub(super) fn unload(&mut self) -> Option<(Kernel, Flight)> {
+        self.cargo.take()
+    }
+
+    /// Wipes what pieces have found: a part of a GCM tag, with the ciphertext, gives away its key.
+    pub(super) fn wipe(&mut self) {
+        for state in &mut self.states {
+            // SAFETY: a valid value of a type without a destructor.
+            unsafe { std::ptr::write_volatile(state.get_mut(), PieceState::default()) };
+        }
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
     }
 
     /// Does a piece.
@@ -186,15 +205,6 @@ impl Task {
                     .filter(|r| r.status() == Status::Pending)
                     .for_each(give_up);
             }
-        }
-    }
-
-    /// Concludes and hands the results to whoever has the ticket.
-    pub(super) fn land(mut self: Box<Self>) {
-        self.conclude();
-        if let Some((kernel, flight)) = self.cargo.take() {
-            drop(kernel);
-            flight.finish();
         }
     }
 }

@@ -131,7 +131,8 @@ pub(super) fn share(
     match shared {
         true => {
             fetch(requests);
-            task.conclude()
+            task.conclude();
+            task.wipe();
         }
         false => alone(kernel, direction, requests, total, watch),
     }
@@ -186,13 +187,12 @@ impl Transform for Shared {
             flight.finish();
             return Ok(());
         }
-        if !pool.has_room() {
+        let Some(mut slot) = pool.reserve() else {
             return Err(flight);
-        }
+        };
         let alone_ns = self.submitted_ns(direction, requests, total);
-        // Made where it stays: it is some kilobytes.
-        let mut task = Box::write(Box::new_uninit(), Task::new(direction, &**self.kernel));
         let (threads, least) = (pool.worker_count() + 1, least(total, alone_ns));
+        let task = slot.task(direction, &**self.kernel);
         // SAFETY: the task takes the flight, which owns the requests and does not touch them
         // before it lands, and a share of the kernel; both are let go after the task has
         // concluded.
@@ -200,8 +200,8 @@ impl Transform for Shared {
             |requests: &mut [Request<'_>]| unsafe { task.plan(requests, total, threads, least) };
         let count = flight.with_requests(plan);
         task.load(flight, self.kernel.clone());
-        pool.submit(task, count, total, alone_ns)
-            .map_err(|task| task.unload())
+        slot.submit(count, total, alone_ns);
+        Ok(())
     }
 
     fn room(&self) -> usize {
