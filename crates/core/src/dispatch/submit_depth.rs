@@ -50,7 +50,9 @@ impl SubmitDepth {
     /// Notes that a batch is submitted.
     pub(crate) fn submit(&self, now: u64) {
         self.idle_since.store(0, Ordering::Relaxed);
-        let before = self.submitted.swap(now, Ordering::Relaxed);
+        // Threads that share this may lose a step; an exchange would cost each of them.
+        let before = self.submitted.load(Ordering::Relaxed);
+        self.submitted.store(now, Ordering::Relaxed);
         if before > 0 {
             let mean = self.interval.load(Ordering::Relaxed);
             let step = now.saturating_sub(before);
@@ -98,7 +100,10 @@ impl SubmitDepth {
     /// nanoseconds since the batch before was finished, for which there was nothing to do; 0 if there
     /// was none before.
     pub(crate) fn idle_at_home(&self, started: u64, now: u64) -> u64 {
-        match self.ended_at_home.swap(now, Ordering::Relaxed) {
+        // As above.
+        let before = self.ended_at_home.load(Ordering::Relaxed);
+        self.ended_at_home.store(now, Ordering::Relaxed);
+        match before {
             0 => 0,
             before => started.saturating_sub(before),
         }

@@ -21,6 +21,13 @@ thread_local! {
 /// How long a forked child waits for what its parent submitted.
 pub(crate) const ORPHAN_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long a caller looks for results before it sleeps: helpers have a piece of some microseconds,
+/// and to wake the caller would take them longer; a device may take any time.
+const HELPERS_PATIENCE: Duration = Duration::from_micros(20);
+const DEVICE_PATIENCE: Duration = Duration::from_micros(5);
+/// Looks between two looks at the clock.
+const LOOKS: u32 = 16;
+
 /// Where a flight lands and its ticket waits.
 pub(super) struct Landing {
     /// The process that submitted.
@@ -261,6 +268,23 @@ impl Claim {
         session.spend(self.driver, waited + (ended - began));
     }
 
+    /// Looks for the results without sleeping. How long a pause of the processor is differs by a factor
+    /// of three, so that the clock says when it is enough.
+    fn is_done_within(&self, patience: Duration) -> bool {
+        let began = Instant::now();
+        loop {
+            for _ in 0..LOOKS {
+                if self.is_done() {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            if began.elapsed() > patience {
+                return false;
+            }
+        }
+    }
+
     /// Waits until the results are there; false where they never will be.
     fn await_landing(&self, submit_depth: &SubmitDepth) -> bool {
         let started = Instant::now();
@@ -282,11 +306,12 @@ impl Claim {
                 continue;
             }
             // Nothing to help with: the rest is under way elsewhere, and often almost done.
-            for _ in 0..200 {
-                if self.is_done() {
-                    break;
-                }
-                std::hint::spin_loop();
+            let patience = match stalled {
+                Some(_) => DEVICE_PATIENCE,
+                None => HELPERS_PATIENCE,
+            };
+            if self.is_done_within(patience) {
+                break;
             }
             let orphaned = !self.landing.process.is_current();
             if orphaned && started.elapsed() > ORPHAN_PATIENCE {
