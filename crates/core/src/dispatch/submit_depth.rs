@@ -20,6 +20,8 @@ pub(crate) struct SubmitDepth {
     submitted: AtomicU64,
     /// Mean nanoseconds between submissions.
     interval: AtomicU64,
+    /// Batches since the one at `submitted` at which nobody looked at the clock.
+    unclocked: AtomicU32,
     /// Batches that the device finishes for each of this session's, in parts of `ONE`.
     crowd: AtomicU64,
     /// Batches that the device had finished when it finished this session's last one.
@@ -52,17 +54,38 @@ impl SubmitDepth {
         self.idle_since.store(0, Ordering::Relaxed);
         // Threads that share this may lose a step; an exchange would cost each of them.
         let before = self.submitted.load(Ordering::Relaxed);
+        let batches = u64::from(self.unclocked.load(Ordering::Relaxed)) + 1;
         self.submitted.store(now, Ordering::Relaxed);
+        self.unclocked.store(0, Ordering::Relaxed);
         if before > 0 {
             let mean = self.interval.load(Ordering::Relaxed);
-            let step = now.saturating_sub(before);
+            let step = now.saturating_sub(before) / batches;
             let next = match mean {
                 0 => step,
                 // A single long pause says little about the usual interval.
-                _ => mean - mean / STEP + step.min(mean * STEP) / STEP,
+                _ => {
+                    let weight = batches.min(STEP);
+                    let longest = mean.saturating_mul((STEP / weight).max(2));
+                    (mean * (STEP - weight) + step.min(longest) * weight) / STEP
+                }
             };
             self.interval.store(next.max(1), Ordering::Relaxed);
         }
+    }
+
+    /// Notes that a batch was submitted, and done at home, without a look at the clock.
+    pub(crate) fn skip(&self) {
+        for count in [&self.unclocked, &self.unlearned] {
+            let counted = count.load(Ordering::Relaxed);
+            count.store(counted.saturating_add(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the next batch is one to look at the clock for: it is learned from, or the one behind
+    /// it is, which is to know for how long there was nothing to do.
+    pub(crate) fn is_due(&self) -> bool {
+        let next = self.unlearned.load(Ordering::Relaxed).saturating_add(2);
+        next >= self.learn_at.load(Ordering::Relaxed)
     }
 
     /// Notes that a ticket is gone.
@@ -183,6 +206,44 @@ mod tests {
         }
         assert_eq!(submit_depth.depth(), 8);
         assert!((90..=101).contains(&submit_depth.interval()));
+    }
+
+    #[test]
+    fn batches_without_a_look_at_the_clock_count_for_the_interval() {
+        let submit_depth = SubmitDepth::default();
+        let mut now = 1;
+        let mut batches = |count, each| {
+            for i in 0..count {
+                now += each;
+                match i % 100 {
+                    99 => submit_depth.submit(now),
+                    _ => submit_depth.skip(),
+                }
+            }
+            submit_depth.interval()
+        };
+        assert_eq!(batches(1000, 100), 100);
+        // Longer ones count as twice the mean at most.
+        assert_eq!(batches(100, 50_000), 200);
+        assert_eq!(batches(100, 100), 100);
+    }
+
+    #[test]
+    fn two_batches_in_a_row_are_due() {
+        let submit_depth = SubmitDepth::default();
+        assert_eq!(submit_depth.counts(|| 10), Some(1));
+        let due: Vec<bool> = (0..20)
+            .map(|_| {
+                let due = submit_depth.is_due();
+                match due {
+                    true => drop(submit_depth.counts(|| 10)),
+                    false => submit_depth.skip(),
+                }
+                due
+            })
+            .collect();
+        let expected = |i: usize| i % 10 >= 8;
+        assert_eq!(due, (0..20).map(expected).collect::<Vec<_>>());
     }
 
     #[test]

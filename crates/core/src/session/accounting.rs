@@ -202,7 +202,8 @@ impl Inner {
             None if self.alone.is_none() || self.forced => {
                 self.landed_at_home(&landed, &shape, ended);
             }
-            None => {}
+            // There is nothing to learn; the next time is as far away as elsewhere.
+            None => drop((landed.submit_depth).counts(|| self.learn_after(&landed, ended))),
         }
         self.framework.revive();
     }

@@ -2,7 +2,7 @@
 
 use super::Inner;
 use super::flight::Purpose;
-use super::sampling::{Awaiting, await_helpers, awaited, is_sample};
+use super::sampling::{Awaiting, await_helpers, awaited};
 use crate::dispatch::submit_depth::SubmitDepth;
 use crate::dispatch::table::TableCell;
 use crate::dispatch::{BASE, Mode, Shape};
@@ -39,12 +39,13 @@ impl Inner {
         self.choose_home(shape, &cell)
     }
 
-    /// The driver for a batch whose caller does not wait, and what for.
+    /// The driver for a batch whose caller does not wait, and what for. `now` is known beside a device,
+    /// and for a sample.
     pub(super) fn choose_to_submit(
         &self,
         shape: &Shape,
         caller: &SubmitDepth,
-        now: u64,
+        (now, is_sample): (Option<u64>, bool),
     ) -> (usize, Purpose) {
         if let Some(driver) = self.alone {
             return (driver, Purpose::Work);
@@ -53,14 +54,15 @@ impl Inner {
             return next;
         }
         let cell = self.dispatch.cell(self.goal, shape);
-        let is_rival = cell.rival != 0 && self.favours_rival(&cell, shape, Some(caller), now);
+        let is_rival = cell.rival != 0
+            && now.is_some_and(|now| self.favours_rival(&cell, shape, Some(caller), now));
         let chosen = match is_rival {
             true => cell.rival.into(),
             false => self.choose_home(shape, &cell),
         };
-        if !is_sample(shape) {
+        let Some(now) = now.filter(|_| is_sample) else {
             return (chosen, Purpose::Work);
-        }
+        };
         self.sampled(shape, caller.interval());
         match self.explore(shape, chosen, now) {
             // The base has no helpers, and a device's queue is known.

@@ -32,6 +32,7 @@ pub(crate) use self::accounting::Landed;
 pub use self::builder::SessionBuilder;
 pub use self::flight::Flight;
 use self::refusal::Lengths;
+use self::sampling::is_sample;
 use self::ticket::ORPHAN_PATIENCE;
 pub use self::ticket::Ticket;
 
@@ -172,12 +173,15 @@ impl Session {
             bytes,
         };
         let caller = self.closing.callers.own(inner);
-        let now = inner.now();
-        caller.submit_depth.submit(now);
-        let (driver, purpose) = inner.choose_to_submit(&shape, &caller.submit_depth, now);
-        let ticket = caller.submit_to((driver, purpose), batch, &shape, now)?;
+        let submit_depth = &caller.submit_depth;
+        let is_sample = inner.alone.is_none() && is_sample(&shape);
+        // The clock takes as long as a short batch: all batches have their times beside a device alone.
+        let is_timed = is_sample || inner.dispatch.has_devices() || submit_depth.is_due();
+        let now = is_timed.then(|| inner.begin(submit_depth));
+        let to = inner.choose_to_submit(&shape, submit_depth, (now, is_sample));
+        let ticket = caller.submit_to(to, batch, &shape, now)?;
         // A device whose ring is full is no reason to wait.
-        match ticket.taken() == 0 && inner.alone.is_none() && inner.is_device(driver) {
+        match ticket.taken() == 0 && inner.alone.is_none() && inner.is_device(to.0) {
             true => caller.submit_to((BASE, Purpose::Work), batch, &shape, now),
             false => Ok(ticket),
         }
@@ -206,7 +210,7 @@ impl Caller {
         (driver, purpose): (usize, Purpose),
         batch: &mut Batch,
         shape: &Shape,
-        now: u64,
+        now: Option<u64>,
     ) -> Result<Ticket, Error> {
         let (inner, direction) = (&self.session, shape.direction);
         let transform = inner.transform(driver);
@@ -219,12 +223,18 @@ impl Caller {
             bytes: shape.bytes / shape.requests * owned.len(),
             ..*shape
         };
-        if inner.runs_here(driver, &taken) {
-            let submit_depth = &self.submit_depth;
-            let done =
-                inner.run_submitted((driver, purpose), direction, owned, (now, submit_depth));
+        let submit_depth = &self.submit_depth;
+        let runs_here = inner.runs_here(driver, &taken);
+        let now = match now {
+            None if runs_here && purpose == Purpose::Work => None,
+            None => Some(inner.begin(submit_depth)),
+            known => known,
+        };
+        let (false, Some(now)) = (runs_here, now) else {
+            let to = (driver, purpose);
+            let done = inner.run_submitted(to, direction, owned, (now, submit_depth));
             return Ok(Ticket::of_results(self, done));
-        }
+        };
         let route = inner.depart(driver, purpose, &taken, now);
         let (flight, ticket) = Flight::new(self, (route, now), direction, owned);
         // Another flight than this one is none that can be given back: dropped, it is finished

@@ -169,32 +169,48 @@ impl Inner {
         took
     }
 
-    /// Runs a batch whose caller does not wait on the caller's core.
+    /// A batch whose caller does not wait begins now, by the clock.
+    pub(super) fn begin(&self, submit_depth: &SubmitDepth) -> u64 {
+        let now = self.now();
+        submit_depth.submit(now);
+        now
+    }
+
+    /// Runs a batch whose caller does not wait on the caller's core. Without the time at which it
+    /// began nothing is learned from it.
     pub(super) fn run_submitted(
         &self,
         (driver, purpose): (usize, Purpose),
         direction: Direction,
         owned: Vec<OwnedRequest>,
-        (started, submit_depth): (u64, &SubmitDepth),
+        (started, submit_depth): (Option<u64>, &SubmitDepth),
     ) -> Batch {
         let mut armed = Armed::new(self, owned);
         if armed.len() > 0 {
             self.transform(driver).run(direction, armed.requests());
-            let landed = Landed {
-                route: &Route {
-                    driver,
-                    purpose,
-                    slept: false,
-                    queued: None,
-                },
-                direction,
-                started,
-                depth: 1,
-                submit_depth,
-                core: 0,
-                found: Found::Landed,
-            };
-            self.landed(landed, armed.requests());
+            match started {
+                Some(started) => {
+                    let landed = Landed {
+                        route: &Route {
+                            driver,
+                            purpose,
+                            slept: false,
+                            queued: None,
+                        },
+                        direction,
+                        started,
+                        depth: 1,
+                        submit_depth,
+                        core: 0,
+                        found: Found::Landed,
+                    };
+                    self.landed(landed, armed.requests());
+                }
+                None => {
+                    self.settle(driver, direction, armed.requests());
+                    submit_depth.skip();
+                }
+            }
         }
         Batch {
             direction,
