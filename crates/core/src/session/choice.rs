@@ -63,8 +63,9 @@ impl Inner {
         let Some(now) = now.filter(|_| is_sample) else {
             return (chosen, Purpose::Work);
         };
+        let explored = self.explore(shape, chosen, now);
         self.sampled(shape, caller.interval());
-        match self.explore(shape, chosen, now) {
+        match explored {
             // The base has no helpers, and a device's queue is known.
             Some(other) if other == BASE || self.dispatch.is_device(other) => {
                 (other, Purpose::Trial)
@@ -113,12 +114,13 @@ impl Inner {
     fn must_wake(&self, other: usize, chosen: usize, shape: &Shape) -> bool {
         let driver = &self.framework.shared.entries[other].driver;
         let delay = driver.load().delay_ns;
-        if shape.mode == Mode::Submit || delay == 0 || self.dispatch.is_device(other) {
+        if delay == 0 || self.dispatch.is_device(other) {
             return false;
         }
-        // Work that is much shorter than the wake-up is not for helpers.
+        // Work that is much shorter than the wake-up is not for helpers, unless they have a queue of it.
         let (known, _) = self.dispatch.estimate(chosen, shape);
-        let helped = known.is_some_and(|cost| cost.latency >= delay as f32 / MAX_WAKE_UP_RATIO);
+        let long = |latency| latency >= delay as f32 / MAX_WAKE_UP_RATIO;
+        let helped = shape.mode == Mode::Submit || known.is_some_and(|cost| long(cost.latency));
         if helped {
             driver.missed(u32::MAX);
         }
