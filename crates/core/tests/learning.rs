@@ -2,12 +2,13 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cipherlane_core::{
-    Algorithm, Batch, Config, Direction, Framework, Goal, Mode, NotUsedBecause, OwnedRequest,
-    Payload, Question, Request, ServedBecause, Transform,
+    Algorithm, Batch, Config, Direction, Driver, Framework, Goal, Load, Mode, NotUsedBecause,
+    OwnedRequest, Payload, Question, Request, ServedBecause, Transform, Unavailable,
 };
 use cipherlane_test_driver::TestDriver;
 use common::{Fault, Rogue, base};
@@ -280,4 +281,101 @@ fn who_does_not_wait_tries_a_driver_by_batches_that_follow_one_another() {
     let series = ran.chunk_by(|a, b| a == b).find(|runs| runs[0] == "slow");
     // One at least that wakes the driver, and four that count.
     assert!(series.expect("it is tried").len() >= 5, "{ran:?}");
+}
+
+/// Helpers that sleep until they are called, and come some time later.
+struct Sleeping {
+    driver: TestDriver,
+    /// How often somebody has still to look before they are there; the largest number if nobody has
+    /// called them.
+    looks: Arc<AtomicU32>,
+}
+
+impl Driver for Sleeping {
+    fn name(&self) -> &str {
+        self.driver.name()
+    }
+
+    fn version(&self) -> String {
+        self.driver.version()
+    }
+
+    fn priority(&self) -> i32 {
+        1
+    }
+
+    fn transform(
+        &self,
+        algorithm: &'static Algorithm,
+        key: &[u8],
+    ) -> Result<Box<dyn Transform>, Unavailable> {
+        self.driver.transform(algorithm, key)
+    }
+
+    fn load(&self) -> Load {
+        let left = match self.looks.load(Ordering::Relaxed) {
+            u32::MAX => u32::MAX,
+            left => left.saturating_sub(1),
+        };
+        self.looks.store(left, Ordering::Relaxed);
+        Load {
+            queued_bytes: 0,
+            delay_ns: if left > 0 { 1_000_000_000 } else { 0 },
+        }
+    }
+
+    fn missed(&self, _: u32) {
+        let _ = (self.looks).compare_exchange(u32::MAX, 20, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// Says of each batch whether the helpers were awake.
+struct Helped {
+    kernel: Box<dyn Transform>,
+    looks: Arc<AtomicU32>,
+    awake: Arc<Mutex<Vec<bool>>>,
+}
+
+impl Transform for Helped {
+    fn run(&self, direction: Direction, requests: &mut [Request<'_>]) {
+        let awake = self.looks.load(Ordering::Relaxed) == 0;
+        self.awake.lock().unwrap().push(awake);
+        self.kernel.run(direction, requests);
+    }
+}
+
+#[test]
+fn who_does_not_wait_tries_helpers_that_are_awake() {
+    let looks = Arc::new(AtomicU32::new(u32::MAX));
+    let awake = Arc::new(Mutex::new(Vec::new()));
+    let (looks_too, awake_too) = (looks.clone(), awake.clone());
+    let driver = TestDriver::new("helpers").wrap(move |kernel| Helped {
+        kernel,
+        looks: looks_too.clone(),
+        awake: awake_too.clone(),
+    });
+    let helpers = Sleeping {
+        driver,
+        looks: looks.clone(),
+    };
+    let framework = Framework::builder(base())
+        .driver(Arc::new(helpers))
+        .build()
+        .unwrap();
+    let session = framework.session("ctr(aes)", &[1; 16]).unwrap();
+    let session = session.open().unwrap();
+    // The self-test has had the driver, too.
+    looks.store(u32::MAX, Ordering::Relaxed);
+    awake.lock().unwrap().clear();
+    let mut batch = Batch::new(Direction::Encrypt);
+    batch.push(OwnedRequest::new(Payload::InPlace(vec![0; 256 << 10])).iv(vec![0; 16]));
+    for _ in 0..20_000 {
+        batch = session.submit(&mut batch).unwrap().wait();
+        if awake.lock().unwrap().len() >= 5 {
+            break;
+        }
+    }
+    let awake = awake.lock().unwrap();
+    assert!(awake.len() >= 5, "they are not tried");
+    assert!(awake.iter().all(|&awake| awake), "{awake:?}");
 }
