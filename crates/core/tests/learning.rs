@@ -309,7 +309,7 @@ impl Driver for Sleeping {
         algorithm: &'static Algorithm,
         key: &[u8],
     ) -> Result<Box<dyn Transform>, Unavailable> {
-        self.driver.transform(algorithm, key)
+        Driver::transform(&self.driver, algorithm, key)
     }
 
     fn load(&self) -> Load {

@@ -175,7 +175,7 @@ impl Session {
         let caller = self.closing.callers.own(inner);
         let submit_depth = &caller.submit_depth;
         let is_sample = inner.alone.is_none() && is_sample(&shape);
-        // The clock takes as long as a short batch: all batches have their times beside a device alone.
+        // A look at the clock takes as long as a short batch: all batches are timed beside a device only.
         let is_timed = is_sample || inner.dispatch.has_devices() || submit_depth.is_due();
         let now = is_timed.then(|| inner.begin(submit_depth));
         let to = inner.choose_to_submit(&shape, submit_depth, (now, is_sample));
