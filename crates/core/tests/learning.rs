@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cipherlane_core::{
-    Algorithm, Batch, Config, Direction, Driver, Framework, Goal, Load, Mode, NotUsedBecause,
-    OwnedRequest, Payload, Question, Request, ServedBecause, Transform, Unavailable,
+    Algorithm, Batch, Config, Direction, Framework, Goal, Load, Mode, NotUsedBecause, OwnedRequest,
+    Payload, Question, Request, ServedBecause, Transform,
 };
 use cipherlane_test_driver::TestDriver;
 use common::{Fault, Rogue, base};
@@ -283,52 +283,6 @@ fn who_does_not_wait_tries_a_driver_by_batches_that_follow_one_another() {
     assert!(series.expect("it is tried").len() >= 5, "{ran:?}");
 }
 
-/// Helpers that sleep until they are called, and come some time later.
-struct Sleeping {
-    driver: TestDriver,
-    /// How often somebody has still to look before they are there; the largest number if nobody has
-    /// called them.
-    looks: Arc<AtomicU32>,
-}
-
-impl Driver for Sleeping {
-    fn name(&self) -> &str {
-        self.driver.name()
-    }
-
-    fn version(&self) -> String {
-        self.driver.version()
-    }
-
-    fn priority(&self) -> i32 {
-        1
-    }
-
-    fn transform(
-        &self,
-        algorithm: &'static Algorithm,
-        key: &[u8],
-    ) -> Result<Box<dyn Transform>, Unavailable> {
-        Driver::transform(&self.driver, algorithm, key)
-    }
-
-    fn load(&self) -> Load {
-        let left = match self.looks.load(Ordering::Relaxed) {
-            u32::MAX => u32::MAX,
-            left => left.saturating_sub(1),
-        };
-        self.looks.store(left, Ordering::Relaxed);
-        Load {
-            queued_bytes: 0,
-            delay_ns: if left > 0 { 1_000_000_000 } else { 0 },
-        }
-    }
-
-    fn missed(&self, _: u32) {
-        let _ = (self.looks).compare_exchange(u32::MAX, 20, Ordering::Relaxed, Ordering::Relaxed);
-    }
-}
-
 /// Says of each batch whether the helpers were awake.
 struct Helped {
     kernel: Box<dyn Transform>,
@@ -346,18 +300,34 @@ impl Transform for Helped {
 
 #[test]
 fn who_does_not_wait_tries_helpers_that_are_awake() {
+    // How often somebody has still to look before the helpers are there; the largest number if nobody
+    // has called them.
     let looks = Arc::new(AtomicU32::new(u32::MAX));
     let awake = Arc::new(Mutex::new(Vec::new()));
-    let (looks_too, awake_too) = (looks.clone(), awake.clone());
-    let driver = TestDriver::new("helpers").wrap(move |kernel| Helped {
-        kernel,
-        looks: looks_too.clone(),
-        awake: awake_too.clone(),
-    });
-    let helpers = Sleeping {
-        driver,
-        looks: looks.clone(),
-    };
+    let (looked, called, seen) = (looks.clone(), looks.clone(), looks.clone());
+    let awake_too = awake.clone();
+    let helpers = TestDriver::new("helpers")
+        .load(move || {
+            let left = match looked.load(Ordering::Relaxed) {
+                u32::MAX => u32::MAX,
+                left => left.saturating_sub(1),
+            };
+            looked.store(left, Ordering::Relaxed);
+            Load {
+                queued_bytes: 0,
+                delay_ns: if left > 0 { 1_000_000_000 } else { 0 },
+            }
+        })
+        .missed(move |_| {
+            if called.load(Ordering::Relaxed) == u32::MAX {
+                called.store(20, Ordering::Relaxed);
+            }
+        })
+        .wrap(move |kernel| Helped {
+            kernel,
+            looks: seen.clone(),
+            awake: awake_too.clone(),
+        });
     let framework = Framework::builder(base())
         .driver(Arc::new(helpers))
         .build()

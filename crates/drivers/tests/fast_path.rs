@@ -91,20 +91,8 @@ fn small_requests(session: &Session, requests: u32) {
 
 /// Batches of four such requests, each of which is submitted and waited for.
 fn small_submissions(session: &Session, batches: u32) {
-    let algorithm = session.algorithm();
     for _ in 0..batches {
-        let mut batch = Batch::new(Direction::Encrypt);
-        for _ in 0..4 {
-            let payload = match algorithm.kind {
-                Kind::Mac => Payload::Mac(vec![0; 64]),
-                _ => Payload::InPlace(vec![0; 64]),
-            };
-            let request = OwnedRequest::new(payload)
-                .iv(vec![0; algorithm.iv_len])
-                .aad(vec![0; algorithm.aad.fit(0)])
-                .tag(vec![0; session.tag_len()]);
-            batch.push(request);
-        }
+        let mut batch = batch(session, 4, 64);
         let done = session.submit(&mut batch).unwrap().wait();
         assert_eq!(done.len(), 4);
     }
@@ -123,7 +111,7 @@ fn a_small_request_allocates_nothing() {
     }
 }
 
-/// A batch that is submitted again and again.
+/// Requests of one size.
 fn batch(session: &Session, requests: usize, size: usize) -> Batch {
     let algorithm = session.algorithm();
     let mut batch = Batch::new(Direction::Encrypt);

@@ -25,13 +25,15 @@
 use std::fmt;
 use std::time::Duration;
 
-use cipherlane_core::{Algorithm, Driver, Mode, Transform, Unavailable};
+use cipherlane_core::{Algorithm, Driver, Load, Mode, Transform, Unavailable};
 
 type Offers = dyn Fn(&Algorithm) -> Result<(), Unavailable> + Send + Sync;
 type TakesKey = dyn Fn(&Algorithm, usize) -> bool + Send + Sync;
 type MakesTransform =
     dyn Fn(&'static Algorithm, &[u8]) -> Result<Box<dyn Transform>, Unavailable> + Send + Sync;
 type Patience = dyn Fn() -> Duration + Send + Sync;
+type Loaded = dyn Fn() -> Load + Send + Sync;
+type Missed = dyn Fn(u32) + Send + Sync;
 
 /// The kernels as a driver, which a test changes where it has to.
 pub struct TestDriver {
@@ -43,6 +45,8 @@ pub struct TestDriver {
     takes_key: Box<TakesKey>,
     transform: Box<MakesTransform>,
     patience: Box<Patience>,
+    load: Box<Loaded>,
+    missed: Box<Missed>,
     least_work: Duration,
 }
 
@@ -58,6 +62,8 @@ impl TestDriver {
             takes_key: Box::new(|_, _| true),
             transform: Box::new(|algorithm, key| Ok((algorithm.software)(key))),
             patience: Box::new(|| Duration::ZERO),
+            load: Box::new(Load::default),
+            missed: Box::new(|_| ()),
             least_work: Duration::ZERO,
         }
     }
@@ -104,6 +110,18 @@ impl TestDriver {
         patience: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> TestDriver {
         self.patience = Box::new(patience);
+        self
+    }
+
+    /// As [`Driver::load`].
+    pub fn load(mut self, load: impl Fn() -> Load + Send + Sync + 'static) -> TestDriver {
+        self.load = Box::new(load);
+        self
+    }
+
+    /// As [`Driver::missed`].
+    pub fn missed(mut self, missed: impl Fn(u32) + Send + Sync + 'static) -> TestDriver {
+        self.missed = Box::new(missed);
         self
     }
 
@@ -177,6 +195,14 @@ impl Driver for TestDriver {
 
     fn patience(&self) -> Duration {
         (self.patience)()
+    }
+
+    fn load(&self) -> Load {
+        (self.load)()
+    }
+
+    fn missed(&self, nanoseconds: u32) {
+        (self.missed)(nanoseconds);
     }
 
     fn least_work(&self, _mode: Mode) -> Duration {

@@ -81,8 +81,8 @@ impl SubmitDepth {
         }
     }
 
-    /// Whether the next batch is one to look at the clock for: it is learned from, or the one behind
-    /// it is, which is to know for how long there was nothing to do.
+    /// Whether the next batch is to be timed: the one that is learned from is, and the one before it,
+    /// whose end says for how long there was nothing to do.
     pub(crate) fn is_due(&self) -> bool {
         let next = self.unlearned.load(Ordering::Relaxed).saturating_add(2);
         next >= self.learn_at.load(Ordering::Relaxed)
@@ -123,7 +123,7 @@ impl SubmitDepth {
     /// nanoseconds since the batch before was finished, for which there was nothing to do; 0 if there
     /// was none before.
     pub(crate) fn idle_at_home(&self, started: u64, now: u64) -> u64 {
-        // As above.
+        // Threads that share this may lose a batch; an exchange would cost each of them.
         let before = self.ended_at_home.load(Ordering::Relaxed);
         self.ended_at_home.store(now, Ordering::Relaxed);
         match before {

@@ -1,5 +1,5 @@
 //! Trials of helpers by a caller that does not wait: a series of batches, of which the first ones
-//! wake the helpers and fill their queue.
+//! fill the helpers' queue, and wake helpers that were called and have not come.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use crate::dispatch::Shape;
 
 /// Batches of a trial of helpers by a caller that does not wait.
 const TRIAL_BATCHES: u32 = 4;
-/// The most batches before these that wake the helpers and fill their queue.
+/// The most batches before these, which fill the helpers' queue.
 const MAX_WARM_UP: u32 = 8;
 
 /// What is left of a trial of helpers.
