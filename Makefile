@@ -80,7 +80,7 @@ test:
 	cargo build --workspace --examples
 	scripts/examples
 	@echo 'The rest runs two at a time. Each shows what it has printed when it ends.'
-	$(MAKE) --jobs=2 --output-sync=target guest-checks fuzz test-as-zen3 loom constant-time miri openssl-3.5
+	$(MAKE) --jobs=2 --output-sync=target guest-checks fuzz miri constant-time loom test-as-zen3 openssl-3.5
 
 # Tests that wait most of all, for peers, timers and programs: two per processor.
 # All others run as many at a time as there are processors.
@@ -88,7 +88,8 @@ WAITING := gateway
 TESTS := $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))) \
 	$(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))
 
-# Guests and Miri take one processor, builds take all: side by side they leave none idle.
+# Guests and Miri take one processor, builds take all: side by side they leave none idle. What takes longest comes
+# first.
 guest-checks:
 	scripts/guest-checks
 test-as-zen3:

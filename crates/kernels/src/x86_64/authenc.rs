@@ -21,6 +21,7 @@ use crate::hmac::key::HmacSha256Key;
 use crate::job::{AuthencJob, CipherJob};
 use crate::sha2::constants::K256;
 use crate::sha2::hash::Sha256;
+use crate::x86_64::memory;
 use crate::x86_64::{sha256, wipe};
 
 /// The most messages.
@@ -196,7 +197,7 @@ impl<const L: usize> Lanes<'_, L> {
             for at in (start..end).step_by(16) {
                 for (l, chain) in chain.iter_mut().enumerate() {
                     // SAFETY: a block of 16 bytes, from `start` to `end`.
-                    let input = unsafe { _mm_loadu_si128(lanes.at[l].0.add(at).cast()) };
+                    let input = unsafe { memory::load(lanes.at[l].0.add(at)) };
                     *chain = _mm_xor_si128(*chain, _mm_xor_si128(input, load(&lanes.keys[l][0])));
                 }
                 for round in 1..rounds {
@@ -246,7 +247,7 @@ impl<const L: usize> Lanes<'_, L> {
                 let at = hashed[l] + 64 * turn;
                 for (i, w) in w[l].iter_mut().enumerate() {
                     // SAFETY: 16 of the 64 bytes to hash.
-                    let words = unsafe { _mm_loadu_si128(self.at[l].1.add(at + 16 * i).cast()) };
+                    let words = unsafe { memory::load(self.at[l].1.add(at + 16 * i)) };
                     *w = _mm_shuffle_epi8(words, big_endian);
                 }
             }
@@ -264,7 +265,7 @@ impl<const L: usize> Lanes<'_, L> {
                             // SAFETY: 16 of the 64 bytes to encrypt.
                             unsafe {
                                 if round == 0 {
-                                    let input = _mm_loadu_si128(self.at[l].0.add(at).cast());
+                                    let input = memory::load(self.at[l].0.add(at));
                                     chain[l] = _mm_xor_si128(chain[l], _mm_xor_si128(input, key));
                                 } else if round < ROUNDS {
                                     chain[l] = _mm_aesenc_si128(chain[l], key);
@@ -296,5 +297,5 @@ impl<const L: usize> Lanes<'_, L> {
 #[target_feature(enable = "sse2")]
 fn load(block: &Block) -> __m128i {
     // SAFETY: a load of 16 bytes from as many.
-    unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
+    unsafe { memory::load(block.as_ptr()) }
 }

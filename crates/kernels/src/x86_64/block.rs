@@ -237,15 +237,15 @@ macro_rules! blocks {
 
 blocks! {
     /// The instructions as they are without AVX.
-    aes_ni: HaveClmul, "aes,pclmulqdq,ssse3,sse4.1", __m128i, wipe::first_128::<N>()
+    aes_ni: HaveClmul, "aes,pclmulqdq,ssse3,sse4.1", __m128i, wipe::of_blocks_128::<N>()
 }
 
 blocks! {
     /// The same without carry-less multiplication.
-    aes_bare: HaveAesNi, "aes,ssse3,sse4.1", Bare, wipe::first_128::<N>()
+    aes_bare: HaveAesNi, "aes,ssse3,sse4.1", Bare, wipe::of_blocks_128::<N>()
 }
 
 blocks! {
     /// With three operands.
-    vaes: HaveVaes, "aes,pclmulqdq,avx", __m128i, wipe::first_256::<N>()
+    vaes: HaveVaes, "aes,pclmulqdq,avx", __m128i, wipe::of_blocks_256::<N>()
 }

@@ -11,6 +11,7 @@ use core::mem::MaybeUninit;
 use inout::InOutBuf;
 
 use crate::cpu::{HaveAvx2, HaveAvx512};
+use crate::x86_64::memory;
 use crate::x86_64::rows::{load8, load16, transpose256, transpose512};
 
 /// A block of key stream.
@@ -96,8 +97,8 @@ unsafe fn xor_lines(from: *const u8, to: *mut u8, pad: *const u8, len: usize) {
     // SAFETY: each step ends at `len` at most.
     unsafe {
         for done in (0..lines).step_by(64) {
-            let bytes = _mm512_loadu_si512(from.add(done).cast());
-            let bytes = _mm512_xor_si512(bytes, _mm512_loadu_si512(pad.add(done).cast()));
+            let bytes = memory::load(from.add(done));
+            let bytes = _mm512_xor_si512(bytes, memory::load(pad.add(done)));
             _mm512_storeu_si512(to.add(done).cast(), bytes);
         }
         xor_bytes(from.add(lines), to.add(lines), pad.add(lines), len - lines);
@@ -113,8 +114,8 @@ unsafe fn xor_bytes(from: *const u8, to: *mut u8, pad: *const u8, len: usize) {
     // SAFETY: each step ends at `len` at most.
     unsafe {
         while done + 32 <= len {
-            let bytes = _mm256_loadu_si256(from.add(done).cast());
-            let bytes = _mm256_xor_si256(bytes, _mm256_loadu_si256(pad.add(done).cast()));
+            let bytes = memory::load(from.add(done));
+            let bytes = _mm256_xor_si256(bytes, memory::load(pad.add(done)));
             _mm256_storeu_si256(to.add(done).cast(), bytes);
             done += 32;
         }

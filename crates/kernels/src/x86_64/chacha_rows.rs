@@ -12,6 +12,7 @@ use zeroize::optimization_barrier;
 
 use crate::cpu::{HaveAvx2, HaveAvx512};
 use crate::x86_64::chacha_lanes::{CONSTANTS, Pad};
+use crate::x86_64::memory;
 
 /// The most blocks at once.
 pub(crate) const MAX_BLOCKS: usize = 8;
@@ -91,7 +92,7 @@ macro_rules! blocks {
             // SAFETY: the constants have 16 bytes, a key has 32, a nonce 12.
             let [constants, low, high] = unsafe {
                 [CONSTANTS.as_ptr().cast(), key.cast(), key.add(16).cast()]
-                    .map(|row| _mm256_broadcastsi128_si256(_mm_loadu_si128(row)))
+                    .map(|row| _mm256_broadcastsi128_si256(memory::load(row)))
             };
             // Loads no wider than what may just have been written.
             // SAFETY: as above.

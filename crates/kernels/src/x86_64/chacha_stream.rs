@@ -13,6 +13,7 @@ use zeroize::optimization_barrier;
 use crate::cpu::{HaveAvx2, HaveAvx512, begins_four};
 use crate::job::Direction;
 use crate::x86_64::chacha_lanes::{self, CONSTANTS};
+use crate::x86_64::memory;
 use crate::x86_64::poly1305::Poly1305;
 use crate::x86_64::poly1305_words::Halves;
 use crate::x86_64::rows::transpose256;
@@ -465,7 +466,7 @@ unsafe fn narrow_finish(stream: &mut Narrow, words: [__m256i; 16], from: *const 
                 // SAFETY: half of one of eight blocks.
                 unsafe {
                     let offset = 64 * block + 32 * half;
-                    let data = _mm256_loadu_si256(from.add(offset).cast());
+                    let data = memory::load(from.add(offset));
                     _mm256_storeu_si256(to.add(offset).cast(), _mm256_xor_si256(data, pad));
                 }
             }
@@ -488,7 +489,7 @@ unsafe fn wide_finish(stream: &mut Wide, mut words: [__m512i; 16], from: *const 
     chacha_lanes::blocks16(&words, |offset, pad| {
         // SAFETY: 64 bytes of 1024.
         unsafe {
-            let data = _mm512_loadu_si512(from.add(offset).cast());
+            let data = memory::load(from.add(offset));
             _mm512_storeu_si512(to.add(offset).cast(), _mm512_xor_si512(data, pad));
         }
     });

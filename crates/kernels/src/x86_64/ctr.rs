@@ -5,6 +5,7 @@ use core::mem::MaybeUninit;
 
 use super::ctr_windows::any_windows;
 use super::cursor::Cursor;
+use super::memory;
 use super::rounds::{Keys, Schedule, middle};
 use super::slots::{Feed, Slots};
 use super::tier::Tier;
@@ -80,7 +81,7 @@ unsafe fn step(iv: &mut Block, len: usize) -> (__m128i, Option<(usize, __m128i)>
         if until_wrap == 0 || blocks < until_wrap {
             // In one store, which the next part of a message may be waiting to load.
             let by = _mm_cvtsi64_si128(blocks as i64);
-            first.add_halves(by).reverse().store(iv.as_mut_ptr());
+            memory::store_whole(iv.as_mut_ptr(), first.add_halves(by).reverse());
             return (first, None);
         }
         *iv = next.to_be_bytes();

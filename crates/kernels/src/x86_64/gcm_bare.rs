@@ -22,6 +22,7 @@ use crate::gcm::powers::{FIRST_POWERS, POWERS, SLACK, Table};
 use crate::gcm::rest::{Begun, Rest};
 use crate::gcm::two_passes::{self, TwoPasses};
 use crate::job::{AeadJob, Direction};
+use crate::x86_64::memory;
 
 /// Blocks through AES side by side.
 const WIDTH: usize = 8;
@@ -160,7 +161,7 @@ fn fill(rows: &mut Rows, h: &Block) {
     let mut powers = [_mm_setzero_si128(); 8];
     for place in &mut powers {
         // SAFETY: 16 bytes are loaded from as many.
-        *place = unsafe { _mm_loadu_si128(power.to_be_bytes().as_ptr().cast()) };
+        *place = unsafe { memory::load(power.to_be_bytes().as_ptr()) };
         power = times_x(power);
     }
     let numbers = _mm_set_epi64x(0x0f0e_0d0c_0b0a_0908, 0x0706_0504_0302_0100);
@@ -193,8 +194,8 @@ fn hash_with(table: &Table, y: &mut Block, bytes: &[u8]) {
     let (h, square) = (&table.powers, &table.sums);
     // SAFETY: every load and store is of bytes of its slice.
     unsafe {
-        let load = |block: &Block| _mm_loadu_si128(block.as_ptr().cast());
-        let mut sum = load(y);
+        let load = |block: &Block| memory::load(block.as_ptr());
+        let mut sum: __m128i = load(y);
         if blocks.len() > ONE_POWER {
             let (pairs, last) = blocks.as_chunks::<2>();
             for [one, two] in pairs {
@@ -280,8 +281,8 @@ fn reduce(first: __m128i, behind: __m128i) -> __m128i {
     let (high, low) = halves(behind);
     let [same, next] = [0, 1].map(|i| {
         // SAFETY: 16 bytes are loaded from as many.
-        let [by_high, by_low] = [&FOLDED_HIGH[i], &FOLDED_LOW[i]]
-            .map(|table| unsafe { _mm_loadu_si128(table.as_ptr().cast()) });
+        let [by_high, by_low] =
+            [&FOLDED_HIGH[i], &FOLDED_LOW[i]].map(|table| unsafe { memory::load(table.as_ptr()) });
         _mm_xor_si128(
             _mm_shuffle_epi8(by_high, high),
             _mm_shuffle_epi8(by_low, low),
@@ -306,7 +307,7 @@ unsafe fn apply(
     let swap = _mm_set_epi64x(0x0c0d_0e0f_0b0a_0908, 0x0706_0504_0302_0100);
     // SAFETY: as for this function; each turn takes what is left.
     unsafe {
-        let mut next = _mm_shuffle_epi8(_mm_loadu_si128(counter.as_ptr().cast()), swap);
+        let mut next = _mm_shuffle_epi8(memory::load(counter.as_ptr()), swap);
         while len > 0 {
             let first: __m128i = key.at(0, 0);
             let mut state = [next; WIDTH];

@@ -8,6 +8,7 @@ use crate::hash_lanes::copy::copy_short;
 use crate::hash_lanes::message::Message;
 use crate::job::SUFFIX;
 use crate::sha2::hash::{Hash, Sha256};
+use crate::x86_64::memory;
 use crate::x86_64::{sha256, wipe};
 
 /// The longest end of a message: two blocks with their padding.
@@ -175,7 +176,7 @@ fn in_registers<const L: usize>(
             }
             let words = match bytes[at..].first_chunk::<16>() {
                 // SAFETY: a load of 16 bytes from as many.
-                Some(whole) => unsafe { _mm_loadu_si128(whole.as_ptr().cast()) },
+                Some(whole) => unsafe { memory::load(whole.as_ptr()) },
                 None => end(bytes),
             };
             *w = _mm_shuffle_epi8(words, big_endian);
@@ -267,8 +268,8 @@ fn end(message: &[u8]) -> __m128i {
     let bytes = match message.last_chunk::<16>() {
         // SAFETY: loads of 16 bytes from as many; 16 - n is at most 16.
         Some(last) => unsafe {
-            let order = _mm_loadu_si128(MOVE.as_ptr().add(16 - n).cast());
-            _mm_shuffle_epi8(_mm_loadu_si128(last.as_ptr().cast()), order)
+            let order = memory::load(MOVE.as_ptr().add(16 - n));
+            _mm_shuffle_epi8(memory::load(last.as_ptr()), order)
         },
         None => {
             let (low, high) = match n {
@@ -289,9 +290,7 @@ fn end(message: &[u8]) -> __m128i {
         }
     };
     // SAFETY: a load of 16 bytes from the 32 of the table; 16 - n is at most 16.
-    _mm_or_si128(bytes, unsafe {
-        _mm_loadu_si128(MARK.as_ptr().add(16 - n).cast())
-    })
+    _mm_or_si128(bytes, unsafe { memory::load(MARK.as_ptr().add(16 - n)) })
 }
 
 #[inline(always)]

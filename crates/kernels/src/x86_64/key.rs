@@ -9,6 +9,7 @@ use core::arch::x86_64::*;
 use super::wipe;
 use crate::aes::key::{Block, RoundKeys};
 use crate::cpu::HaveAesNi;
+use crate::x86_64::memory;
 
 /// Fills the schedule of encryption from a key of 16, 24 or 32 bytes.
 pub(crate) fn expand(_: HaveAesNi, key: &[u8], enc: &mut RoundKeys) {
@@ -126,7 +127,7 @@ fn rcon(i: usize) -> __m128i {
 #[target_feature(enable = "sse2")]
 fn load(bytes: &[u8], at: usize) -> __m128i {
     // SAFETY: the slice has 16 bytes, and unaligned access is allowed.
-    unsafe { _mm_loadu_si128(bytes[at..][..16].as_ptr().cast()) }
+    unsafe { memory::load(bytes[at..][..16].as_ptr()) }
 }
 
 #[inline]

@@ -3,6 +3,7 @@
 use core::arch::x86_64::*;
 
 use crate::cpu::HaveClmul;
+use crate::x86_64::memory;
 
 /// Adds the products of blocks of 16 bytes to the 256-bit sum (high, low).
 #[inline]
@@ -57,7 +58,7 @@ pub(crate) fn add_64(_: HaveClmul, sum: &mut u128, h: &[[u8; 8]], x: &[[u8; 8]])
 #[target_feature(enable = "ssse3")]
 fn number(block: &[u8; 16]) -> __m128i {
     // SAFETY: 16 bytes are read of 16, and any alignment will do.
-    let loaded = unsafe { _mm_loadu_si128(block.as_ptr().cast()) };
+    let loaded = unsafe { memory::load(block.as_ptr()) };
     let turn = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     _mm_shuffle_epi8(loaded, turn)
 }

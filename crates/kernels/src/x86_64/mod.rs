@@ -38,6 +38,7 @@ mod ctr;
 mod ctr_windows;
 mod cursor;
 mod ecb;
+pub(crate) mod memory;
 mod order;
 pub(crate) mod part;
 pub(crate) mod poly1305;

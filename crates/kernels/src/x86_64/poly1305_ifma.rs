@@ -7,6 +7,7 @@
 use core::arch::x86_64::*;
 
 use crate::cpu::HaveAvx512Ifma;
+use crate::x86_64::memory;
 
 /// A number modulo 2^130 - 5 in limbs of 44, 44 and 42 bits or a bit more.
 pub(crate) type Limbs = [u64; 3];
@@ -144,7 +145,7 @@ fn sum(sum: Limbs, powers: &Powers, groups: &[[u8; 128]], rest: &[u8]) -> Limbs 
         total = times_plus(total, &power, last_limbs(rest));
     }
     // SAFETY: a load of 64 bytes from as many.
-    let last = [0, 1, 2].map(|i| unsafe { _mm512_loadu_si512(powers.low[i].as_ptr().cast()) });
+    let last = [0, 1, 2].map(|i| unsafe { memory::load(powers.low[i].as_ptr().cast()) });
     let product = times_plus(total, &factor(last), [splat(0); 3]);
     product.map(|lanes| _mm512_reduce_add_epi64(lanes) as u64)
 }
@@ -225,12 +226,7 @@ fn times_plus([h0, h1, h2]: [__m512i; 3], f: &[__m512i; 5], more: [__m512i; 3]) 
 fn limbs(group: &[u8; 128]) -> [__m512i; 3] {
     let from = group.as_ptr();
     // SAFETY: two loads of 64 bytes from 128.
-    let halves = unsafe {
-        (
-            _mm512_loadu_si512(from.cast()),
-            _mm512_loadu_si512(from.add(64).cast()),
-        )
-    };
+    let halves = unsafe { (memory::load(from), memory::load(from.add(64))) };
     limbs_of(halves, splat(1 << 40))
 }
 

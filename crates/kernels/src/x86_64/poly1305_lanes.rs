@@ -7,6 +7,7 @@
 use core::arch::x86_64::*;
 
 use crate::cpu::{HaveAvx2, HaveAvx512};
+use crate::x86_64::memory;
 
 /// A number modulo 2^130 - 5 in limbs of 26 bits or not much more.
 pub(crate) type Limbs26 = [u64; 5];
@@ -278,7 +279,7 @@ mod avx512 {
     #[target_feature(enable = "avx512f")]
     fn from_array(x: [u64; 8]) -> V {
         // SAFETY: a load of 64 bytes from as many.
-        unsafe { _mm512_loadu_si512(x.as_ptr().cast()) }
+        unsafe { memory::load(x.as_ptr().cast()) }
     }
 
     #[inline]
@@ -295,12 +296,7 @@ mod avx512 {
     fn halves(group: &[u8; 128]) -> (V, V) {
         let group = group.as_ptr();
         // SAFETY: two loads of 64 bytes from 128.
-        unsafe {
-            (
-                _mm512_loadu_si512(group.cast()),
-                _mm512_loadu_si512(group.add(64).cast()),
-            )
-        }
+        unsafe { (memory::load(group), memory::load(group.add(64))) }
     }
 }
 
@@ -376,7 +372,7 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     fn from_array(x: [u64; 4]) -> V {
         // SAFETY: a load of 32 bytes from as many.
-        unsafe { _mm256_loadu_si256(x.as_ptr().cast()) }
+        unsafe { memory::load(x.as_ptr().cast()) }
     }
 
     #[inline]
@@ -393,11 +389,6 @@ mod avx2 {
     fn halves(group: &[u8; 64]) -> (V, V) {
         let group = group.as_ptr();
         // SAFETY: two loads of 32 bytes from 64.
-        unsafe {
-            (
-                _mm256_loadu_si256(group.cast()),
-                _mm256_loadu_si256(group.add(32).cast()),
-            )
-        }
+        unsafe { (memory::load(group), memory::load(group.add(32))) }
     }
 }

@@ -2,6 +2,8 @@
 
 use core::arch::x86_64::*;
 
+use crate::x86_64::memory;
+
 /// Four rows of four words in each 128 bits become four columns; its own inverse.
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -75,8 +77,8 @@ pub(super) unsafe fn load2<const L: usize>(
 ) -> __m512i {
     // SAFETY: by the contract of this function.
     unsafe {
-        let row = _mm512_castsi256_si512(_mm256_loadu_si256(lanes[l0].add(offset).cast()));
-        _mm512_inserti64x4::<1>(row, _mm256_loadu_si256(lanes[l1].add(offset).cast()))
+        let row = _mm512_castsi256_si512(memory::load(lanes[l0].add(offset)));
+        _mm512_inserti64x4::<1>(row, memory::load(lanes[l1].add(offset)))
     }
 }
 
@@ -93,10 +95,10 @@ unsafe fn load4<const L: usize>(
 ) -> __m512i {
     // SAFETY: by the contract of this function.
     unsafe {
-        let row = _mm512_castsi128_si512(_mm_loadu_si128(lanes[l0].add(offset).cast()));
-        let row = _mm512_inserti32x4::<1>(row, _mm_loadu_si128(lanes[l1].add(offset).cast()));
-        let row = _mm512_inserti32x4::<2>(row, _mm_loadu_si128(lanes[l2].add(offset).cast()));
-        _mm512_inserti32x4::<3>(row, _mm_loadu_si128(lanes[l3].add(offset).cast()))
+        let row = _mm512_castsi128_si512(memory::load(lanes[l0].add(offset)));
+        let row = _mm512_inserti32x4::<1>(row, memory::load(lanes[l1].add(offset)));
+        let row = _mm512_inserti32x4::<2>(row, memory::load(lanes[l2].add(offset)));
+        _mm512_inserti32x4::<3>(row, memory::load(lanes[l3].add(offset)))
     }
 }
 

@@ -8,6 +8,7 @@ use core::arch::x86_64::*;
 
 use crate::cpu::HaveShaNi;
 use crate::sha2::constants::K256;
+use crate::x86_64::memory;
 
 /// Compresses whole blocks of 1 to 4 messages; all have the same length.
 #[inline]
@@ -30,7 +31,7 @@ macro_rules! four_rounds {
     ($j:literal, $w:expr, $feba:expr, $hgdc:expr) => {{
         let w = &mut $w;
         // SAFETY: a load of four words from the table of 64.
-        let k = unsafe { _mm_loadu_si128(K256.as_ptr().add(4 * $j).cast()) };
+        let k = unsafe { memory::load(K256.as_ptr().add(4 * $j).cast()) };
         let wk = _mm_add_epi32(w[$j % 4], k);
         $hgdc = _mm_sha256rnds2_epu32($hgdc, $feba, wk);
         let wk = _mm_shuffle_epi32(wk, 0x0e);
@@ -86,7 +87,7 @@ fn lanes<const L: usize>(states: &mut [[u32; 8]], data: &[&[u8]]) {
             let block = &data[l][offset..][..64];
             for (i, w) in w[l].iter_mut().enumerate() {
                 // SAFETY: a load of 16 of the 64 bytes.
-                let words = unsafe { _mm_loadu_si128(block.as_ptr().add(16 * i).cast()) };
+                let words = unsafe { memory::load(block.as_ptr().add(16 * i)) };
                 *w = _mm_shuffle_epi8(words, big_endian);
             }
         }
@@ -103,7 +104,7 @@ fn lanes<const L: usize>(states: &mut [[u32; 8]], data: &[&[u8]]) {
 pub(super) fn load(words: &[u32]) -> __m128i {
     let words: &[u32; 4] = words.try_into().expect("four words");
     // SAFETY: a load of 16 bytes from four words.
-    unsafe { _mm_loadu_si128(words.as_ptr().cast()) }
+    unsafe { memory::load(words.as_ptr().cast()) }
 }
 
 #[inline]

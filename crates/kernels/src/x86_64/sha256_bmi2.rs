@@ -12,6 +12,7 @@ use crate::cpu::HaveBmi2;
 use crate::sha2::constants::K256;
 use crate::sha2::hash::SHA256_PLACES;
 use crate::wipe::wipe;
+use crate::x86_64::memory;
 
 const BLOCK: usize = 64;
 
@@ -125,10 +126,10 @@ fn pairs_of_blocks(state: &mut [u32; 8], blocks: &[u8]) {
         for (i, w) in w.iter_mut().enumerate() {
             // SAFETY: 16 of the 64 bytes of each block, and one quad of the 16.
             unsafe {
-                let low = _mm_loadu_si128(first.as_ptr().add(16 * i).cast());
-                let high = _mm_loadu_si128(second.as_ptr().add(16 * i).cast());
+                let low = memory::load(first.as_ptr().add(16 * i));
+                let high = memory::load(second.as_ptr().add(16 * i));
                 *w = _mm256_shuffle_epi8(_mm256_set_m128i(high, low), big_endian);
-                let constants = _mm256_loadu_si256(CONSTANTS.as_ptr().add(i).cast());
+                let constants = memory::load(CONSTANTS.as_ptr().add(i).cast());
                 _mm256_storeu_si256(words.add(i).cast(), _mm256_add_epi32(*w, constants));
             }
         }

@@ -7,6 +7,7 @@ use core::arch::x86_64::*;
 use crate::cpu::HaveAvx2;
 use crate::sha2::constants::{K256, K512};
 use crate::sha2::hash::SHA256_PLACES;
+use crate::x86_64::memory;
 use crate::x86_64::rows::{load8, transpose256};
 use crate::x86_64::sha2_wide::compress;
 
@@ -199,10 +200,10 @@ mod x4 {
             let [l0, l1, l2, l3] = unsafe {
                 let offset = offset + 16 * pair;
                 [
-                    _mm_loadu_si128(lanes[0].add(offset).cast()),
-                    _mm_loadu_si128(lanes[1].add(offset).cast()),
-                    _mm_loadu_si128(lanes[2].add(offset).cast()),
-                    _mm_loadu_si128(lanes[3].add(offset).cast()),
+                    memory::load(lanes[0].add(offset)),
+                    memory::load(lanes[1].add(offset)),
+                    memory::load(lanes[2].add(offset)),
+                    memory::load(lanes[3].add(offset)),
                 ]
             };
             let (even, odd) = (_mm256_set_m128i(l2, l0), _mm256_set_m128i(l3, l1));

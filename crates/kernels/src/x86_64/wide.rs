@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use super::gcm::{load_short, store_short};
 use crate::aes::key::Block;
+use crate::x86_64::memory;
 
 /// A register of `BLOCKS` blocks side by side.
 ///
@@ -32,7 +33,7 @@ pub(crate) trait Wide: Copy {
     #[inline(always)]
     unsafe fn splat(block: *const Block) -> Self {
         // SAFETY: as the trait says.
-        unsafe { Self::broadcast(_mm_loadu_si128(block.cast())) }
+        unsafe { Self::broadcast(memory::load(block.cast())) }
     }
     /// The first block.
     unsafe fn first(self) -> __m128i;
@@ -64,7 +65,7 @@ impl Wide for __m128i {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: as the trait says.
-        unsafe { _mm_loadu_si128(from.cast()) }
+        unsafe { memory::load(from) }
     }
 
     #[inline(always)]
@@ -119,7 +120,7 @@ impl Wide for __m128i {
     #[inline(always)]
     unsafe fn gather(at: impl Fn(usize) -> *const u8) -> Self {
         // SAFETY: as the trait says.
-        unsafe { _mm_loadu_si128(at(0).cast()) }
+        unsafe { memory::load(at(0)) }
     }
 
     #[inline(always)]
@@ -178,7 +179,7 @@ impl Wide for __m256i {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: as the trait says.
-        unsafe { _mm256_loadu_si256(from.cast()) }
+        unsafe { memory::load(from) }
     }
 
     #[inline(always)]
@@ -250,8 +251,8 @@ impl Wide for __m256i {
     unsafe fn gather(at: impl Fn(usize) -> *const u8) -> Self {
         // SAFETY: as the trait says.
         unsafe {
-            let low = _mm256_castsi128_si256(_mm_loadu_si128(at(0).cast()));
-            _mm256_inserti128_si256(low, _mm_loadu_si128(at(1).cast()), 1)
+            let low = _mm256_castsi128_si256(memory::load(at(0)));
+            _mm256_inserti128_si256(low, memory::load(at(1)), 1)
         }
     }
 
@@ -314,7 +315,7 @@ impl Wide for __m512i {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: as the trait says.
-        unsafe { _mm512_loadu_si512(from.cast()) }
+        unsafe { memory::load(from) }
     }
 
     #[inline(always)]

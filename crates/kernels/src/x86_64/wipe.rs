@@ -69,15 +69,15 @@ macro_rules! clear {
     };
 }
 
-/// Clears the first registers, which are all that a function with `N` blocks has values in: xmm0 to
-/// xmm3 for one, xmm0 to xmm11 for two to four.
+/// Clears what a function with `N` blocks has values in: xmm0 to xmm3 for one, all registers for more.
 #[inline(always)]
-pub(crate) fn first_128<const N: usize>() {
+pub(crate) fn of_blocks_128<const N: usize>() {
     // SAFETY: SSE2 is part of x86-64, and every register written is declared.
     unsafe {
         clear!(pxor "xmm0" "xmm1" "xmm2" "xmm3");
         if N > 1 {
-            clear!(pxor "xmm4" "xmm5" "xmm6" "xmm7" "xmm8" "xmm9" "xmm10" "xmm11");
+            clear!(pxor "xmm4" "xmm5" "xmm6" "xmm7" "xmm8" "xmm9" "xmm10" "xmm11"
+                "xmm12" "xmm13" "xmm14" "xmm15");
         }
     }
 }
@@ -85,23 +85,22 @@ pub(crate) fn first_128<const N: usize>() {
 /// Clears xmm0 to xmm15.
 #[inline(always)]
 pub(crate) fn registers_128() {
-    first_128::<4>();
-    // SAFETY: as in `first_128`.
-    unsafe { clear!(pxor "xmm12" "xmm13" "xmm14" "xmm15") }
+    of_blocks_128::<4>();
 }
 
-/// As [`first_128`], and the rest of the whole registers too.
+/// As [`of_blocks_128`], and the rest of the whole registers too.
 ///
 /// # Safety
 /// The processor has AVX.
 #[inline(always)]
-pub(crate) unsafe fn first_256<const N: usize>() {
+pub(crate) unsafe fn of_blocks_256<const N: usize>() {
     // SAFETY: AVX is there; writing an xmm register in this encoding clears the
     // rest of the whole register, and every register written is declared.
     unsafe {
         clear!(vpxor "xmm0" "xmm1" "xmm2" "xmm3");
         if N > 1 {
-            clear!(vpxor "xmm4" "xmm5" "xmm6" "xmm7" "xmm8" "xmm9" "xmm10" "xmm11");
+            clear!(vpxor "xmm4" "xmm5" "xmm6" "xmm7" "xmm8" "xmm9" "xmm10" "xmm11"
+                "xmm12" "xmm13" "xmm14" "xmm15");
         }
     }
 }
@@ -113,11 +112,8 @@ pub(crate) unsafe fn first_256<const N: usize>() {
 /// The processor has AVX.
 #[inline(always)]
 pub(crate) unsafe fn registers_256() {
-    // SAFETY: as in `first_256`.
-    unsafe {
-        first_256::<4>();
-        clear!(vpxor "xmm12" "xmm13" "xmm14" "xmm15");
-    }
+    // SAFETY: as for this function.
+    unsafe { of_blocks_256::<4>() }
 }
 
 /// Clears zmm16 to zmm31.

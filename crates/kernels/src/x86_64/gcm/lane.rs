@@ -8,6 +8,7 @@ use core::arch::x86_64::*;
 
 use super::some::{KEEP_MASKS, ONE_LANE, ONE_WORD, WIDEST, Word, load_short, store_short};
 use crate::aes::key::Block;
+use crate::x86_64::memory;
 use crate::x86_64::order;
 
 /// A vector of `BLOCKS` 16-byte lanes.
@@ -86,7 +87,7 @@ pub(in crate::x86_64) trait Lane: Copy {
     #[inline(always)]
     unsafe fn splat_load(from: *const u8) -> Self {
         // SAFETY: the caller gives 16 readable bytes.
-        unsafe { Self::splat(_mm_loadu_si128(from.cast())) }
+        unsafe { Self::splat(memory::load(from)) }
     }
 
     /// `self` with the block in lane `i < BLOCKS`, which is zero before.
@@ -185,7 +186,7 @@ impl Lane for __m128i {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: see above.
-        unsafe { _mm_loadu_si128(from.cast()) }
+        unsafe { memory::load(from) }
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
@@ -235,12 +236,12 @@ impl Lane for __m128i {
     #[inline(always)]
     unsafe fn reverse(self) -> Self {
         // SAFETY: see above.
-        unsafe { _mm_shuffle_epi8(self, _mm_loadu_si128(REVERSE.as_ptr().cast())) }
+        unsafe { _mm_shuffle_epi8(self, memory::load(REVERSE.as_ptr())) }
     }
     #[inline(always)]
     unsafe fn swap_counter(self) -> Self {
         // SAFETY: see above.
-        unsafe { _mm_shuffle_epi8(self, _mm_loadu_si128(SWAP_COUNTER.as_ptr().cast())) }
+        unsafe { _mm_shuffle_epi8(self, memory::load(SWAP_COUNTER.as_ptr())) }
     }
     #[inline(always)]
     unsafe fn swap_halves(self) -> Self {
@@ -273,7 +274,7 @@ impl Lane for __m256i {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: see above.
-        unsafe { _mm256_loadu_si256(from.cast()) }
+        unsafe { memory::load(from) }
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
@@ -285,9 +286,9 @@ impl Lane for __m256i {
         // SAFETY: see above.
         unsafe {
             if n == 16 {
-                _mm256_zextsi128_si256(_mm_loadu_si128(from.cast()))
+                _mm256_zextsi128_si256(memory::load(from))
             } else if n > 16 {
-                let low = _mm_loadu_si128(from.cast());
+                let low = memory::load(from);
                 _mm256_set_m128i(load_short(from.add(16), n - 16), low)
             } else {
                 _mm256_zextsi128_si256(load_short(from, n))
@@ -396,7 +397,7 @@ impl Lane for __m512i {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: see above.
-        unsafe { _mm512_loadu_si512(from.cast()) }
+        unsafe { memory::load(from) }
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {

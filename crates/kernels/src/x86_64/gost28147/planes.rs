@@ -25,6 +25,7 @@ use crate::gost28147::engine::{Beside, Block, CHUNK, Engine, MAX_BLOCKS, Rounds,
 use crate::gost28147::key::Words;
 use crate::gost28147::sbox::Tables;
 use crate::x86_64::chacha_lanes;
+use crate::x86_64::memory;
 
 const LANES: usize = 32;
 const REGISTERS: usize = 3;
@@ -190,7 +191,7 @@ unsafe fn load<const G: usize>(blocks: &[Block]) -> Halves<G> {
         let mut rows = [flip; 8];
         for (i, row) in rows.iter_mut().enumerate() {
             // SAFETY: within the blocks.
-            *row = unsafe { _mm256_loadu_si256(blocks.as_ptr().add(g * LANES + 4 * i).cast()) };
+            *row = unsafe { memory::load(blocks.as_ptr().add(g * LANES + 4 * i).cast()) };
         }
         let planes = planes(rows).map(|plane| _mm256_xor_si256(plane, flip));
         for j in 0..4 {
@@ -265,8 +266,8 @@ unsafe fn round<const G: usize>(
         }
         for j in 0..4 {
             let [even, odd_front, odd_back] = [0, 1, 2].map(|i| {
-                let table = sbox.planes.as_ptr().add(j).cast::<__m128i>().add(i);
-                _mm256_broadcastsi128_si256(_mm_loadu_si128(table))
+                let table = sbox.planes.as_ptr().add(j).cast::<__m128i>().add(i).cast();
+                _mm256_broadcastsi128_si256(memory::load(table))
             });
             let (p, q) = ((j + 1) % 4, (j + 2) % 4);
             for g in 0..G {
@@ -371,7 +372,7 @@ unsafe fn mac<const G: usize>(
             let mut staged = [[[_mm256_setzero_si256(); 8]; G]; 2];
             for g in 0..G {
                 let lane = |i: usize| {
-                    _mm_loadu_si128(
+                    memory::load(
                         data.get_unchecked(g * LANES + i)
                             .as_ptr()
                             .add(8 * steps)
@@ -453,7 +454,7 @@ unsafe fn active(blocks: &[u8], step: usize) -> __m256i {
         0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,
     ));
     // SAFETY: as for this function.
-    let counts = unsafe { _mm256_loadu_si256(blocks.as_ptr().cast()) };
+    let counts = unsafe { memory::load(blocks.as_ptr()) };
     let counts = _mm256_shuffle_epi8(counts, evens_first);
     let counts = _mm256_permute4x64_epi64::<0b11_01_10_00>(counts);
     _mm256_cmpgt_epi8(counts, _mm256_set1_epi8(step as i8))
@@ -467,7 +468,7 @@ unsafe fn gather(lanes: &[&Words; LANES], keys: &mut Keys) {
     // written, aligned.
     unsafe {
         for i in [0, 4] {
-            let lane = |lane: usize| _mm_loadu_si128(lanes[lane].as_ptr().add(i).cast());
+            let lane = |lane: usize| memory::load(lanes[lane].as_ptr().add(i).cast());
             let mut rows = [[_mm256_setzero_si256(); 8]; 2];
             for r in 0..8 {
                 let even = _mm256_set_m128i(lane(4 * r + 2), lane(4 * r));

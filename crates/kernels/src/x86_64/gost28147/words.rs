@@ -19,6 +19,7 @@ use crate::gost28147::engine::{Beside, Block, CHUNK, Engine, MAX_BLOCKS, Rounds,
 use crate::gost28147::key::Words;
 use crate::gost28147::sbox::Tables;
 use crate::x86_64::chacha_lanes;
+use crate::x86_64::memory;
 use crate::x86_64::rows::transpose512;
 
 const LANES: usize = 16;
@@ -138,8 +139,8 @@ impl Substitution {
         // SAFETY: the tables have 64 bytes each.
         let (even, odd) = unsafe {
             (
-                _mm512_loadu_si512(sbox.even.as_ptr().cast()),
-                _mm512_loadu_si512(sbox.odd.as_ptr().cast()),
+                memory::load(sbox.even.as_ptr()),
+                memory::load(sbox.odd.as_ptr()),
             )
         };
         Substitution {
@@ -188,10 +189,7 @@ unsafe fn load<const W: usize>(blocks: &[Block]) -> Halves<W> {
         // SAFETY: within the blocks.
         let (front, back) = unsafe {
             let from = blocks.as_ptr().add(r * LANES);
-            (
-                _mm512_loadu_si512(from.cast()),
-                _mm512_loadu_si512(from.add(8).cast()),
-            )
+            (memory::load(from.cast()), memory::load(from.add(8).cast()))
         };
         halves.0[r] = _mm512_ror_epi32::<11>(_mm512_permutex2var_epi32(front, even, back));
         halves.1[r] = _mm512_ror_epi32::<11>(_mm512_permutex2var_epi32(front, odd, back));
@@ -293,10 +291,10 @@ unsafe fn mac<const W: usize>(
     let mut halves = unsafe {
         for r in 0..W {
             staged[r] = stage(&data[r * LANES..]);
-            let count = _mm_loadu_si128(blocks.as_ptr().add(r * LANES).cast());
+            let count = memory::load(blocks.as_ptr().add(r * LANES));
             counts[r] = _mm512_cvtepu8_epi32(count);
             if let Some(beside) = &beside {
-                let ones = _mm_loadu_si128(beside.lanes.as_ptr().add(r * LANES).cast());
+                let ones = memory::load(beside.lanes.as_ptr().add(r * LANES));
                 chains[r] =
                     _mm512_testn_epi32_mask(_mm512_cvtepu8_epi32(ones), _mm512_set1_epi32(1));
             }
@@ -348,8 +346,8 @@ unsafe fn stage(data: &[&[u8; CHUNK]]) -> [[__m512i; 2]; STEPS] {
     let mut fours = [[zero; 4]; 4];
     for g in 0..4 {
         // SAFETY: a lane has 64 bytes.
-        let rows = [0, 1, 2, 3]
-            .map(|i| unsafe { _mm512_loadu_si512(data.get_unchecked(4 * g + i).as_ptr().cast()) });
+        let rows =
+            [0, 1, 2, 3].map(|i| unsafe { memory::load(data.get_unchecked(4 * g + i).as_ptr()) });
         for (c, column) in transpose512(rows).into_iter().enumerate() {
             fours[c][g] = column;
         }
@@ -386,8 +384,8 @@ unsafe fn gather(lanes: &[&Words; LANES], keys: &mut Keys) {
     let row = |low: usize, high: usize| {
         // SAFETY: a key has 32 bytes.
         unsafe {
-            let low = _mm256_loadu_si256(lanes[low].as_ptr().cast());
-            let high = _mm256_loadu_si256(lanes[high].as_ptr().cast());
+            let low = memory::load(lanes[low].as_ptr().cast());
+            let high = memory::load(lanes[high].as_ptr().cast());
             _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
         }
     };

@@ -25,6 +25,7 @@ use crate::kuznyechik::field;
 use crate::kuznyechik::key::{Block, KuznyechikKey, RoundKeys};
 use crate::kuznyechik::schedule::schedule;
 use crate::wipe::wipe;
+use crate::x86_64::memory;
 use crate::x86_64::wipe::vectors;
 
 /// Blocks in a register.
@@ -132,7 +133,7 @@ pub(super) fn mixed_one(x: __m256i) -> __m256i {
             let bits = _mm256_set_m128i(_mm_set1_epi8(two), _mm_set1_epi8(one));
             let mask = _mm256_cmpeq_epi8(_mm256_and_si256(lanes, bits), bits);
             // SAFETY: 32 bytes are read of two blocks.
-            let columns = unsafe { _mm256_loadu_si256(columns.as_ptr().cast()) };
+            let columns = unsafe { memory::load(columns.as_ptr().cast()) };
             sums[pair] = _mm256_xor_si256(sums[pair], _mm256_and_si256(mask, columns));
         }
     }
@@ -146,7 +147,7 @@ pub(super) fn mixed_one(x: __m256i) -> __m256i {
 #[target_feature(enable = "avx2")]
 pub(super) fn load(block: &Block) -> __m256i {
     // SAFETY: 16 bytes are read of 16.
-    _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(block.as_ptr().cast()) })
+    _mm256_broadcastsi128_si256(unsafe { memory::load(block.as_ptr()) })
 }
 
 #[inline]
@@ -342,7 +343,7 @@ impl Vector for __m256i {
                 numbers
             };
             // SAFETY: 32 bytes are read of 32.
-            let numbers = unsafe { _mm256_loadu_si256(NUMBERS.as_ptr().cast()) };
+            let numbers = unsafe { memory::load(NUMBERS.as_ptr().cast()) };
             _mm256_cmpgt_epi8(numbers, _mm256_set1_epi8(first as i8 - 1))
         }
         // SAFETY: as for the trait.

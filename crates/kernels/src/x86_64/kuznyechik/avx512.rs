@@ -17,6 +17,7 @@ use crate::job::Direction;
 use crate::kuznyechik::field::{PI, PI_INVERSE, multiply};
 use crate::kuznyechik::key::{Block, KuznyechikKey};
 use crate::wipe::wipe;
+use crate::x86_64::memory;
 use crate::x86_64::wipe::vectors;
 
 /// Blocks at once.
@@ -148,7 +149,7 @@ fn add(planes: &mut Planes, key: &Planes) {
 pub(super) fn table(bytes: &[u8; 256]) -> [__m512i; 4] {
     let (quarters, _) = bytes.as_chunks::<64>();
     // SAFETY: 64 bytes are read of 64.
-    from_fn(|i| unsafe { _mm512_loadu_si512(quarters[i].as_ptr().cast()) })
+    from_fn(|i| unsafe { memory::load(quarters[i].as_ptr()) })
 }
 
 #[inline]
@@ -224,7 +225,7 @@ fn order(back: bool) -> __m512i {
     }
     const ORDERS: [[u8; 64]; 2] = [bytes(false), bytes(true)];
     // SAFETY: 64 bytes are read of 64.
-    unsafe { _mm512_loadu_si512(ORDERS[usize::from(back)].as_ptr().cast()) }
+    unsafe { memory::load(ORDERS[usize::from(back)].as_ptr()) }
 }
 
 /// The transpose of 16 rows of 16 numbers of 32 bits.
@@ -289,7 +290,7 @@ impl Vector for __m512i {
         unsafe fn inner(blocks: *const Block) -> Planes {
             transpose(planes!(|i: usize| {
                 // SAFETY: as for the trait.
-                let row = unsafe { _mm512_loadu_si512(blocks.add(4 * i).cast()) };
+                let row = unsafe { memory::load(blocks.add(4 * i).cast()) };
                 _mm512_permutexvar_epi8(order(false), row)
             }))
         }

@@ -22,6 +22,7 @@ use crate::cpu::{HaveAvx2, HaveGfni512};
 use crate::kuznyechik::field::{PI, mix};
 use crate::kuznyechik::key::{Block, KuznyechikKey, RoundKeys};
 use crate::wipe::wipe;
+use crate::x86_64::memory;
 use crate::x86_64::wipe::vectors;
 
 /// Up to this number of blocks [`encrypt_512`] is faster than byte planes.
@@ -107,7 +108,7 @@ fn mixed(x: Halves) -> Halves {
         let (halves, _) = COLUMNS[i].as_chunks::<8>();
         from_fn(|half| {
             // SAFETY: 64 bytes are read of 64.
-            let matrices = unsafe { _mm512_loadu_si512(halves[half].as_ptr().cast()) };
+            let matrices = unsafe { memory::load(halves[half].as_ptr().cast()) };
             _mm512_gf2p8affine_epi64_epi8::<0>(byte, matrices)
         })
     };
@@ -149,15 +150,14 @@ fn together(blocks: [&Block; LANES]) -> Halves {
     // One by one: larger loads would wait for the stores that blocks were written by.
     let four = |first: usize| {
         // SAFETY: 16 bytes are read of 16.
-        let [a, b, c, d] =
-            from_fn(|i| unsafe { _mm_loadu_si128(blocks[first + i].as_ptr().cast()) });
+        let [a, b, c, d] = from_fn(|i| unsafe { memory::load(blocks[first + i].as_ptr()) });
         let two = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(a), b);
         _mm512_inserti32x4::<3>(_mm512_inserti32x4::<2>(two, c), d)
     };
     let (front, back) = (four(0), four(LANES / 2));
     PLACES.each_ref().map(|places| {
         // SAFETY: 64 bytes are read of 64.
-        let places = unsafe { _mm512_loadu_si512(places.as_ptr().cast()) };
+        let places = unsafe { memory::load(places.as_ptr()) };
         _mm512_permutex2var_epi8(front, places, back)
     })
 }
@@ -170,7 +170,7 @@ fn apart([first, second]: Halves, blocks: &mut [Block; LANES]) {
     for (places, blocks) in PLACES.iter().zip(blocks.as_chunks_mut::<4>().0) {
         // SAFETY: 64 bytes are read of 64, and written to four blocks.
         unsafe {
-            let places = _mm512_loadu_si512(places.as_ptr().cast());
+            let places = memory::load(places.as_ptr());
             let four = _mm512_permutex2var_epi8(first, places, second);
             _mm512_storeu_si512(blocks.as_mut_ptr().cast(), four);
         }

@@ -5,6 +5,7 @@
 use core::arch::x86_64::*;
 
 use crate::kuznyechik::field::{self, BACKWARD, EXP, FORWARD, LOG};
+use crate::x86_64::memory;
 
 /// The exponent of 0: sums with it keep the top bit, for which a look-up gives 0.
 const NONE: u8 = 0xf0;
@@ -156,6 +157,6 @@ fn only_low(x: __m256i) -> __m256i {
 #[target_feature(enable = "avx2")]
 pub(super) fn look_up(table: &[u8; 16], x: __m256i) -> __m256i {
     // SAFETY: 16 bytes are read of 16.
-    let table = unsafe { _mm_loadu_si128(table.as_ptr().cast()) };
+    let table = unsafe { memory::load(table.as_ptr()) };
     _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), x)
 }
