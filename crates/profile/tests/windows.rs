@@ -23,8 +23,8 @@ const IN_WINDOWS: Duration = Duration::from_secs(4);
 const EXACTLY: Duration = Duration::from_millis(500);
 
 /// Time from one call of the program below to the next: with less of it, a window of few milliseconds is
-/// followed by a pause of seconds. Clocks say when it is over: a loop of instructions took 13 us on one
-/// processor and, while its calls were recorded, three times as long.
+/// followed by a pause of seconds. The program waits by the clock: a loop of instructions may take longer while
+/// its calls are recorded, and then there are fewer calls in a window than outside of it.
 const BETWEEN_CALLS: Duration = Duration::from_micros(15);
 
 /// The program that the tests record: it makes very many system calls, or two of its threads wait for

@@ -17,6 +17,8 @@ impl Vector for __m512i {}
 #[repr(C, packed)]
 struct Anywhere<V>(V);
 
+/// Loads a vector.
+///
 /// # Safety
 /// A vector's bytes are readable from there on.
 #[inline(always)]
@@ -25,7 +27,7 @@ pub(crate) unsafe fn load<V: Vector>(from: *const u8) -> V {
     unsafe { (*from.cast::<Anywhere<V>>()).0 }
 }
 
-/// Stores in one piece.
+/// Stores a vector in one piece.
 ///
 /// # Safety
 /// A vector's bytes are writable from there on.
